@@ -1,0 +1,170 @@
+// Holds the layers of src/ against its real import graph and names every edge that goes the wrong way.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { findCycles } from "./layers/find-cycles.js";
+import { type Edge, importGraph } from "./layers/import-graph.js";
+
+interface Layer {
+  /** A file, a folder (with a slash), or "src/*.ts": the top-level files that have no row of their own. */
+  readonly holds: string;
+  /** Layers, single files, packages; "node:" is any builtin of Node, "*" is anything. Itself always. */
+  readonly may: readonly string[];
+  /** The same, for `import type` only. */
+  readonly mayType?: readonly string[];
+}
+
+const CORE = ["src/errors.ts", "src/variants/", "src/auth/", "src/client/", "src/*.ts"];
+
+const LAYERS: readonly Layer[] = [
+  { holds: "src/errors.ts", may: [] },
+  { holds: "src/version.ts", may: [] },
+  { holds: "src/variants/", may: ["src/errors.ts", "generated/"] },
+  { holds: "src/auth/", may: ["src/errors.ts", "src/variants/", "jose", "oauth4webapi"] },
+  {
+    holds: "src/client/",
+    may: ["src/errors.ts", "src/variants/", "generated/", "openapi-fetch"],
+    mayType: ["src/auth/"],
+  },
+  { holds: "src/*.ts", may: [...CORE, "src/stores/memory.ts"] },
+  { holds: "src/stores/", may: ["src/errors.ts", "jose"], mayType: ["src/auth/token-store.ts"] },
+  { holds: "src/validate.ts", may: ["src/errors.ts", "generated/", "zod"], mayType: ["src/client/"] },
+  { holds: "src/page/", may: [] },
+  { holds: "src/backend/", may: [...CORE, "zod"] },
+  { holds: "src/emulator/", may: ["generated/", "jose", "zod", "hono", "@hono/node-server", "node:"] },
+  { holds: "src/contract/", may: ["generated/", "jose", "zod", "src/emulator/rules.ts"] },
+  { holds: "src/generate/", may: ["openapi-typescript", "typescript", "yaml", "zod", "node:"] },
+  { holds: "src/cli/", may: ["*"] },
+  { holds: "generated/", may: ["zod"] },
+];
+
+/** A constant without imports: no layer is coupled by it. */
+const FOR_EVERYONE = ["src/version.ts"];
+/** Single files (prefixes of paths) that may use builtins of Node although their layer may not. */
+const NODE_FILES = ["src/stores/file", "src/backend/to-node-handler.ts"];
+/** Layers that load what a user names at run time. */
+const COMPUTED_IMPORTS = ["src/cli/", "src/generate/"];
+/** Nothing that is shipped may need these, the command line included. */
+const NOT_SHIPPED = ["test/", "scripts/", "dist/"];
+/** Value imports among these make no cycle. */
+const ACYCLIC = [...CORE, "src/version.ts", "src/stores/memory.ts"];
+/** Loading `from`, now or later, loads none of `never`: these cost the core start-up time and size. */
+const UNREACHABLE = [
+  { from: "src/index.ts", never: ["zod", "hono", "@hono/node-server", "commander", "yaml"] },
+];
+
+function layerOf(file: string): Layer | undefined {
+  const holding = LAYERS.find(
+    ({ holds }) => holds === file || (holds.endsWith("/") && file.startsWith(holds)),
+  );
+  return (
+    holding ?? (/^src\/[^/]+$/.test(file) ? LAYERS.find(({ holds }) => holds === "src/*.ts") : undefined)
+  );
+}
+
+function nameOf(layer: Layer): string {
+  return layer.holds === "src/*.ts" ? "the top level" : layer.holds.replace(/^src\//, "").replace(/\/$/, "");
+}
+
+function grants(list: readonly string[], edge: Edge): boolean {
+  if (list.includes("*")) return true;
+  if (edge.target === "builtin") return list.includes("node:");
+  if (edge.to === undefined || list.includes(edge.to)) return true;
+  const layer = edge.target === "file" ? layerOf(edge.to) : undefined;
+  return layer !== undefined && list.includes(layer.holds);
+}
+
+function checkEdge(edge: Edge, own: string | undefined): string | undefined {
+  const { from, to, line, target } = edge;
+  const layer = layerOf(from);
+  if (layer === undefined) return undefined;
+  if (to === undefined) {
+    if (COMPUTED_IMPORTS.some((folder) => from.startsWith(folder))) return undefined;
+    return `${from}:${line} imports a computed path: nobody can say what it loads`;
+  }
+  const forbidden = `${from} imports ${to}: `;
+  if (target === "missing") return `${forbidden}there is no such file`;
+  if (target === "package" && to === own) return `${forbidden}sources import each other by relative paths`;
+  if (target === "file" && NOT_SHIPPED.some((folder) => to.startsWith(folder))) {
+    return `${forbidden}${from.startsWith("src/") ? "src" : "generated"} may not import ${to.split("/")[0]}`;
+  }
+  if (FOR_EVERYONE.includes(to)) return undefined;
+  if (target === "builtin" && NODE_FILES.some((prefix) => from.startsWith(prefix))) return undefined;
+  if (target === "file" && layerOf(to) === layer) return undefined;
+  if (grants(layer.may, edge)) return undefined;
+  if (layer.mayType !== undefined && grants(layer.mayType, edge)) {
+    if (edge.kind === "type") return undefined;
+    return `${forbidden}${nameOf(layer)} may import only types of it (import type)`;
+  }
+  const targetLayer = target === "file" ? layerOf(to) : undefined;
+  return `${forbidden}${nameOf(layer)} may not import ${targetLayer === undefined ? to : nameOf(targetLayer)}`;
+}
+
+function checkDeclared(edges: readonly Edge[], manifest: Manifest): string[] {
+  const declared = { ...manifest.dependencies, ...manifest.peerDependencies };
+  return edges
+    .filter(({ target, to }) => target === "package" && to !== manifest.name && !(`${to}` in declared))
+    .map(({ from, to }) => `${from} imports ${to}: package.json declares it neither a dependency nor a peer`);
+}
+
+function checkCycles(edges: readonly Edge[]): string[] {
+  const inside = (file: string): boolean =>
+    ACYCLIC.includes(file) || ACYCLIC.includes(layerOf(file)?.holds ?? "");
+  const values = edges.flatMap(({ from, to, kind, target }) =>
+    kind === "value" && target === "file" && to !== undefined && inside(from) && inside(to)
+      ? [{ from, to }]
+      : [],
+  );
+  return findCycles(values).map((cycle) => `${cycle.join(" imports ")}: a cycle inside the core`);
+}
+
+function checkReach(edges: readonly Edge[]): string[] {
+  const findings: string[] = [];
+  for (const { from: start, never } of UNREACHABLE) {
+    const ways = new Map([[start, start]]);
+    for (const [file, way] of ways) {
+      for (const { from, to, kind } of edges) {
+        if (from !== file || to === undefined || kind === "type" || ways.has(to)) continue;
+        ways.set(to, `${way} imports ${to}`);
+        if (never.includes(to)) findings.push(`${way} imports ${to}: ${start} may not reach ${to}`);
+      }
+    }
+  }
+  return findings;
+}
+
+interface Manifest {
+  readonly name?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+/** One line for every edge that breaks a rule; none when the tree under `root` holds the table. */
+export function checkLayers(root: string): readonly string[] {
+  const path = join(root, "package.json");
+  const manifest: Manifest | undefined = existsSync(path)
+    ? JSON.parse(readFileSync(path, "utf8"))
+    : undefined;
+  const { files, edges } = importGraph(root);
+  const homeless = files
+    .filter((file) => layerOf(file) === undefined)
+    .map((file) => `${file} belongs to no layer: give its folder a row in scripts/check-layers.ts`);
+  const findings = [
+    ...(files.length === 0 ? [`${root} holds no sources: nothing was checked`] : []),
+    ...homeless,
+    ...edges.flatMap((edge) => checkEdge(edge, manifest?.name) ?? []),
+    ...(manifest === undefined ? [] : checkDeclared(edges, manifest)),
+    ...checkCycles(edges),
+    ...checkReach(edges),
+  ];
+  return [...new Set(findings)];
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const findings = checkLayers(process.cwd());
+  for (const finding of findings) console.error(finding);
+  console.log(
+    findings.length === 0 ? "layers: every import goes the right way" : `layers: ${findings.length} wrong`,
+  );
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}
