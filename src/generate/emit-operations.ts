@@ -1,0 +1,113 @@
+/** Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`. */
+import { callTypes, initRequired } from "./call-types.js";
+import { type Document, VARIANTS, type Variant } from "./document.js";
+import { METHODS, type Operation, type OperationLists } from "./list-operations.js";
+import { otherStatuses } from "./other-statuses.js";
+import { fileHeader, literal, propertyName } from "./source-text.js";
+
+export function emitOperations(documents: readonly Document[], lists: OperationLists): string {
+  const aliases = otherStatuses(lists);
+  return [
+    fileHeader("The operations of both variants: runtime table and lookup types.", documents),
+    IMPORTS,
+    FIXED_TYPES,
+    aliases.declarations,
+    ...VARIANTS.map((variant) => callTypes(variant, lists[variant], aliases.nameFor)),
+    bothTypes(lists),
+    ...VARIANTS.map((variant) => pathTypes(variant, lists[variant])),
+    TABLE_TYPES,
+    tableType(lists),
+    ...VARIANTS.map((variant) => table(variant, lists[variant])),
+    "export const operations: OperationTable = { A: operationsA, B: operationsB };\n",
+  ].join("\n");
+}
+
+const IMPORTS = `import type * as A from "./variant-a.js";
+import type * as B from "./variant-b.js";
+`;
+
+const FIXED_TYPES = `/** Options every call takes besides its parameters. */
+export interface CallOptions {
+  readonly headers?: HeadersInit;
+  /** Value of X-Envelope. */
+  readonly envelope?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** One row of the runtime table. */
+export interface OperationEntry {
+  readonly method: string;
+  /** The path template as it stands in the document. */
+  readonly path: string;
+  /** Documented 2xx statuses. */
+  readonly success: readonly number[];
+  /** Documented statuses other than 2xx. */
+  readonly failure: readonly number[];
+  /** Media type of the request body, where there is one. */
+  readonly contentType?: string;
+  /** Sent without a bearer: \`security: []\` in the document. */
+  readonly anonymous?: true;
+}
+`;
+
+const TABLE_TYPES = `/** The lookup types of both variants in one place. */
+export interface OperationTypes {
+  A: OperationsA;
+  B: OperationsB;
+  both: OperationsBoth;
+  paths: { A: PathsA; B: PathsB };
+}
+`;
+
+function bothTypes({ A, B }: OperationLists): string {
+  const inB = new Map(B.map((operation) => [operation.id, operation]));
+  const lines = A.flatMap((operation) => {
+    const other = inB.get(operation.id);
+    if (other === undefined) return [];
+    const mark = initRequired("A", operation) || initRequired("B", other) ? "" : "?";
+    const key = literal(operation.id);
+    return [`  ${propertyName(operation.id)}: { args: [init${mark}: InitsA[${key}] & InitsB[${key}]] };\n`];
+  });
+  return `/** What both variants accept: the operationIds that stand in both documents. */\nexport interface OperationsBoth {\n${lines.join("")}}\n`;
+}
+
+function pathTypes(variant: Variant, operations: readonly Operation[]): string {
+  const lines = METHODS.map((method) => {
+    const rows = operations
+      .filter((operation) => operation.method === method)
+      .map((operation) => `    ${propertyName(operation.path)}: ${literal(operation.id)};\n`);
+    return rows.length === 0
+      ? `  ${method}: Record<never, never>;\n`
+      : `  ${method}: {\n${rows.join("")}  };\n`;
+  });
+  return `/** Variant ${variant}: method, path, operationId. */\nexport interface Paths${variant} {\n${lines.join("")}}\n`;
+}
+
+function tableType(lists: OperationLists): string {
+  // Literal types, not interfaces: only they are assignable to an index signature.
+  const variants = VARIANTS.map((variant) => {
+    const keys = lists[variant].map(({ id }) => `    readonly ${propertyName(id)}: OperationEntry;\n`);
+    return `  readonly ${variant}: {\n${keys.join("")}  };\n`;
+  });
+  return `/** The runtime table. \`types\` never exists at run time: it carries the lookup types to \`connect({ api })\`. */\nexport interface OperationTable {\n${variants.join("")}  readonly types?: OperationTypes;\n}\n`;
+}
+
+function table(variant: Variant, operations: readonly Operation[]): string {
+  const rows = operations.map((operation) => {
+    const statuses = operation.responses.flatMap((response) => response.statuses).sort((a, b) => a - b);
+    const entry = [
+      `method: ${literal(operation.method)}`,
+      `path: ${literal(operation.path)}`,
+      `success: [${statuses.filter(isSuccess).join(", ")}]`,
+      `failure: [${statuses.filter((status) => !isSuccess(status)).join(", ")}]`,
+      ...(operation.body ? [`contentType: ${literal(operation.body.mediaType)}`] : []),
+      ...(operation.anonymous ? ["anonymous: true"] : []),
+    ];
+    return `  ${propertyName(operation.id)}: {\n${entry.map((line) => `    ${line},\n`).join("")}  },\n`;
+  });
+  return `export const operations${variant}: OperationTable[${literal(variant)}] = {\n${rows.join("")}};\n`;
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}

@@ -1,0 +1,31 @@
+/** Renders every generated file in memory: both `generate` and the drift check begin here. */
+import { type Document, VARIANTS } from "./document.js";
+import { emitOperations } from "./emit-operations.js";
+import { emitVariantTypes } from "./emit-variant-types.js";
+import { listOperations } from "./list-operations.js";
+import { readDocument } from "./read-document.js";
+
+export interface DocumentPaths {
+  /** Path of the document of Variant A. */
+  readonly A: string;
+  /** Path of the document of Variant B. */
+  readonly B: string;
+}
+
+/** File name to content, the same for the same documents and versions. */
+export async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>> {
+  const [a, b] = await Promise.all(VARIANTS.map((variant) => readDocument(variant, paths[variant])));
+  if (a === undefined || b === undefined) throw new TypeError("two documents are needed");
+  return renderDocuments({ A: a, B: b });
+}
+
+/** Between reading and this, documents may still be changed: everything below depends on their `root` alone. */
+async function renderDocuments(documents: { readonly A: Document; readonly B: Document }) {
+  const both = [documents.A, documents.B];
+  const lists = { A: listOperations(documents.A), B: listOperations(documents.B) };
+  return new Map([
+    ["operations.ts", emitOperations(both, lists)],
+    ["variant-a.ts", await emitVariantTypes(documents.A)],
+    ["variant-b.ts", await emitVariantTypes(documents.B)],
+  ]);
+}
