@@ -1,0 +1,24 @@
+/** The one interface behind which it is hidden how a token is had. */
+import type { Variant } from "../errors.js";
+import type { AccessToken } from "./access-token.js";
+
+/**
+ * Gives access tokens for one tenant of one deployment.
+ *
+ * @example
+ * const { value } = await auth.getAccessToken({ signal: AbortSignal.timeout(5_000) });
+ */
+export interface Auth {
+  readonly variant: Variant;
+  readonly baseUrl: string;
+  readonly tenantId: string;
+  /**
+   * A token that is valid now. Calls share one request; aborting one ends only that caller's wait, with the
+   * signal's reason.
+   *
+   * @throws TokenRequestError, RateLimitedError, TransportError, UnexpectedResponseError, VariantError, ConfigurationError
+   */
+  getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken>;
+  /** Drops a token that the API refused. About a token already replaced: ignored. */
+  invalidate(token: AccessToken): void;
+}

@@ -1,0 +1,70 @@
+/** What an application is told while tokens are had and calls are made. No event holds a secret. */
+import type { Detection, Variant } from "../errors.js";
+
+/** What every event tells. */
+export interface EventContext {
+  readonly variant: Variant;
+  readonly baseUrl: string;
+  readonly tenantId: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** Something that happened; `type` tells which. Passed to `onEvent`, whose own errors are ignored. */
+export type ServiceEvent =
+  /** A detection ended with a verdict. */
+  | {
+      readonly type: "variant_detected";
+      readonly baseUrl: string;
+      readonly tenantId: string;
+      readonly at: number;
+      readonly detection: Detection;
+    }
+  /** A token request is about to be sent. */
+  | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
+  /** A new token is held. */
+  | (EventContext & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
+  /** A token near its expiry was served while a new one is fetched. */
+  | (EventContext & { readonly type: "token_served_while_renewing"; readonly expiresAt: number })
+  /** A renewal in the background failed; the old token is still served. `code` is that of the error. */
+  | (EventContext & { readonly type: "renewal_failed"; readonly code: string; readonly expiresAt: number })
+  /** The token endpoint answered 429. */
+  | (EventContext & { readonly type: "rate_limited"; readonly retryAt: number })
+  /** A token request was refused; no other is sent before `retryAt`. */
+  | (EventContext & {
+      readonly type: "closed_after_refusal";
+      readonly code: string;
+      readonly retryAt: number;
+    })
+  /** The server's clock is this far ahead of ours, in milliseconds, plus or minus `errorMs`. */
+  | (EventContext & { readonly type: "clock_off"; readonly offsetMs: number; readonly errorMs: number })
+  /** The answer names another tenant than the one asked for. */
+  | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
+  /** The store failed; the token in memory is used. */
+  | (EventContext & { readonly type: "store_failed"; readonly code: string })
+  /** A call was answered 401 and was sent again with a new token. */
+  | (EventContext & {
+      readonly type: "call_replayed";
+      readonly method: string;
+      readonly operationId?: string;
+    })
+  /** The API refused a call. */
+  | (EventContext & {
+      readonly type: "call_refused";
+      readonly method: string;
+      readonly status: number;
+      readonly operationId?: string;
+    });
+
+export type OnEvent = (event: ServiceEvent) => void;
+
+/** Calls a listener and keeps its errors, thrown or rejected, away from whoever has something to tell. */
+export function tell(onEvent: OnEvent | undefined, event: ServiceEvent): void {
+  if (onEvent === undefined) return;
+  try {
+    const result: unknown = onEvent(event);
+    if (result instanceof Promise) result.catch(() => {});
+  } catch {
+    // A listener's fault is not the caller's.
+  }
+}

@@ -1,0 +1,32 @@
+/** Where tokens and verdicts rest, so that many processes can share them. */
+
+export interface StoredValue {
+  readonly value: string;
+  /** Changes with every write. */
+  readonly version: string;
+}
+
+/**
+ * A store of short texts under short keys.
+ *
+ * @throws StoreError `store_unavailable`, `store_locked`, `store_corrupt`, `store_conflict`
+ */
+export interface TokenStore {
+  get(key: string): Promise<StoredValue | undefined>;
+  /**
+   * Writes a value. With `ifVersion` only over that version (`null`: only where there is none), else
+   * `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it.
+   */
+  set(
+    key: string,
+    value: string,
+    options?: { readonly ifVersion?: string | null; readonly expiresAt?: number },
+  ): Promise<StoredValue>;
+  delete(key: string): Promise<void>;
+  /**
+   * Runs a task while nobody else runs one under the same key.
+   *
+   * @throws StoreError `store_locked` when the lock is not had in time: the task did not run
+   */
+  lock<T>(key: string, task: () => Promise<T>, options?: { readonly timeoutMs?: number }): Promise<T>;
+}

@@ -1,0 +1,338 @@
+/** Every public error of the core, the union of their codes, and what keeps secrets out of them. */
+
+/** Which of the two contradicting descriptions of the service is meant. */
+export type Variant = "A" | "B";
+
+/** One request of a detection: what was asked, what came back, what it says. */
+export interface Evidence {
+  readonly variant: Variant;
+  /** `token endpoint`, or `sibling`: the made-up path that Variant B's answer is compared with. */
+  readonly question: "token endpoint" | "sibling";
+  readonly url: string;
+  readonly status: number;
+  readonly contentType?: string;
+  readonly says: "yes" | "no" | "unknown";
+  /** Why the answer says so, in words. Holds nothing from the wire but the documented error codes. */
+  readonly reason: string;
+}
+
+/** What a deployment serves, and how that is known. A variant that was not asked about is `unknown`. */
+export interface Detection {
+  readonly served: Readonly<Record<Variant, "yes" | "no" | "unknown">>;
+  /** One entry per request, in the order of asking. */
+  readonly evidence: readonly Evidence[];
+  /** Epoch milliseconds. */
+  readonly detectedAt: number;
+}
+
+/** A cause that local evidence supports, most likely first where several are listed. */
+export interface Cause {
+  /** Stable, lower snake case. */
+  readonly id: string;
+  readonly summary: string;
+  readonly evidence: string;
+  /** What to do, in the words of the customer's settings page where there is one. */
+  readonly remedy: string;
+}
+
+export type ConfigurationErrorCode =
+  | "base_url_invalid"
+  | "base_url_insecure"
+  | "tenant_id_invalid"
+  | "credential_missing"
+  | "credential_invalid"
+  | "key_invalid"
+  | "key_unsupported"
+  | "key_too_short"
+  | "key_id_required"
+  | "operation_unknown"
+  | "path_parameter_missing"
+  | "path_parameter_invalid"
+  | "option_invalid";
+export type VariantErrorCode = "variant_not_served" | "variant_unknown" | "variant_changed";
+export type UnexpectedResponseErrorCode =
+  | "response_not_json"
+  | "response_too_large"
+  | "response_shape"
+  | "response_redirected";
+export type TransportErrorCode = "network_failed" | "timed_out" | "tls_failed";
+export type RelaunchRequiredErrorCode = "launch_refused" | "launch_expired" | "launch_outcome_unknown";
+export type LoginRequiredErrorCode =
+  | "login_refused"
+  | "login_expired"
+  | "login_denied"
+  | "login_outcome_unknown"
+  | "state_mismatch";
+export type ApiErrorCode =
+  | "api_unauthorized"
+  | "api_forbidden"
+  | "api_rate_limited"
+  | "api_refused"
+  | "api_failed"
+  | "api_undocumented";
+export type StoreErrorCode = "store_unavailable" | "store_locked" | "store_corrupt" | "store_conflict";
+
+/** Every code an error of this package can carry. */
+export type ErrorCode =
+  | ConfigurationErrorCode
+  | VariantErrorCode
+  | UnexpectedResponseErrorCode
+  | TransportErrorCode
+  | RelaunchRequiredErrorCode
+  | LoginRequiredErrorCode
+  | ApiErrorCode
+  | StoreErrorCode
+  | "token_refused"
+  | "rate_limited";
+
+/** Survives realms and two copies of the package in one process, which `instanceof` does not. */
+const brand: unique symbol = Symbol.for("bivariant.error") as never;
+
+/** What every error of this package has in common. */
+export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends Error {
+  /** Stable: what happened. The class says what the caller can do about it. */
+  readonly code: Code;
+  declare readonly variant?: Variant;
+
+  constructor(
+    name: string,
+    code: Code,
+    message: string,
+    context: { variant?: Variant | undefined; cause?: unknown } = {},
+  ) {
+    super(message, context.cause === undefined ? undefined : { cause: withoutSecrets(context.cause) });
+    hide(this, "name", name);
+    hide(this, brand, name);
+    this.code = code;
+    if (context.variant !== undefined) this.variant = context.variant;
+  }
+
+  /** The error for machines: its own enumerable fields, its name and its message; never a body or a secret. */
+  toJSON(): Record<string, unknown> {
+    return Object.assign({ name: this.name, message: this.message } as Record<string, unknown>, this);
+  }
+}
+
+/** An option, a key or a call is wrong: mend the program or its settings. No request was sent. */
+export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
+  /** The option at fault, where there is one. */
+  declare readonly option?: string;
+
+  constructor(
+    code: ConfigurationErrorCode,
+    message: string,
+    context: { option?: string; variant?: Variant; cause?: unknown } = {},
+  ) {
+    super("ConfigurationError", code, message, context);
+    if (context.option !== undefined) this.option = context.option;
+  }
+}
+
+/** The deployment serves neither variant, cannot be told, or has moved: name the variant, or connect again. */
+export class VariantError extends BivariantError<VariantErrorCode> {
+  readonly detection: Detection;
+
+  constructor(code: VariantErrorCode, message: string, context: { detection: Detection; variant?: Variant }) {
+    super("VariantError", code, message, context);
+    this.detection = context.detection;
+  }
+}
+
+/** The token endpoint refused the request: nothing changes until the credential or its registration does. */
+export class TokenRequestError extends BivariantError<"token_refused"> {
+  /** The `error` of the answer (RFC 6749 section 5.2), bounded and without control characters. */
+  declare readonly error?: string;
+  declare readonly errorDescription?: string;
+  declare readonly errorUri?: string;
+  readonly status: number;
+  /** Ranked: what local evidence says of an opaque refusal. */
+  readonly causes: readonly Cause[];
+  /** Epoch milliseconds before which no other request is sent for this identity. */
+  declare readonly retryAt?: number;
+
+  constructor(
+    message: string,
+    context: {
+      variant: Variant;
+      status: number;
+      error?: string | undefined;
+      errorDescription?: string | undefined;
+      errorUri?: string | undefined;
+      causes?: readonly Cause[];
+      retryAt?: number | undefined;
+    },
+  ) {
+    super("TokenRequestError", "token_refused", message, context);
+    if (context.error !== undefined) this.error = context.error;
+    if (context.errorDescription !== undefined) this.errorDescription = context.errorDescription;
+    if (context.errorUri !== undefined) this.errorUri = context.errorUri;
+    this.status = context.status;
+    this.causes = context.causes ?? [];
+    if (context.retryAt !== undefined) this.retryAt = context.retryAt;
+  }
+}
+
+/** The tenant's rate limit at the token endpoint was hit: wait until `retryAt`. */
+export class RateLimitedError extends BivariantError<"rate_limited"> {
+  /** Epoch milliseconds. */
+  readonly retryAt: number;
+
+  constructor(message: string, context: { variant?: Variant; retryAt: number }) {
+    super("RateLimitedError", "rate_limited", message, context);
+    this.retryAt = context.retryAt;
+  }
+}
+
+/** The launch is over: the person must open the plugin again from the host application. */
+export class RelaunchRequiredError extends BivariantError<RelaunchRequiredErrorCode> {
+  constructor(code: RelaunchRequiredErrorCode, message: string, context: { cause?: unknown } = {}) {
+    super("RelaunchRequiredError", code, message, { ...context, variant: "A" });
+  }
+}
+
+/** The login is over: the person must log in again. */
+export class LoginRequiredError extends BivariantError<LoginRequiredErrorCode> {
+  constructor(code: LoginRequiredErrorCode, message: string, context: { cause?: unknown } = {}) {
+    super("LoginRequiredError", code, message, { ...context, variant: "B" });
+  }
+}
+
+/** The answer is none the description knows: often another server, a proxy page or the other variant. */
+export class UnexpectedResponseError extends BivariantError<UnexpectedResponseErrorCode> {
+  readonly status: number;
+  /** Which fields are wrong and what was expected there: paths, never values. */
+  readonly issues: readonly string[];
+  /** What a look at both variants said, when the other variant would explain the answer. */
+  declare readonly detection?: Detection;
+
+  constructor(
+    code: UnexpectedResponseErrorCode,
+    message: string,
+    context: { status: number; issues?: readonly string[]; variant?: Variant; detection?: Detection },
+  ) {
+    super("UnexpectedResponseError", code, message, context);
+    this.status = context.status;
+    this.issues = context.issues ?? [];
+    if (context.detection !== undefined) this.detection = context.detection;
+  }
+}
+
+/** No answer came: the network, the time or the certificate. */
+export class TransportError extends BivariantError<TransportErrorCode> {
+  /** Whether the same request may succeed later without anybody mending anything. */
+  readonly retryable: boolean;
+
+  constructor(
+    code: TransportErrorCode,
+    message: string,
+    context: { retryable: boolean; variant?: Variant; cause?: unknown },
+  ) {
+    super("TransportError", code, message, context);
+    this.retryable = context.retryable;
+  }
+}
+
+/** The API refused or failed a call: `error` of an outcome that is not ok, and always truthy. */
+export class ApiError<Status extends number = number, Body = unknown> extends BivariantError<ApiErrorCode> {
+  readonly status: Status;
+  /** The parsed body; `undefined` when it was empty. Not enumerable: it is the server's, and may echo a secret. */
+  declare readonly body: Body;
+  declare readonly operationId?: string;
+  declare readonly causes?: readonly Cause[];
+  /** Epoch milliseconds, from `Retry-After`. */
+  declare readonly retryAt?: number;
+
+  constructor(
+    code: ApiErrorCode,
+    message: string,
+    context: {
+      variant: Variant;
+      status: Status;
+      body: Body;
+      operationId?: string | undefined;
+      causes?: readonly Cause[] | undefined;
+      retryAt?: number | undefined;
+    },
+  ) {
+    super("ApiError", code, message, context);
+    this.status = context.status;
+    hide(this, "body", context.body);
+    if (context.operationId !== undefined) this.operationId = context.operationId;
+    if (context.causes !== undefined) this.causes = context.causes;
+    if (context.retryAt !== undefined) this.retryAt = context.retryAt;
+  }
+}
+
+/** A token store failed. */
+export class StoreError extends BivariantError<StoreErrorCode> {
+  constructor(code: StoreErrorCode, message: string, context: { cause?: unknown } = {}) {
+    super("StoreError", code, message, context);
+  }
+}
+
+function isNamed<E extends BivariantError>(name: string): (value: unknown) => value is E {
+  return (value): value is E =>
+    typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === name;
+}
+
+/** Whether a value is an error of this package, of any class, from any realm. */
+export function isBivariantError(value: unknown): value is BivariantError {
+  return typeof value === "object" && value !== null && brand in value;
+}
+export const isConfigurationError: (value: unknown) => value is ConfigurationError =
+  isNamed("ConfigurationError");
+export const isVariantError: (value: unknown) => value is VariantError = isNamed("VariantError");
+export const isTokenRequestError: (value: unknown) => value is TokenRequestError =
+  isNamed("TokenRequestError");
+export const isRateLimitedError: (value: unknown) => value is RateLimitedError = isNamed("RateLimitedError");
+export const isRelaunchRequiredError: (value: unknown) => value is RelaunchRequiredError =
+  isNamed("RelaunchRequiredError");
+export const isLoginRequiredError: (value: unknown) => value is LoginRequiredError =
+  isNamed("LoginRequiredError");
+export const isUnexpectedResponseError: (value: unknown) => value is UnexpectedResponseError =
+  isNamed("UnexpectedResponseError");
+export const isTransportError: (value: unknown) => value is TransportError = isNamed("TransportError");
+export const isApiError: (value: unknown) => value is ApiError = isNamed("ApiError");
+export const isStoreError: (value: unknown) => value is StoreError = isNamed("StoreError");
+
+const maximumWireTextCharacters = 200;
+
+/**
+ * Text from the wire, fit for a message: one line, bounded, without control characters, and absent altogether
+ * when it echoes one of the secrets that were sent.
+ */
+export function wireText(value: unknown, secrets: readonly string[] = []): string | undefined {
+  if (typeof value !== "string" || value === "") return undefined;
+  if (secrets.some((secret) => secret !== "" && value.includes(secret))) return undefined;
+  const line = value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
+  return line.length > maximumWireTextCharacters ? `${line.slice(0, maximumWireTextCharacters)}…` : line;
+}
+
+/**
+ * A foreign error as a cause: its name and system code, and those of its own causes. Its message and fields stay
+ * behind, since a fetch of the caller's may put the whole request into them.
+ */
+function withoutSecrets(cause: unknown, depth = 0): unknown {
+  if (isBivariantError(cause)) return cause;
+  const {
+    name,
+    code,
+    cause: inner,
+  } = (typeof cause === "object" && cause !== null ? cause : {}) as {
+    name?: unknown;
+    code?: unknown;
+    cause?: unknown;
+  };
+  const told = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : undefined;
+  const kind = typeof name === "string" && /^[A-Za-z]{1,60}$/.test(name) ? name : "Error";
+  const error = new Error(
+    told ?? `a ${kind}`,
+    inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, depth + 1) },
+  );
+  hide(error, "stack", `${kind}: ${error.message}`);
+  return told === undefined ? error : Object.assign(error, { code: told });
+}
+
+function hide(target: object, key: PropertyKey, value: unknown): void {
+  Object.defineProperty(target, key, { value, configurable: true });
+}

@@ -1,0 +1,77 @@
+/** A token store in the memory of this process. */
+import type { StoredValue, TokenStore } from "../auth/token-store.js";
+import { StoreError } from "../errors.js";
+
+/** What is past its expiry is dropped at the latest when this many other entries were written. */
+const sweepEveryWrites = 1_000;
+
+/**
+ * Keeps values until they expire or the process ends. Two stores share nothing.
+ *
+ * @example
+ * const connector = createConnector({ credentials, store: memoryStore() });
+ */
+export function memoryStore({ now = Date.now }: { now?: () => number } = {}): TokenStore {
+  const entries = new Map<string, StoredValue & { expiresAt: number }>();
+  const tails = new Map<string, Promise<void>>();
+  let writes = 0;
+
+  const read = (key: string) => {
+    const entry = entries.get(key);
+    if (entry !== undefined && entry.expiresAt <= now()) {
+      entries.delete(key);
+      return undefined;
+    }
+    return entry;
+  };
+
+  return {
+    async get(key) {
+      const entry = read(key);
+      return entry && { value: entry.value, version: entry.version };
+    },
+    async set(key, value, { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = {}) {
+      if (ifVersion !== undefined && (read(key)?.version ?? null) !== ifVersion)
+        throw new StoreError("store_conflict", "Somebody else wrote this entry first; read it again.");
+      writes++;
+      if (writes % sweepEveryWrites === 0) for (const old of [...entries.keys()]) read(old);
+      const entry = { value, version: String(writes), expiresAt };
+      entries.set(key, entry);
+      return { value, version: entry.version };
+    },
+    async delete(key) {
+      entries.delete(key);
+    },
+    async lock(key, task, { timeoutMs = 10_000 } = {}) {
+      const before = tails.get(key) ?? Promise.resolve();
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const tail = before.then(() => held);
+      tails.set(key, tail);
+      tail.then(() => {
+        if (tails.get(key) === tail) tails.delete(key);
+      });
+      try {
+        await inTime(before, timeoutMs);
+        return await task();
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+function inTime(before: Promise<void>, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new StoreError("store_locked", `The lock was not had within ${timeoutMs} ms.`)),
+      timeoutMs,
+    );
+    before.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,55 @@
+/** The base URL of a deployment: parsed once, and the bound that the bearer never leaves. */
+import { ConfigurationError } from "../errors.js";
+
+/**
+ * Checks a base URL and drops its trailing slashes. It may have a path prefix; it has no credentials, query or
+ * fragment, and is https unless it names loopback or `allowInsecureHttp` is set.
+ *
+ * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
+ */
+export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): string {
+  const invalid = (why: string) =>
+    new ConfigurationError(
+      "base_url_invalid",
+      `baseUrl ${why}. Give the address of the deployment, such as "https://customer.example".`,
+      { option: "baseUrl" },
+    );
+  if (typeof baseUrl !== "string" || baseUrl.trim() === "") throw invalid("is missing");
+  let url: URL;
+  try {
+    url = new URL(baseUrl);
+  } catch {
+    throw invalid("is no absolute URL");
+  }
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw invalid("is neither https nor http");
+  if (url.username !== "" || url.password !== "") throw invalid("holds credentials; remove them");
+  if (url.search !== "" || url.hash !== "" || /[?#]/.test(baseUrl))
+    throw invalid("holds a query or a fragment");
+  if (/[{}]|%7b|%7d/i.test(url.pathname)) throw invalid("still holds a placeholder in braces");
+  if (url.protocol === "http:" && !allowInsecureHttp && !isLoopback(url.hostname))
+    throw new ConfigurationError(
+      "base_url_insecure",
+      "baseUrl is plain http to another machine, where tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.",
+      { option: "baseUrl" },
+    );
+  return url.origin + url.pathname.replace(/\/+$/, "");
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === "localhost" ||
+    hostname.endsWith(".localhost") ||
+    hostname === "[::1]" ||
+    /^127(?:\.\d{1,3}){3}$/.test(hostname)
+  );
+}
+
+/** Whether a URL, after normalisation, lies at or under a parsed base URL: only there does the bearer go. */
+export function isUnderBase(url: URL, baseUrl: string): boolean {
+  const base = new URL(baseUrl);
+  if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
+  const prefix = base.pathname.replace(/\/+$/, "");
+  // A server may decode `%2f` and `%5c` and fold the dots behind them: such a path may lead out of the prefix.
+  if (prefix !== "" && /%2f|%5c/i.test(url.pathname) && /\.|%2e/i.test(url.pathname)) return false;
+  return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
+}

@@ -1,0 +1,193 @@
+/**
+ * Which variant a deployment serves, found out without spending a credential: the questions carry no client id,
+ * secret, assertion or code, and only an answer that nothing else gives decides.
+ */
+import type { Detection, Evidence, Variant } from "../errors.js";
+import { version } from "../version.js";
+import { parseBaseUrl } from "./base-url.js";
+import { type Answer, exchange, jsonObject } from "./exchange.js";
+import { parseTenantId } from "./tenant-id.js";
+import type { Fetch, Target } from "./variant.js";
+import { errorsOfA, isFixedDescriptionOfA, tokenEndpointOfA } from "./variant-a.js";
+import { siblingOfTokenEndpointB, tokenEndpointOfB } from "./variant-b.js";
+
+/** What the questions call themselves, so that an administrator who finds them in a log can look them up. */
+export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;
+
+/** A grant type that no service knows: "grant_type is neither ..." (section 7.1) is the answer hoped for. */
+const unknownGrantType = "bivariant-detect";
+
+/** Statuses that only something which read the JSON body is expected to give at Variant B's token endpoint. */
+const tellingStatusesOfB: readonly number[] = [400, 401, 415, 422];
+
+export interface DetectVariantOptions {
+  readonly baseUrl: string;
+  readonly tenantId: string;
+  readonly fetch?: Fetch;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+  readonly signal?: AbortSignal;
+  /** One HTTP request. Default 10 000. */
+  readonly timeoutMs?: number;
+  readonly allowInsecureHttp?: boolean;
+  readonly tenantIdPattern?: RegExp;
+}
+
+/**
+ * Asks a deployment which variants it serves: both, with at most three requests and never two to Variant A's token
+ * endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is no verdict.
+ *
+ * @throws ConfigurationError before any request
+ * @throws TransportError when a question got no answer: never a verdict
+ * @see the description, sections 4.1, 4.2 and 7.1
+ * @example
+ * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
+ */
+export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
+  const target = {
+    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecureHttp),
+    tenantId: parseTenantId(options.tenantId, options.tenantIdPattern),
+  };
+  return detect(target, ["A", "B"], { ...options, untilYes: false });
+}
+
+export interface DetectOptions {
+  readonly fetch?: Fetch | undefined;
+  readonly now?: (() => number) | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  /** Stops at the first variant that is there. */
+  readonly untilYes: boolean;
+  /** Told when Variant A's token endpoint answers 429: the next token request should wait. */
+  readonly onRateLimited?: ((answer: Answer) => void) | undefined;
+}
+
+/** The detection itself, for a checked target, in the order of preference. */
+export async function detect(
+  target: Target,
+  order: readonly Variant[],
+  options: DetectOptions,
+): Promise<Detection> {
+  const now = options.now ?? Date.now;
+  const served: Record<Variant, "yes" | "no" | "unknown"> = { A: "unknown", B: "unknown" };
+  const evidence: Evidence[] = [];
+  for (const variant of order) {
+    const found = variant === "A" ? await askForA(target, options) : await askForB(target, options);
+    evidence.push(...found);
+    served[variant] = found[found.length - 1]?.says ?? "unknown";
+    if (options.untilYes && served[variant] === "yes") break;
+  }
+  return Object.freeze({
+    served: Object.freeze(served),
+    evidence: Object.freeze(evidence),
+    detectedAt: now(),
+  });
+}
+
+async function askForA(target: Target, options: DetectOptions): Promise<Evidence[]> {
+  const url = tokenEndpointOfA(target);
+  const body = new URLSearchParams({ grant_type: unknownGrantType }).toString();
+  const answer = await ask("A", url, "application/x-www-form-urlencoded", body, options);
+  if (answer.status === 429) options.onRateLimited?.(answer);
+  const { error, error_description } = jsonObject(answer.text) ?? {};
+  const isKnown = (errorsOfA as readonly unknown[]).includes(error);
+  if (answer.status === 400 && isKnown && isFixedDescriptionOfA(error_description))
+    return [tell("A", url, answer, "yes", `400 ${error} with the fixed text of Variant A's token endpoint`)];
+  if (isGone(answer)) return [tell("A", url, answer, "no", "nothing is served at this path")];
+  const reason =
+    answer.status === 400
+      ? "a 400, but not with the body of Variant A's token endpoint"
+      : unclear(answer.status);
+  return [tell("A", url, answer, "unknown", reason)];
+}
+
+async function askForB(target: Target, options: DetectOptions): Promise<Evidence[]> {
+  const url = tokenEndpointOfB(target);
+  const answer = await ask("B", url, "application/json", "{}", options);
+  if (isGone(answer)) return [tell("B", url, answer, "no", "nothing is served at this path")];
+  if (!isTellingForB(answer)) {
+    const reason = tellingStatusesOfB.includes(answer.status)
+      ? `a ${answer.status} without a JSON object`
+      : unclear(answer.status);
+    return [tell("B", url, answer, "unknown", reason)];
+  }
+  const siblingUrl = siblingOfTokenEndpointB(target);
+  const sibling = await ask("B", siblingUrl, "application/json", "{}", options);
+  const says = sibling.status !== answer.status ? "yes" : "unknown";
+  const reason =
+    says === "yes"
+      ? `a JSON ${answer.status}, where a made-up sibling path answers ${sibling.status}`
+      : `a made-up sibling path answers ${sibling.status} too: something answers every path alike`;
+  return [
+    {
+      ...tell(
+        "B",
+        url,
+        answer,
+        "unknown",
+        `a JSON ${answer.status}, to be compared with a made-up sibling path`,
+      ),
+      says,
+    },
+    { ...tell("B", siblingUrl, sibling, says, reason), question: "sibling" },
+  ];
+}
+
+function ask(
+  variant: Variant,
+  url: string,
+  contentType: string,
+  body: string,
+  { fetch, now, signal, timeoutMs }: DetectOptions,
+): Promise<Answer> {
+  const send = fetch ?? ((to: string, init?: RequestInit) => globalThis.fetch(to, init));
+  return exchange(
+    (abort) =>
+      send(url, {
+        method: "POST",
+        headers: {
+          accept: "application/json",
+          "content-type": contentType,
+          "user-agent": detectionUserAgent,
+        },
+        body,
+        redirect: "manual",
+        signal: abort,
+      }),
+    { variant, now: now ?? Date.now, timeoutMs: timeoutMs ?? 10_000, signal },
+  );
+}
+
+function isGone({ status }: Answer): boolean {
+  return status === 404 || status === 410;
+}
+
+function isTellingForB(answer: Answer): boolean {
+  return tellingStatusesOfB.includes(answer.status) && jsonObject(answer.text) !== undefined;
+}
+
+function unclear(status: number): string {
+  if (status >= 300 && status < 400) return "a redirect, which is not followed";
+  if (status === 429) return "rate limited: the answer says nothing of the variant";
+  if (status >= 500) return "the server failed: the answer says nothing of the variant";
+  return `a ${status}, which other servers give too`;
+}
+
+function tell(
+  variant: Variant,
+  url: string,
+  answer: Answer,
+  says: Evidence["says"],
+  reason: string,
+): Evidence {
+  const contentType = /^[\w.+-]+\/[\w.+-]+/.exec(answer.headers.get("content-type") ?? "")?.[0];
+  return {
+    variant,
+    question: "token endpoint",
+    url,
+    status: answer.status,
+    ...(contentType === undefined ? {} : { contentType: contentType.toLowerCase() }),
+    says,
+    reason,
+  };
+}

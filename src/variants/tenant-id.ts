@@ -1,0 +1,32 @@
+/** Tenant ids and path parameters: what may stand in a path without leading elsewhere. */
+import { ConfigurationError } from "../errors.js";
+
+const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
+
+/**
+ * Checks a tenant id before it goes into a path.
+ *
+ * @throws ConfigurationError `tenant_id_invalid`
+ */
+export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenantIdPattern): string {
+  const invalid = (why: string) =>
+    new ConfigurationError(
+      "tenant_id_invalid",
+      `tenantId ${why}. Give the tenant's id as it stands in the customer's URLs, such as "acme".`,
+      { option: "tenantId" },
+    );
+  if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
+  if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
+  // `tenantIdPattern` may widen what a tenant id looks like, never where it leads.
+  if (foldsAway(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
+    throw invalid("holds what would change the path");
+  // A pattern with the flag g or y keeps a position between calls.
+  if (!new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")).test(tenantId))
+    throw invalid("does not match tenantIdPattern");
+  return tenantId;
+}
+
+/** `.` and `..` vanish in every URL parser, and so do their encoded forms. */
+export function foldsAway(segment: string): boolean {
+  return /^(?:\.|%2e){1,2}$/i.test(segment);
+}
