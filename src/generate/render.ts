@@ -1,6 +1,9 @@
 /** Renders every generated file in memory: both `generate` and the drift check begin here. */
 import { type Document, VARIANTS } from "./document.js";
+import { emitLock } from "./emit-lock.js";
 import { emitOperations } from "./emit-operations.js";
+import { emitSchemas } from "./emit-schemas.js";
+import { emitUnknowns } from "./emit-unknowns.js";
 import { emitVariantTypes } from "./emit-variant-types.js";
 import { listOperations } from "./list-operations.js";
 import { readDocument } from "./read-document.js";
@@ -24,7 +27,10 @@ async function renderDocuments(documents: { readonly A: Document; readonly B: Do
   const both = [documents.A, documents.B];
   const lists = { A: listOperations(documents.A), B: listOperations(documents.B) };
   return new Map([
+    ["lock.json", emitLock(both)],
     ["operations.ts", emitOperations(both, lists)],
+    ["schemas.ts", emitSchemas(documents, lists)],
+    ["unknowns.ts", emitUnknowns(both)],
     ["variant-a.ts", await emitVariantTypes(documents.A)],
     ["variant-b.ts", await emitVariantTypes(documents.B)],
   ]);

@@ -18,7 +18,7 @@ export function propertyName(name: string): string {
 export function prettyLiteral(value: unknown, indent = ""): string {
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
-    if (value.length === 0) return "[]";
+    if (value.every((item) => typeof item !== "object")) return `[${value.map(literal).join(", ")}]`;
     return `[\n${value.map((item) => `${inner}${prettyLiteral(item, inner)},\n`).join("")}${indent}]`;
   }
   if (typeof value !== "object" || value === null) return literal(value);

@@ -18,6 +18,9 @@ const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   "content",
 ]);
 
+// A map of schemas is no object of the specification: its keys say nothing but names.
+const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "schemas"]);
+
 export function walkDocument(root: unknown, visit: (value: JsonObject, pointer: string) => void): void {
   walk(root, "", undefined, visit);
 }
@@ -36,7 +39,7 @@ function walk(
   }
   if (!isObject(value)) return;
   const named = parentKey !== undefined && NAMED_BY_AUTHOR.has(parentKey);
-  visit(value, pointer);
+  if (parentKey === undefined || !SCHEMA_MAPS.has(parentKey)) visit(value, pointer);
   for (const [key, child] of Object.entries(value)) {
     if (INSTANCE_KEYS.has(key) && !named) continue;
     walk(child, pointerTo(pointer, key), named ? undefined : key, visit);
