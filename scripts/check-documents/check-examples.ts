@@ -5,13 +5,15 @@ import { type Document, follow } from "../../src/generate/document.js";
 import { isObject, type JsonObject, pointerTo } from "../../src/generate/json-pointer.js";
 import { walkDocument } from "../../src/generate/walk-document.js";
 
-const EXTENSIONS = ["example", "discriminator", "externalDocs", "xml", "x-not-shown", "x-limits"];
+// What Ajv's strict mode would take for a misspelt keyword inside a schema.
+const ANNOTATIONS = ["example", "discriminator", "externalDocs", "xml", "x-not-shown", "x-limits"];
 
 /** One line for each example that breaks its schema, and for each schema that is none. */
 export function checkExamples(document: Document): string[] {
   const ajv = new Ajv2020({ allErrors: true, strictTypes: false, strictRequired: false });
   addFormats.default(ajv);
-  ajv.addVocabulary(EXTENSIONS);
+  // The document's own top level is read as a schema too, as the base that local references resolve against.
+  ajv.addVocabulary([...new Set([...ANNOTATIONS, ...Object.keys(document.root)])]);
   ajv.addSchema(document.root, document.file);
   const problems: string[] = [];
 

@@ -5,7 +5,7 @@
  * `const`, one of `anyOf` and `oneOf` where both stand, everything where `type` is missing, `required` without
  * `properties`. Here each group becomes a member of one `allOf`, and what has no equivalent fails.
  */
-import { type Document, documentError, referenceTarget } from "./document.js";
+import { documentError, referenceTarget } from "./document.js";
 import { expressObject } from "./express-object.js";
 import { expressString } from "./express-string.js";
 import type { Expression, Schema } from "./expression.js";
