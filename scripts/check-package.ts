@@ -15,16 +15,14 @@ async function pack(root: string, into: string): Promise<string> {
   return join(into, JSON.parse(stdout)[0].filename);
 }
 
-/** One message for everything wrong with the built package under `root`; it leaves nothing behind. */
+/** What the first stage that fails finds in the built package under `root`; it leaves nothing behind. */
 export async function checkPackage(root: string): Promise<readonly string[]> {
   const manifest = readManifest(root);
   const folder = mkdtempSync(join(tmpdir(), "package-"));
   try {
     const tarball = await pack(root, folder);
-    return [
-      ...(await lintTarball(manifest, root, tarball)),
-      ...(await tryInstalled(manifest, join(folder, "empty"), tarball)),
-    ];
+    const findings = await lintTarball(manifest, root, tarball);
+    return findings.length > 0 ? findings : await tryInstalled(manifest, join(folder, "empty"), tarball);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,6 +1,7 @@
-// Installs a tarball in an empty folder and does what its first user does: import every entry point, run the command.
+// Installs a tarball in an empty folder and does what its first user does: import, compile, run.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { compileConsumer } from "./compile-consumer.js";
 import type { Manifest } from "./manifest.js";
 import { type Outcome, runQuietly } from "./run-quietly.js";
 
@@ -40,5 +41,5 @@ export async function tryInstalled(
   }
   for (const command of Object.keys(manifest.bin ?? {}))
     findings.push(...(await runCommand(folder, command)));
-  return findings;
+  return findings.length > 0 ? findings : await compileConsumer(manifest, folder);
 }
