@@ -1,0 +1,56 @@
+// Puts the endpoints of the served variants on their paths; every request gets exactly one answer.
+import { type Context, Hono } from "hono";
+import { answerApiCall } from "./api/api-endpoint.js";
+import { type ApiRoute, variantOf } from "./api/api-route.js";
+import type { Deployment } from "./deployment.js";
+import type { RequestNote } from "./journal.js";
+import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
+import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
+
+/** Answers a request and writes to the note what it was taken for. */
+export type App = (request: Request, note: RequestNote) => Promise<Response>;
+
+interface Environment {
+  Bindings: { note: RequestNote };
+}
+type Handler = (context: Context<Environment>) => Promise<Response>;
+
+/** `prefix` is the path of the public URL; `routes` are in matching order. */
+export function createApp(
+  deployment: Deployment,
+  served: { variants: readonly ("A" | "B")[]; prefix: string; routes: readonly ApiRoute[] },
+): App {
+  const hono = new Hono<Environment>().basePath(served.prefix);
+  const methodsByPath = new Map<string, Set<string>>();
+
+  const serve = (variant: "A" | "B", operation: string, method: string, path: string, handler: Handler) => {
+    if (!served.variants.includes(variant)) return;
+    const pattern = path.replace(/\{([^}]+)\}/g, ":$1");
+    methodsByPath.set(pattern, (methodsByPath.get(pattern) ?? new Set()).add(method));
+    hono.on(method, pattern, (context) => {
+      Object.assign(context.env.note, { variant, operation });
+      return handler(context);
+    });
+  };
+
+  serve("A", "requestToken", "POST", TOKEN_PATH_A, (context) => {
+    const tenantId = context.req.param("tenantId") ?? "";
+    context.env.note.tenantId = tenantId;
+    return answerTokenRequest(deployment, tenantId, context.req.raw);
+  });
+  serve("B", "requestToken", "POST", TOKEN_PATH_B, (context) =>
+    answerClientRequest(deployment, context.req.raw, context.env.note),
+  );
+  for (const route of served.routes) {
+    serve(variantOf(route), route.operationId, route.method, route.path, (context) =>
+      answerApiCall(deployment, route, context.req.param(), context.req.raw, context.env.note),
+    );
+  }
+  // After all routes: a path that is served under another method (RFC 9110 section 15.5.6).
+  for (const [pattern, methods] of methodsByPath) {
+    const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : [])].join(", ");
+    hono.all(pattern, () => new Response(null, { status: 405, headers: { allow, "content-length": "0" } }));
+  }
+  hono.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
+  return async (request, note) => hono.fetch(request, { note });
+}

@@ -1,0 +1,21 @@
+// A rule's check over something that was received, and the running of an ordered list of them.
+import type { Finding, Refusal } from "./refusal.js";
+import type { RuleId } from "./rules.js";
+
+/** Reports how the subject breaks the rule, or undefined if it keeps it. Total: never throws on what was received. */
+export interface Check<Subject> {
+  readonly rule: RuleId;
+  find(subject: Subject): Finding | undefined;
+}
+
+/** The first rule that is broken, in the order of the list. */
+export function firstRefusal<Subject>(
+  checks: readonly Check<Subject>[],
+  subject: Subject,
+): Refusal | undefined {
+  for (const check of checks) {
+    const finding = check.find(subject);
+    if (finding !== undefined) return { rule: check.rule, ...finding };
+  }
+  return undefined;
+}

@@ -1,0 +1,127 @@
+// Builds one emulated deployment: its state, its routes and its two ways in.
+import { routeTable } from "./api/route-table.js";
+import { createApp } from "./app.js";
+import { CustomerLog } from "./customer-log.js";
+import type { Deployment } from "./deployment.js";
+import type { Emulator } from "./emulator.js";
+import { EmulatorError } from "./emulator-error.js";
+import { type EmulatorOptions, parseEmulatorOptions, type RateLimit } from "./emulator-options.js";
+import { Journal, type RequestNote } from "./journal.js";
+import { type Listening, listenOn } from "./listen.js";
+import { PluginRegistry } from "./registrations/plugin-registry.js";
+import { ServiceAccounts } from "./registrations/service-accounts.js";
+import { AccessTokens } from "./stores/access-tokens.js";
+import { SlidingWindow } from "./stores/sliding-window.js";
+import { UsedAssertionIds } from "./stores/used-assertion-ids.js";
+
+/** RFC 6761 section 6.3: names under localhost never leave the machine. */
+const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
+/** "3600 in the reference response" (description, section 2.3) and "1 hour by default" (section 5.9). */
+const DEFAULT_TOKEN_LIFETIME_SECONDS = 3600;
+
+/**
+ * An emulated deployment of the service that enforces every rule of its description, in memory. Where the description
+ * is silent it follows the named options and, in `rules`, the standard it names. Beside the token endpoints it serves
+ * `GET /api/v1/{tenantId}/devices` and `GET /v1/devices` (scope devices:read, three devices) and, in Variant A, three
+ * invented routes: `GET …/devices/{deviceId}` (devices:read, device parameter), `POST …/schedules/{scheduleId}/executions`
+ * (schedules:execute) and `GET …/tenant-settings` (takes no plugin token).
+ *
+ * The rate limit counts every POST to a tenant's Variant A token endpoint, refused ones included, except those that
+ * it answers 429. An accepted assertion is spent even if the request is then refused for its grant.
+ *
+ * @throws {@link EmulatorError} `option_invalid`, `route_conflict`.
+ * @see the service's description, sections 2 to 8.
+ *
+ * @example
+ * const emulator = createEmulator({ variants: ["A"] });
+ * emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks, scopes: ["devices:read"] });
+ * const { url, close } = await emulator.listen();
+ */
+export function createEmulator(options: EmulatorOptions = {}): Emulator {
+  const settings = parseEmulatorOptions(options);
+  const clock = settings.now ?? Date.now;
+  const configuredUrl = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl);
+  const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
+  let listening: Listening | undefined;
+  let isListening = false;
+  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
+
+  const deployment: Deployment = {
+    clock,
+    publicUrl,
+    tokenLifetimeSeconds: settings.tokenLifetimeSeconds ?? DEFAULT_TOKEN_LIFETIME_SECONDS,
+    rateLimit: settings.rateLimit ? rateLimitOf(settings.rateLimit) : undefined,
+    plugins: new PluginRegistry(settings.narrowingDelayMs ?? 0),
+    serviceAccounts: new ServiceAccounts(),
+    accessTokens: new AccessTokens(),
+    usedAssertionIds: new UsedAssertionIds(),
+    customerLog: new CustomerLog(),
+  };
+  const journal = new Journal();
+  const routes = routeTable(settings.routes ?? []);
+  const app = createApp(deployment, { variants: settings.variants ?? ["A", "B"], prefix, routes });
+
+  const answer = async (request: Request): Promise<Response> => {
+    const arrivedAt = clock();
+    const note: RequestNote = {};
+    const response = await app(request, note);
+    // One clock: a client that learns the server's time from Date learns this one.
+    response.headers.set("date", new Date(clock()).toUTCString());
+    journal.record(arrivedAt, request, response.status, note);
+    return response;
+  };
+
+  return {
+    async fetch(input, init) {
+      const request = asRequest(input, init, publicUrl());
+      request.signal?.throwIfAborted();
+      const response = await answer(request);
+      request.signal?.throwIfAborted();
+      return response;
+    },
+    async listen({ port = 0, host = "127.0.0.1" } = {}) {
+      if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
+      isListening = true;
+      try {
+        listening = await listenOn(answer, { port, host });
+      } catch (error) {
+        isListening = false;
+        throw error;
+      }
+      const server = listening;
+      return {
+        url: server.origin + prefix,
+        async close() {
+          await server.close();
+          if (listening !== server) return;
+          listening = undefined;
+          isListening = false;
+        },
+      };
+    },
+    get publicUrl() {
+      return publicUrl();
+    },
+    get url() {
+      return listening && listening.origin + prefix;
+    },
+    registerPlugin: (registration) => deployment.plugins.register(registration),
+    updatePlugin: (update) => deployment.plugins.update(update, clock()),
+    registerServiceAccount: (registration) => deployment.serviceAccounts.register(registration),
+    customerLog: deployment.customerLog,
+    journal,
+  };
+}
+
+function rateLimitOf({ requests, windowSeconds, retryAfter = true }: RateLimit): Deployment["rateLimit"] {
+  const window = new SlidingWindow({ requests, windowSeconds });
+  if (retryAfter === false) return { window, retryAfter: "absent" };
+  return { window, retryAfter: retryAfter === true ? "seconds" : retryAfter };
+}
+
+/** A Request that another copy of fetch made is used as it is: the global constructor would not know it. */
+function asRequest(input: Request | string | URL, init: RequestInit | undefined, base: string): Request {
+  if (typeof input === "string" || input instanceof URL) return new Request(new URL(input, base), init);
+  if (input.bodyUsed) throw new TypeError("the body of the request was read already");
+  return init === undefined ? input : new Request(input, init);
+}

@@ -1,0 +1,61 @@
+// The options of createEmulator, with their defaults.
+import { z } from "zod";
+import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
+import { parseInput } from "./parse-input.js";
+
+/** The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8). */
+export interface RateLimit {
+  readonly requests: number;
+  readonly windowSeconds: number;
+  /** Whether and how the 429 carries `Retry-After`. `true` is "seconds". Default: "seconds". */
+  readonly retryAfter?: boolean | "seconds" | "date" | undefined;
+}
+
+export interface EmulatorOptions {
+  /** Which variants are served; none answers 404 to everything. Default: both. */
+  readonly variants?: readonly ("A" | "B")[] | undefined;
+  /** The only clock, epoch milliseconds. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  /**
+   * The base URL of the deployment: `aud` must be its token URL, whatever Host header a request carries. A path in it
+   * prefixes every route. Default: the URL that `listen` gave, before that `http://emulator.localhost`.
+   */
+  readonly publicUrl?: string | undefined;
+  /** Default: false. */
+  readonly rateLimit?: RateLimit | false | undefined;
+  /** Routes beside the described ones; each may take the place of an invented one. */
+  readonly routes?: readonly ApiRoute[] | undefined;
+  /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
+  readonly narrowingDelayMs?: number | undefined;
+  /** `expires_in` of Variant A and the lifetime of both variants' tokens. Default: 3600. */
+  readonly tokenLifetimeSeconds?: number | undefined;
+}
+
+const rateLimit = z.strictObject({
+  requests: z.number().int().min(1),
+  windowSeconds: z.number().positive(),
+  retryAfter: z.union([z.boolean(), z.enum(["seconds", "date"])]).optional(),
+});
+
+const schema: z.ZodType<EmulatorOptions> = z.strictObject({
+  variants: z.array(z.enum(["A", "B"])).optional(),
+  now: z.custom<() => number>((value) => typeof value === "function", "must be a function").optional(),
+  publicUrl: z
+    .string()
+    .refine(isBaseUrl, "must be http or https, without credentials, query or fragment")
+    .optional(),
+  rateLimit: z.union([z.literal(false), rateLimit]).optional(),
+  routes: z.array(apiRouteSchema).optional(),
+  narrowingDelayMs: z.number().min(0).optional(),
+  tokenLifetimeSeconds: z.number().int().min(1).optional(),
+});
+
+export function parseEmulatorOptions(input: unknown): EmulatorOptions {
+  return parseInput(schema, input, "option_invalid", "createEmulator");
+}
+
+function isBaseUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return /^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(value);
+}

@@ -1,0 +1,40 @@
+// What createEmulator returns.
+import type { CustomerLog } from "./customer-log.js";
+import type { Journal } from "./journal.js";
+import type { PluginRegistration, PluginUpdate } from "./registrations/plugin-registration.js";
+import type { ServiceAccountRegistration } from "./registrations/service-accounts.js";
+
+/** One deployment of the service. Instances share nothing. */
+export interface Emulator {
+  /**
+   * Answers in-process; usable wherever a `fetch` is taken. The origin of the URL does not matter, a relative URL is
+   * relative to `publicUrl`. Rejects only for what is no request, or with the reason of an aborted signal.
+   */
+  readonly fetch: (input: Request | string | URL, init?: RequestInit) => Promise<Response>;
+  /**
+   * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a client with,
+   * unless `publicUrl` was given for another.
+   *
+   * @throws {@link EmulatorError} `already_listening`, `listen_failed`.
+   */
+  listen(options?: { port?: number; host?: string }): Promise<{ url: string; close(): Promise<void> }>;
+  /** The base URL whose token URL `aud` must name. Without a trailing slash. */
+  readonly publicUrl: string;
+  /** The base URL it listens at, undefined while it does not. */
+  readonly url: string | undefined;
+  /** @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `already_registered`. */
+  registerPlugin(registration: PluginRegistration): void;
+  /**
+   * Live: enabling, disabling, keys and roles count from the next request on; so do scopes and devices that are
+   * added, though a token never gains a scope; narrowing counts after `narrowingDelayMs`.
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `not_registered`.
+   */
+  updatePlugin(update: PluginUpdate): void;
+  /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
+  registerServiceAccount(registration: ServiceAccountRegistration): void;
+  /** The real reasons of refusals. */
+  readonly customerLog: CustomerLog;
+  /** The requests seen. */
+  readonly journal: Journal;
+}

@@ -1,0 +1,14 @@
+// The public entry `bivariant/emulator`: the service, both variants, in-process or over HTTP.
+export type { ApiCall, ApiRoute } from "./api/api-route.js";
+export { createEmulator } from "./create-emulator.js";
+export type { CustomerLog, CustomerLogEntry } from "./customer-log.js";
+export type { Emulator } from "./emulator.js";
+export { EmulatorError, type EmulatorErrorCode } from "./emulator-error.js";
+export type { EmulatorOptions, RateLimit } from "./emulator-options.js";
+export type { Journal, JournalEntry, JournalFilter } from "./journal.js";
+export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugin-registration.js";
+export type { JsonWebKeySet } from "./registrations/registered-keys.js";
+export type { Role } from "./registrations/role.js";
+export type { ServiceAccountRegistration } from "./registrations/service-accounts.js";
+export type { Rule } from "./rules/rule.js";
+export { type RuleId, rules } from "./rules.js";

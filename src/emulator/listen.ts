@@ -1,0 +1,61 @@
+// Serves a fetch handler over HTTP on loopback, and stops promptly.
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import { EmulatorError } from "./emulator-error.js";
+
+/** A request that sends its headers or body more slowly is answered 408 by Node. */
+const REQUEST_TIMEOUT_MS = 10_000;
+/** After this, close ends the requests that are still in flight. */
+const CLOSE_GRACE_MS = 250;
+
+/** A server that listens. */
+export interface Listening {
+  /** The origin it is reached at, without a path. */
+  readonly origin: string;
+  /** Resolves when the port is free again; idle keep-alive connections end at once. */
+  close(): Promise<void>;
+}
+
+/** @throws {@link EmulatorError} `listen_failed` with the system's error as `cause`. */
+export async function listenOn(
+  fetch: (request: Request) => Promise<Response>,
+  address: { port: number; host: string },
+): Promise<Listening> {
+  const server = createAdaptorServer({
+    fetch,
+    // The emulator shares its process with the code under test: its globals stay as they are.
+    overrideGlobalObjects: false,
+    serverOptions: { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+  }) as Server;
+  server.listen(address.port, address.host);
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    throw new EmulatorError("listen_failed", `cannot listen on ${address.host}:${address.port}`, { cause });
+  }
+  let closed: Promise<void> | undefined;
+  return {
+    origin: originOf(server.address() as AddressInfo),
+    close() {
+      closed ??= closeServer(server);
+      return closed;
+    },
+  };
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const ended = once(server, "close");
+  server.close();
+  server.closeIdleConnections();
+  const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
+  await ended;
+  clearTimeout(force);
+}
+
+/** An unspecified address ("every interface") is no destination: the loopback of its family is. */
+function originOf({ address, family, port }: AddressInfo): string {
+  if (family === "IPv6") return `http://[${address === "::" ? "::1" : address}]:${port}`;
+  return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
+}

@@ -1,0 +1,78 @@
+// What a customer enters when registering a plugin, and how it may change afterwards.
+import { z } from "zod";
+import { parseInput } from "../parse-input.js";
+import { clientIdSchema } from "./client-id.js";
+import type { JsonWebKeySet } from "./registered-keys.js";
+import { type Role, roleSchema } from "./role.js";
+import { scopeSchema } from "./scope.js";
+import { tenantIdSchema } from "./tenant-id.js";
+
+/** "There are two kinds of plugin" (description, section 1). */
+export type PluginType = "service" | "user_interface";
+
+/** The fields of the description's section 2.1. */
+export interface PluginRegistration {
+  readonly clientId: string;
+  readonly tenantId: string;
+  readonly type: PluginType;
+  /** The public keys that verify client assertions: RSA, 2048 bits or more. */
+  readonly jwks: JsonWebKeySet;
+  /** Granted scopes, `area:read`, `area:write` or `area:execute`. Default: none. */
+  readonly scopes?: readonly string[] | undefined;
+  /** The devices the plugin is limited to. Default: no limit. */
+  readonly devices?: readonly string[] | undefined;
+  /** Default: true. */
+  readonly enabled?: boolean | undefined;
+  /** What `revo.roles` says of a service plugin. Default: one invented role. */
+  readonly roles?: readonly Role[] | undefined;
+}
+
+/** A live change of one registration; what is left out stays. */
+export interface PluginUpdate {
+  readonly clientId: string;
+  readonly tenantId: string;
+  readonly jwks?: JsonWebKeySet | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  /** `null` lifts the restriction. */
+  readonly devices?: readonly string[] | null | undefined;
+  readonly enabled?: boolean | undefined;
+  readonly roles?: readonly Role[] | undefined;
+}
+
+const identity = { clientId: clientIdSchema, tenantId: tenantIdSchema };
+const jwks = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
+const scopes = z.array(scopeSchema);
+const devices = z.array(z.string().min(1));
+const roles = z.array(roleSchema);
+
+const registrationSchema = z.strictObject({
+  ...identity,
+  type: z.enum(["service", "user_interface"]),
+  jwks,
+  scopes: scopes.optional(),
+  devices: devices.optional(),
+  enabled: z.boolean().optional(),
+  roles: roles.optional(),
+});
+
+const updateSchema = z.strictObject({
+  ...identity,
+  jwks: jwks.optional(),
+  scopes: scopes.optional(),
+  devices: devices.nullable().optional(),
+  enabled: z.boolean().optional(),
+  roles: roles.optional(),
+});
+
+export function parsePluginRegistration(input: unknown): PluginRegistration {
+  return parseInput<PluginRegistration>(
+    registrationSchema,
+    input,
+    "registration_invalid",
+    "plugin registration",
+  );
+}
+
+export function parsePluginUpdate(input: unknown): PluginUpdate {
+  return parseInput<PluginUpdate>(updateSchema, input, "registration_invalid", "plugin update");
+}

@@ -1,0 +1,81 @@
+// The plugins registered in each tenant, as they are at this moment.
+import { EmulatorError } from "../emulator-error.js";
+import type { Plugin } from "./plugin.js";
+import { parsePluginRegistration, parsePluginUpdate } from "./plugin-registration.js";
+import { readRegisteredKeys } from "./registered-keys.js";
+import type { Role } from "./role.js";
+
+/** Invented: the description shows the shape of a role and no example of one. */
+const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "external-plugins" }];
+
+export class PluginRegistry {
+  readonly #tenants = new Map<string, Map<string, Plugin>>();
+  readonly #narrowingDelayMs: number;
+
+  constructor(narrowingDelayMs: number) {
+    this.#narrowingDelayMs = narrowingDelayMs;
+  }
+
+  find(tenantId: string, clientId: string): Plugin | undefined {
+    return this.#tenants.get(tenantId)?.get(clientId);
+  }
+
+  register(input: unknown): void {
+    const sheet = parsePluginRegistration(input);
+    if (this.find(sheet.tenantId, sheet.clientId) !== undefined) {
+      throw new EmulatorError(
+        "already_registered",
+        `plugin ${sheet.clientId} is registered in ${sheet.tenantId}`,
+      );
+    }
+    this.#put({
+      tenantId: sheet.tenantId,
+      clientId: sheet.clientId,
+      type: sheet.type,
+      enabled: sheet.enabled ?? true,
+      roles: sheet.roles ?? DEFAULT_ROLES,
+      keys: readRegisteredKeys(sheet.jwks),
+      grant: { scopes: new Set(sheet.scopes), devices: sheet.devices && new Set(sheet.devices) },
+      formerGrants: [],
+    });
+  }
+
+  update(input: unknown, now: number): void {
+    const change = parsePluginUpdate(input);
+    const plugin = this.find(change.tenantId, change.clientId);
+    if (plugin === undefined) {
+      throw new EmulatorError(
+        "not_registered",
+        `plugin ${change.clientId} is not registered in ${change.tenantId}`,
+      );
+    }
+    this.#put({
+      ...plugin,
+      enabled: change.enabled ?? plugin.enabled,
+      roles: change.roles ?? plugin.roles,
+      keys: change.jwks === undefined ? plugin.keys : readRegisteredKeys(change.jwks),
+      grant: {
+        scopes: change.scopes === undefined ? plugin.grant.scopes : new Set(change.scopes),
+        devices: devicesAfter(change.devices, plugin.grant.devices),
+      },
+      // "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1).
+      formerGrants: [
+        ...plugin.formerGrants.filter(({ until }) => now < until),
+        { grant: plugin.grant, until: now + this.#narrowingDelayMs },
+      ],
+    });
+  }
+
+  #put(plugin: Plugin): void {
+    const tenant = this.#tenants.get(plugin.tenantId) ?? new Map<string, Plugin>();
+    this.#tenants.set(plugin.tenantId, tenant.set(plugin.clientId, plugin));
+  }
+}
+
+function devicesAfter(
+  change: readonly string[] | null | undefined,
+  current: ReadonlySet<string> | undefined,
+): ReadonlySet<string> | undefined {
+  if (change === undefined) return current;
+  return change === null ? undefined : new Set(change);
+}

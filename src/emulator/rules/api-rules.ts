@@ -1,0 +1,75 @@
+// The rules of an API call, in the order in which they are applied.
+import type { Rule } from "./rule.js";
+
+export type ApiRuleId =
+  | "bearer.present"
+  | "bearer.known"
+  | "bearer.lifetime"
+  | "bearer.tenant"
+  | "bearer.plugin-enabled"
+  | "route.opt-in"
+  | "route.scope"
+  | "route.narrowed"
+  | "route.device";
+
+/** The status for a refused bearer is not shown; RFC 6750 section 3.1 suggests 401. */
+const unauthorized = { status: 401 } as const;
+/** "HTTP 403 with an empty body has exactly three causes" (description, section 7.2). */
+const forbidden = { status: 403 } as const;
+
+export const apiRules: Readonly<Record<ApiRuleId, Rule>> = {
+  "bearer.present": {
+    section: "5.1",
+    says: "Every call needs a bearer token in the header Authorization: Bearer <ACCESS_TOKEN>.",
+    answer: unauthorized,
+    remedy: "Send Authorization: Bearer followed by the access token.",
+  },
+  "bearer.known": {
+    section: "5.1",
+    says: "The bearer token was issued by this service, by the variant that serves the route.",
+    answer: unauthorized,
+    remedy: "Send the access_token of this deployment's token endpoint, unchanged.",
+  },
+  "bearer.lifetime": {
+    section: "5.7, 8",
+    says: "A token is valid only for its lifetime.",
+    answer: unauthorized,
+    remedy: "Acquire a new token shortly before expires_in has passed.",
+  },
+  "bearer.tenant": {
+    section: "1, 4.1, 5.7",
+    says: "A token is valid only on routes of its tenant.",
+    answer: unauthorized,
+    remedy: "Keep one token per tenant and send the one that belongs to the tenant of the path.",
+  },
+  "bearer.plugin-enabled": {
+    section: "2.1, 3",
+    says: "The registration is re-checked live on each call: the plugin is registered and enabled.",
+    answer: unauthorized,
+    remedy: "The customer enables the plugin under Settings, Tenant Settings, External Plugins.",
+  },
+  "route.opt-in": {
+    section: "5.5, 7.2",
+    says: "Only routes that opt in accept a plugin token.",
+    answer: unauthorized,
+    remedy: "Use a plugin-enabled route; a new token does not help.",
+  },
+  "route.scope": {
+    section: "5.6, 7.2",
+    says: "The token carries the scope of the route.",
+    answer: forbidden,
+    remedy: "The customer grants the scope; then acquire a new token, for the old one never gains it.",
+  },
+  "route.narrowed": {
+    section: "2.1, 7.2",
+    says: "The registration still grants the scope of the route.",
+    answer: forbidden,
+    remedy: "The customer narrowed the grant after the token was minted and would have to widen it again.",
+  },
+  "route.device": {
+    section: "2.1, 7.2",
+    says: "Every device that the request names is in the plugin's device restriction.",
+    answer: forbidden,
+    remedy: "Ask for a device inside the restriction, or have the customer extend it.",
+  },
+};

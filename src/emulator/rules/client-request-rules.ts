@@ -1,0 +1,67 @@
+// The rules of a request to Variant B's token endpoint, in the order in which they are applied.
+import type { Rule } from "./rule.js";
+
+export type ClientRequestRuleId =
+  | "client-request.media-type"
+  | "client-request.body-size"
+  | "client-request.json"
+  | "client-request.one-authentication"
+  | "client-request.grant-type"
+  | "client-request.fields"
+  | "client.authentication"
+  | "client-code.known";
+
+/** Variant B's error codes are not shown; these are RFC 6749 section 5.2's. */
+const invalidRequest = { status: 400, error: "invalid_request" } as const;
+const invalidGrant = { status: 400, error: "invalid_grant" } as const;
+
+export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
+  "client-request.media-type": {
+    section: "4.2 (RFC 9110 section 15.5.16)",
+    says: "The body is application/json.",
+    answer: { status: 415, error: "invalid_request" },
+    remedy: "Send Content-Type: application/json and a JSON body.",
+  },
+  "client-request.body-size": {
+    section: "not shown (RFC 9110 section 15.5.14)",
+    says: "The body has at most 65536 bytes.",
+    answer: { status: 413, error: "invalid_request" },
+    remedy: "Send the fields of section 4.2 and nothing else.",
+  },
+  "client-request.json": {
+    section: "4.2",
+    says: "The body is one JSON object.",
+    answer: invalidRequest,
+    remedy: "Send a JSON object with the fields of section 4.2.",
+  },
+  "client-request.one-authentication": {
+    section: "not shown (RFC 6749 section 2.3)",
+    says: "The client authenticates in the body only: no Authorization header.",
+    answer: invalidRequest,
+    remedy: "Send client_id and client_secret in the body, without an Authorization header.",
+  },
+  "client-request.grant-type": {
+    section: "4.2",
+    says: "grant_type is client_credentials, or the body is a code exchange.",
+    answer: { status: 400, error: "unsupported_grant_type" },
+    remedy: "Send grant_type client_credentials, or code, code_verifier, client_id and redirect_uri.",
+  },
+  "client-request.fields": {
+    section: "4.2",
+    says: "Every field of the grant is a string that is not empty.",
+    answer: invalidRequest,
+    remedy: "Send every field that section 4.2 shows for the grant, each as a string.",
+  },
+  "client.authentication": {
+    section: "4.2, 5.10",
+    says: "client_id and client_secret are those of a registered service account.",
+    answer: { status: 401, error: "invalid_client" },
+    remedy: "Compare both with the admin area under Service accounts.",
+  },
+  "client-code.known": {
+    section: "4.2, 5.8",
+    says: "The authorization code was handed out to this client and is unspent.",
+    answer: invalidGrant,
+    remedy: "Send the user to the authorization endpoint again.",
+  },
+};

@@ -1,0 +1,36 @@
+// The per-tenant rate limit of the token endpoint: a true sliding window, not fixed buckets.
+import { ExpiringMap } from "./expiring-map.js";
+
+/** A tenant's admitted requests (epoch milliseconds, oldest first) and when the last of them leaves the window. */
+interface Admitted {
+  readonly instants: number[];
+  expiresAt: number;
+}
+
+/**
+ * Admits `requests` in any span of `windowSeconds`. A slot frees exactly `windowSeconds` after the request that took
+ * it. A request that is not admitted takes no slot, so waiting until a slot frees is enough.
+ */
+export class SlidingWindow {
+  readonly #requests: number;
+  readonly #windowMs: number;
+  readonly #tenants = new ExpiringMap<Admitted>();
+
+  constructor(limit: { requests: number; windowSeconds: number }) {
+    this.#requests = limit.requests;
+    this.#windowMs = limit.windowSeconds * 1000;
+  }
+
+  /** Takes a slot and returns undefined; or returns the instant (epoch milliseconds) at which one frees. */
+  take(tenantId: string, now: number): number | undefined {
+    const admitted = this.#tenants.get(tenantId) ?? { instants: [], expiresAt: 0 };
+    const { instants } = admitted;
+    while (instants[0] !== undefined && instants[0] + this.#windowMs <= now) instants.shift();
+    const oldest = instants[0];
+    if (oldest !== undefined && instants.length >= this.#requests) return oldest + this.#windowMs;
+    instants.push(now);
+    admitted.expiresAt = now + this.#windowMs;
+    this.#tenants.set(tenantId, admitted, now);
+    return undefined;
+  }
+}

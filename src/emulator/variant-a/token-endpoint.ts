@@ -1,0 +1,106 @@
+// Variant A's token endpoint: every rule in its order of precedence, then a token.
+import type { Deployment } from "../deployment.js";
+import type { Refusal } from "../refusal.js";
+import type { Plugin } from "../registrations/plugin.js";
+import { shown } from "../shown.js";
+import { checkAssertion } from "./assertion/check-assertion.js";
+import { readTokenRequest, type TokenRequest } from "./read-token-request.js";
+import { rateLimitAnswer, refusalAnswer, tokenAnswer } from "./token-answers.js";
+
+/** Description, section 4.1. */
+export const TOKEN_PATH_A = "/api/v1/{tenantId}/external-plugin/oauth/token";
+
+const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/** "Wrong grant for the plugin type" (description, section 7.1). */
+const GRANT_OF_TYPE = { service: "client_credentials", user_interface: "authorization_code" };
+
+/** Answers one POST: 200, 429, or 400 with the opaque body, never anything else. */
+export async function answerTokenRequest(
+  deployment: Deployment,
+  tenantId: string,
+  request: Request,
+): Promise<Response> {
+  const { clock, customerLog, rateLimit } = deployment;
+  const freesAt = rateLimit?.window.take(tenantId, clock());
+  if (rateLimit !== undefined && freesAt !== undefined) {
+    const now = clock();
+    const waited = {
+      expected: "a free slot in the tenant's window",
+      actual: `one frees in ${freesAt - now} ms`,
+    };
+    customerLog.record(now, { tenantId }, { rule: "token-request.rate-limit", ...waited });
+    return rateLimitAnswer(freesAt, now, rateLimit.retryAfter);
+  }
+  const read = await readTokenRequest(request);
+  const outcome = "rule" in read ? read : await grant(deployment, tenantId, read);
+  if (outcome instanceof Response) return outcome;
+  const clientId = "rule" in read ? undefined : read.clientId;
+  customerLog.record(clock(), { tenantId, clientId }, outcome);
+  return refusalAnswer(outcome);
+}
+
+/** The rules that follow the form's: whoever asks, the assertion, and what it is asked for. */
+async function grant(
+  deployment: Deployment,
+  tenantId: string,
+  request: TokenRequest,
+): Promise<Response | Refusal> {
+  const early = checkBeforeAssertion(request);
+  if (early !== undefined) return early;
+  const plugin = deployment.plugins.find(tenantId, request.clientId ?? "");
+  if (plugin === undefined) {
+    return { rule: "plugin.registered", expected: "a registered plugin", actual: shown(request.clientId) };
+  }
+  if (!plugin.enabled) return { rule: "plugin.enabled", expected: "enabled", actual: "disabled" };
+  const refusal = await checkAssertion(request.clientAssertion, {
+    plugin,
+    // From the configuration and the route, never from the Host header: a client could choose that.
+    tokenUrl: deployment.publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId),
+    clock: deployment.clock,
+    usedIds: deployment.usedAssertionIds,
+  });
+  return refusal ?? checkAfterAssertion(request, plugin) ?? mint(deployment, plugin);
+}
+
+function checkBeforeAssertion({
+  grantType,
+  clientAssertionType,
+  clientId,
+}: TokenRequest): Refusal | undefined {
+  if (grantType !== "client_credentials" && grantType !== "authorization_code") {
+    const expected = "client_credentials or authorization_code";
+    return { rule: "token-request.grant-type", expected, actual: shown(grantType) };
+  }
+  if (clientAssertionType !== CLIENT_ASSERTION_TYPE) {
+    const actual = shown(clientAssertionType);
+    return { rule: "token-request.assertion-type", expected: CLIENT_ASSERTION_TYPE, actual };
+  }
+  if (clientId === undefined) {
+    return { rule: "token-request.client-id", expected: "a client_id", actual: "absent" };
+  }
+  return undefined;
+}
+
+function checkAfterAssertion({ grantType, code }: TokenRequest, { type }: Plugin): Refusal | undefined {
+  if (grantType !== GRANT_OF_TYPE[type]) {
+    return {
+      rule: "plugin.grant",
+      expected: `${GRANT_OF_TYPE[type]} (type ${type})`,
+      actual: shown(grantType),
+    };
+  }
+  if (grantType === "authorization_code") {
+    const actual = code === undefined ? "absent" : "a code that was not handed out";
+    return { rule: "code.known", expected: "a code from the host", actual };
+  }
+  return undefined;
+}
+
+function mint(deployment: Deployment, plugin: Plugin): Response {
+  const now = deployment.clock();
+  const { tokenLifetimeSeconds, accessTokens } = deployment;
+  const { tenantId, clientId, grant } = plugin;
+  const expiresAt = now + tokenLifetimeSeconds * 1000;
+  const token = accessTokens.mint({ variant: "A", tenantId, clientId, scopes: grant.scopes, expiresAt }, now);
+  return tokenAnswer(plugin, token, tokenLifetimeSeconds);
+}

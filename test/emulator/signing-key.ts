@@ -1,0 +1,35 @@
+// RSA keys and hand-made JWTs for the tests; node:crypto only, so that no library repairs what a test breaks.
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  readonly publicJwk: Record<string, unknown>;
+}
+
+export function newSigningKey(kid: string, modulusLength = 2048): SigningKey {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength });
+  return { kid, privateKey, publicKey, publicJwk: { ...publicKey.export({ format: "jwk" }), kid } };
+}
+
+/** Signs whatever it is given, by any algorithm, right or wrong. */
+export function compactJws(
+  header: Record<string, unknown>,
+  claims: unknown,
+  signer: (input: Buffer) => Buffer,
+): string {
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const input = `${encode(header)}.${encode(claims)}`;
+  return `${input}.${signer(Buffer.from(input)).toString("base64url")}`;
+}
+
+export const rs256 =
+  (key: SigningKey) =>
+  (input: Buffer): Buffer =>
+    sign("sha256", input, key.privateKey);
+
+export const hs256 =
+  (secret: string | Buffer) =>
+  (input: Buffer): Buffer =>
+    createHmac("sha256", secret).update(input).digest();
