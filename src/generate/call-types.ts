@@ -1,6 +1,6 @@
 /** Emits the lookup types of one variant: what each operation takes and what it answers, by operationId. */
 import type { Variant } from "./document.js";
-import type { Operation, Parameter, Response } from "./list-operations.js";
+import { type Operation, type Parameter, PLACES, type Response } from "./list-operations.js";
 import { literal, propertyName } from "./source-text.js";
 
 // Parameters that the client fills in, so that a caller may leave them out.
@@ -12,7 +12,6 @@ const NO_HEADER_PARAMETERS: ReadonlySet<string> = new Set([
   "content-type",
   "authorization",
 ]);
-const PLACES: readonly Parameter["in"][] = ["path", "query", "header", "cookie"];
 
 /** Only direct lookups into the generated types: conditional types take seconds on a thousand operations. */
 export function callTypes(

@@ -7,9 +7,7 @@ import { fileHeader, literal, propertyName } from "./source-text.js";
 
 export function emitOperations(documents: readonly Document[], lists: OperationLists): string {
   const aliases = otherStatuses(lists);
-  return [
-    fileHeader("The operations of both variants: runtime table and lookup types.", documents),
-    IMPORTS,
+  const body = [
     FIXED_TYPES,
     aliases.declarations,
     ...VARIANTS.map((variant) => callTypes(variant, lists[variant], aliases.nameFor)),
@@ -20,11 +18,16 @@ export function emitOperations(documents: readonly Document[], lists: OperationL
     ...VARIANTS.map((variant) => table(variant, lists[variant])),
     "export const operations: OperationTable = { A: operationsA, B: operationsB };\n",
   ].join("\n");
+  // An import that nothing uses is an error under noUnusedLocals.
+  const imports = VARIANTS.filter((variant) => body.includes(`${variant}.operations[`)).map(
+    (variant) => `import type * as ${variant} from "./variant-${variant.toLowerCase()}.js";\n`,
+  );
+  return [
+    fileHeader("The operations of both variants: runtime table and lookup types.", documents),
+    imports.join(""),
+    body,
+  ].join("\n");
 }
-
-const IMPORTS = `import type * as A from "./variant-a.js";
-import type * as B from "./variant-b.js";
-`;
 
 const FIXED_TYPES = `/** Options every call takes besides its parameters. */
 export interface CallOptions {

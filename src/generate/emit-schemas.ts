@@ -30,11 +30,13 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
     "/** Builds the schema at the first call and gives the same one ever after. Unknown keys survive parsing. */",
     "export type LazySchema = () => z.ZodType;\n",
     `/** By operationId and status (\`default\` for every other), and by component name. */\nexport interface Schemas {\n${rows(() => "LazySchema", "readonly ").join("")}}\n`,
-    ...tables.map(
-      ({ variant, definitions }) =>
-        `const definitions${variant}: Record<string, unknown> = ${prettyLiteral(Object.fromEntries(definitions))};\n`,
-    ),
-    LAZY,
+    ...tables
+      .filter(({ definitions }) => definitions.size > 0)
+      .map(
+        ({ variant, definitions }) =>
+          `const definitions${variant}: Record<string, unknown> = ${prettyLiteral(Object.fromEntries(definitions))};\n`,
+      ),
+    ...(tables.some(({ definitions }) => definitions.size > 0) ? [LAZY] : []),
     `export const schemas: Schemas = {\n${rows((name, variant) => `lazy(definitions${variant}, ${literal(name)})`, "").join("")}};\n`,
   ].join("\n");
 }

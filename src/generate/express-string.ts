@@ -1,17 +1,17 @@
 /** The keywords of strings as patterns: zod counts UTF-16 units, JSON Schema counts characters. */
-import { documentError } from "./document.js";
+import { checkPattern } from "./check-pattern.js";
 import type { Expression } from "./expression.js";
 import { type JsonObject, pointerTo } from "./json-pointer.js";
 
 const CHARACTER = "(?:[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]|(?![\\uD800-\\uDBFF][\\uDC00-\\uDFFF])[\\s\\S])";
 const LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 
-// zod's own checks are narrower here than the RFCs (no seconds-less time, RFC 4122 versions only, no dotless host).
+// zod's own checks differ here: a time without seconds, the versions of UUIDs, hosts without a dot.
 const FORMAT_PATTERNS: Readonly<Record<string, string>> = {
   "date-time":
     "[Tt\\s](?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d(?::?\\d\\d)?)$",
   uuid: "^(?:urn:uuid:)?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$",
-  email: `^[A-Za-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})*$`,
+  email: `^[A-Za-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})+$`,
 };
 
 /** Formats whose check in zod means the same. Every other format is an annotation, as in JSON Schema itself. */
@@ -43,17 +43,3 @@ function expressFormat(format: string): JsonObject[] {
 // RFC 3339 full-date; the 29th of February is left to every year, as one pattern cannot count centuries briefly.
 const DATE =
   "\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|[12]\\d))";
-
-/** JSON Schema patterns are Unicode patterns, zod's are not: what differs between the two is refused. */
-function checkPattern(pattern: string, pointer: string, to: Expression): void {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the lower bound of what is not in the basic plane
-  const unicodeOnly = /\\[pP]\{|\\u\{|[^\u0000-\uFFFF]/u.test(pattern);
-  try {
-    new RegExp(pattern);
-    new RegExp(pattern, "u");
-    if (!unicodeOnly) return;
-  } catch {
-    // Falls through to the refusal.
-  }
-  throw documentError(to.document, "schema_unsupported", pointer, "the pattern cannot be expressed in zod");
-}

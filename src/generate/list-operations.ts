@@ -7,9 +7,11 @@ export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATC
 
 export type Method = (typeof METHODS)[number];
 
+export const PLACES = ["path", "query", "header", "cookie"] as const;
+
 export interface Parameter {
   readonly name: string;
-  readonly in: "path" | "query" | "header" | "cookie";
+  readonly in: (typeof PLACES)[number];
   readonly required: boolean;
 }
 
@@ -37,7 +39,7 @@ export interface Operation {
   readonly anonymous: boolean;
 }
 
-/** @throws {GenerateError} operation_id_missing, operation_id_duplicate, status_invalid. */
+/** @throws {GenerateError} operation_id_missing, operation_id_duplicate, status_invalid, document_invalid. */
 export function listOperations(document: Document): Operation[] {
   const operations: Operation[] = [];
   const places = new Map<string, string>();
@@ -111,9 +113,21 @@ function readParameters(document: Document, from: OperationSource): Parameter[] 
     if (!Array.isArray(list)) continue;
     list.forEach((entry, index) => {
       const { value } = follow(document, entry, pointerTo(pointer, index));
-      if (!isObject(value) || typeof value.name !== "string") return;
-      const place = value.in as Parameter["in"];
-      found.set(`${place} ${value.name}`, { name: value.name, in: place, required: value.required === true });
+      const name = isObject(value) ? value.name : undefined;
+      const place = PLACES.find((known) => isObject(value) && value.in === known);
+      if (!isObject(value) || typeof name !== "string" || place === undefined) {
+        throw documentError(
+          document,
+          "document_invalid",
+          pointerTo(pointer, index),
+          "a parameter needs name and in",
+        );
+      }
+      found.set(`${place} ${name}`, {
+        name,
+        in: place,
+        required: place === "path" || value.required === true,
+      });
     });
   }
   return [...found.values()];

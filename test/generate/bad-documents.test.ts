@@ -79,8 +79,8 @@ const refused = [
     code: "not_shown_invalid",
   },
   {
-    name: "a document that openapi-typescript refuses",
-    document: { openapi: "3.1.0", paths: ONE_OPERATION },
+    name: "a parameter without a place",
+    document: get({ operationId: "a", parameters: [{ name: "b" }], responses: {} }),
     code: "document_invalid",
   },
   ...[
@@ -94,7 +94,8 @@ const refused = [
     { type: "string", minLenght: 1 },
     { enum: [{ a: 1 }] },
     { const: [1] },
-    { type: "object", patternProperties: { "^x": {} }, additionalProperties: { type: "string" } },
+    { type: "object", patternProperties: { "\\p{L}": {} } },
+    { type: "object", propertyNames: { anyOf: [{ pattern: "^a" }, { pattern: "b$" }] } },
     { type: "string", pattern: "\\p{L}" },
     { type: "string", pattern: "(" },
     { items: [{ type: "string" }] },

@@ -19,13 +19,19 @@ export const ONE_OPERATION = {
   "/things": { get: { operationId: "listThings", responses: { 200: { description: "Things." } } } },
 };
 
-/** Writes both documents (a string as it is, else as YAML) into a folder that goes away with the test. */
-export async function sample(
+/** Writes both documents into a folder that goes away with the test. */
+export async function sample(a: object | string, b?: object | string): Promise<Sample> {
+  const folder = await mkdtemp(join(tmpdir(), "generate-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return writeSample(folder, a, b);
+}
+
+/** Writes both documents into `folder`: a string as it is, else as YAML. */
+export async function writeSample(
+  folder: string,
   a: object | string,
   b: object | string = openapi(ONE_OPERATION),
 ): Promise<Sample> {
-  const folder = await mkdtemp(join(tmpdir(), "generate-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const documents = { A: join(folder, "a.yaml"), B: join(folder, "b.yaml") };
   await writeFile(documents.A, typeof a === "string" ? a : stringify(a));
   await writeFile(documents.B, typeof b === "string" ? b : stringify(b));
