@@ -58,6 +58,23 @@ export type ServiceEvent =
 
 export type OnEvent = (event: ServiceEvent) => void;
 
+/** An event without what all events of one identity have in common. */
+export type EventBody = ServiceEvent extends infer E
+  ? E extends EventContext
+    ? Omit<E, keyof EventContext>
+    : never
+  : never;
+
+/** Gives a function that tells the events of one identity. */
+export function teller(
+  context: Omit<EventContext, "at">,
+  options: { readonly onEvent: OnEvent | undefined; readonly now: () => number },
+): (body: EventBody) => void {
+  const { variant, baseUrl, tenantId } = context;
+  return (body) =>
+    tell(options.onEvent, { ...body, variant, baseUrl, tenantId, at: options.now() } as ServiceEvent);
+}
+
 /** Calls a listener and keeps its errors, thrown or rejected, away from whoever has something to tell. */
 export function tell(onEvent: OnEvent | undefined, event: ServiceEvent): void {
   if (onEvent === undefined) return;

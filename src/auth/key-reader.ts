@@ -2,12 +2,18 @@
 import { ConfigurationError } from "../errors.js";
 import { importSigningKey, type SigningKey } from "./signing-key.js";
 
+interface ImportedKey {
+  readonly source: unknown;
+  readonly keyId: string | undefined;
+  readonly imported: Promise<SigningKey>;
+}
+
 /**
  * Gives a function that reads a key or a function of one. The last key stays imported: while the same key in the
  * same form is given, nothing is parsed again.
  */
 export function keyReader(): (privateKey: unknown, keyId: string | undefined) => Promise<SigningKey> {
-  let last: { source: unknown; keyId: string | undefined; imported: Promise<SigningKey> } | undefined;
+  let last: ImportedKey | undefined;
   return async (privateKey, keyId) => {
     let source = privateKey;
     let id = keyId;
@@ -31,11 +37,11 @@ export function keyReader(): (privateKey: unknown, keyId: string | undefined) =>
         id = withId.keyId ?? keyId;
       }
     }
-    if (last?.source === source && last.keyId === id) return last.imported;
+    if (last !== undefined && last.source === source && last.keyId === id) return last.imported;
     const imported = importSigningKey(source, id);
     last = { source, keyId: id, imported };
     imported.catch(() => {
-      last = undefined;
+      if (last?.imported === imported) last = undefined;
     });
     return imported;
   };

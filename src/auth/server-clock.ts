@@ -15,6 +15,7 @@ export class ServerClock {
   #offsetMs: number | undefined;
   #errorMs = 0;
   #distrusted = false;
+  #proven = false;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -58,21 +59,29 @@ export class ServerClock {
   }
 
   /**
-   * Whether, by the learnt clock, an assertion issued then was out of the bounds that the service accepts.
-   * The error bar counts in the assertion's favour.
+   * Whether, by the learnt clock, an assertion was out of bounds when it was sent: `maybe` within the error bar of
+   * a bound. `no` while nothing was learnt.
    */
-  showsOutOfBounds(issuedAtSeconds: number, sentAt: number, bounds: AssertionBounds): boolean {
-    if (this.#offsetMs === undefined) return false;
-    const ageMs = sentAt + this.#offsetMs - issuedAtSeconds * 1000;
-    return (
-      ageMs < -bounds.aheadSeconds * 1000 - this.#errorMs ||
-      ageMs > bounds.behindSeconds * 1000 + this.#errorMs
-    );
+  outOfBounds(issuedAtSeconds: number, sentAt: number, bounds: AssertionBounds): "yes" | "maybe" | "no" {
+    if (this.offsetMs === undefined) return "no";
+    const ageMs = sentAt + this.offsetMs - issuedAtSeconds * 1000;
+    const beyondMs = Math.max(-bounds.aheadSeconds * 1000 - ageMs, ageMs - bounds.behindSeconds * 1000);
+    if (beyondMs > this.#errorMs) return "yes";
+    return beyondMs > -this.#errorMs ? "maybe" : "no";
   }
 
-  /** An assertion was accepted that the learnt clock shows to be out of bounds: `Date` is wrong, not we. */
-  distrust(): void {
-    this.#distrusted = true;
+  /**
+   * An assertion was accepted. If the learnt clock shows it to have been out of bounds, then `Date` is wrong (a
+   * proxy's, say) and not believed any more.
+   */
+  accepted(issuedAtSeconds: number, sentAt: number, bounds: AssertionBounds): void {
+    if (this.outOfBounds(issuedAtSeconds, sentAt, bounds) === "yes") this.#distrusted = true;
+    else if (this.appliedMs !== 0) this.#proven = true;
+  }
+
+  /** An assertion made by the applied clock was accepted once. */
+  get isProven(): boolean {
+    return this.#proven;
   }
 }
 

@@ -11,7 +11,7 @@ const sweepEveryWrites = 1_000;
  * @example
  * const connector = createConnector({ credentials, store: memoryStore() });
  */
-export function memoryStore({ now = Date.now }: { now?: () => number } = {}): TokenStore {
+export function memoryStore({ now = Date.now }: { now?: (() => number) | undefined } = {}): TokenStore {
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
   const tails = new Map<string, Promise<void>>();
   let writes = 0;

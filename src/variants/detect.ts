@@ -58,8 +58,8 @@ export interface DetectOptions {
   readonly timeoutMs?: number | undefined;
   /** Stops at the first variant that is there. */
   readonly untilYes: boolean;
-  /** Told when Variant A's token endpoint answers 429: the next token request should wait. */
-  readonly onRateLimited?: ((answer: Answer) => void) | undefined;
+  /** Told of each answer: a rate limit and the server's clock are worth knowing before a token is asked for. */
+  readonly onAnswer?: ((variant: Variant, answer: Answer) => void) | undefined;
 }
 
 /** The detection itself, for a checked target, in the order of preference. */
@@ -88,7 +88,6 @@ async function askForA(target: Target, options: DetectOptions): Promise<Evidence
   const url = tokenEndpointOfA(target);
   const body = new URLSearchParams({ grant_type: unknownGrantType }).toString();
   const answer = await ask("A", url, "application/x-www-form-urlencoded", body, options);
-  if (answer.status === 429) options.onRateLimited?.(answer);
   const { error, error_description } = jsonObject(answer.text) ?? {};
   const isKnown = (errorsOfA as readonly unknown[]).includes(error);
   if (answer.status === 400 && isKnown && isFixedDescriptionOfA(error_description))
@@ -133,15 +132,15 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
   ];
 }
 
-function ask(
+async function ask(
   variant: Variant,
   url: string,
   contentType: string,
   body: string,
-  { fetch, now, signal, timeoutMs }: DetectOptions,
+  { fetch, now, signal, timeoutMs, onAnswer }: DetectOptions,
 ): Promise<Answer> {
   const send = fetch ?? ((to: string, init?: RequestInit) => globalThis.fetch(to, init));
-  return exchange(
+  const answer = await exchange(
     (abort) =>
       send(url, {
         method: "POST",
@@ -156,6 +155,8 @@ function ask(
       }),
     { variant, now: now ?? Date.now, timeoutMs: timeoutMs ?? 10_000, signal },
   );
+  onAnswer?.(variant, answer);
+  return answer;
 }
 
 function isGone({ status }: Answer): boolean {

@@ -1,5 +1,6 @@
 /** One HTTP request and its bounded answer: what a detection and a token request have in common. */
-import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
+import { UnexpectedResponseError, type Variant } from "../errors.js";
+import { withTimeLimit } from "./time-limit.js";
 
 /** An answer, read whole. */
 export interface Answer {
@@ -29,83 +30,22 @@ const maximumBodyBytes = 1024 * 1024;
  * @throws UnexpectedResponseError `response_too_large`
  * @throws the signal's reason when it is aborted
  */
-export async function exchange(
+export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
   { variant, now, timeoutMs, signal }: ExchangeOptions,
 ): Promise<Answer> {
-  signal?.throwIfAborted();
-  const controller = new AbortController();
-  let giveUp: (reason: unknown) => void = () => {};
-  const givenUp = new Promise<never>((_, reject) => {
-    giveUp = reject;
-  });
-  givenUp.catch(() => {});
-  const stop = (reason: unknown) => {
-    giveUp(reason);
-    controller.abort(reason);
-  };
-  const onAbort = () => stop(signal?.reason);
-  signal?.addEventListener("abort", onAbort, { once: true });
-  const timer = setTimeout(
-    () =>
-      stop(
-        new TransportError("timed_out", `No complete answer within ${timeoutMs} ms (timeoutMs).`, {
-          retryable: true,
-          variant,
-        }),
-      ),
-    timeoutMs,
+  return withTimeLimit(
+    async (abort) => {
+      const sentAt = now();
+      const response = await send(abort);
+      const receivedAt = now();
+      const text = await readBounded(response, variant);
+      // What browsers give for a redirect that is not followed has the status 0.
+      const status = response.type === "opaqueredirect" ? 302 : response.status;
+      return { status, headers: response.headers, text, sentAt, receivedAt };
+    },
+    { variant, timeoutMs, signal },
   );
-  const sentAt = now();
-  try {
-    // A fetch of the caller's may ignore the signal: the race ends the wait all the same.
-    const sent = send(controller.signal);
-    sent.catch(() => {});
-    const response = await Promise.race([sent, givenUp]);
-    const answeredAt = now();
-    const text = await Promise.race([readBounded(response, variant), givenUp]);
-    return {
-      status: response.type === "opaqueredirect" ? 302 : response.status,
-      headers: response.headers,
-      text,
-      sentAt,
-      receivedAt: answeredAt,
-    };
-  } catch (fault) {
-    if (controller.signal.aborted) throw controller.signal.reason;
-    throw isBivariantError(fault) ? fault : transportError(fault, variant);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
-  }
-}
-
-const tlsCode =
-  /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA)/;
-
-/** A fault that a fetch threw, as the error that says what the caller can do. */
-export function transportError(fault: unknown, variant: Variant): TransportError {
-  const code = systemCode(fault);
-  if (code !== undefined && tlsCode.test(code))
-    return new TransportError(
-      "tls_failed",
-      `The secure connection failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`,
-      { retryable: false, variant, cause: fault },
-    );
-  return new TransportError(
-    "network_failed",
-    `The request failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`,
-    { retryable: true, variant, cause: fault },
-  );
-}
-
-function systemCode(fault: unknown): string | undefined {
-  for (let at = fault, depth = 0; typeof at === "object" && at !== null && depth < 5; depth++) {
-    const { code, errors, cause } = at as { code?: unknown; errors?: unknown; cause?: unknown };
-    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
-    at = Array.isArray(errors) ? errors[0] : cause;
-  }
-  return undefined;
 }
 
 /** The text of a body of at most 1 MiB; a byte order mark is dropped. */

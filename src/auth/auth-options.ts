@@ -1,0 +1,76 @@
+/** The options that every way to a token shares, checked once and with their defaults filled in. */
+import { ConfigurationError } from "../errors.js";
+import type { Fetch } from "../variants/variant.js";
+import type { OnEvent } from "./events.js";
+import type { TokenStore } from "./token-store.js";
+
+export interface AuthOptions {
+  /** Always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
+  readonly fetch?: Fetch | undefined;
+  /** Epoch milliseconds. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  /** One HTTP request, from sending to the last byte. Default 10 000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long a caller waits for a rate limit or a failing token endpoint. Default 60 000. */
+  readonly rateLimitDeadlineMs?: number | undefined;
+  readonly onEvent?: OnEvent | undefined;
+  /** Shares tokens among processes. */
+  readonly store?: TokenStore | undefined;
+  /** Keeps a background renewal alive in workers: `(promise) => context.waitUntil(promise)`. */
+  readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined;
+  /**
+   * Whether concurrent callers share one token request. Default true; false for runtimes in which a promise made
+   * in one request must not be awaited in another.
+   */
+  readonly shareInFlight?: boolean | undefined;
+  /** Allows plain http to other machines than loopback. */
+  readonly allowInsecureHttp?: boolean | undefined;
+  /** Default `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
+  readonly tenantIdPattern?: RegExp | undefined;
+}
+
+/** The options with their defaults. */
+export interface ResolvedAuthOptions {
+  readonly fetch: Fetch;
+  readonly now: () => number;
+  readonly timeoutMs: number;
+  readonly rateLimitDeadlineMs: number;
+  readonly onEvent: OnEvent | undefined;
+  readonly store: TokenStore | undefined;
+  readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined;
+  readonly shareInFlight: boolean;
+}
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
+  for (const name of ["fetch", "now", "onEvent", "waitUntil"] as const) {
+    if (options[name] !== undefined && typeof options[name] !== "function")
+      throw invalid(name, "is no function");
+  }
+  if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
+    throw invalid("tenantIdPattern", "is no regular expression");
+  return {
+    // Looked up per call, so that a test tool that replaces the global fetch later is seen.
+    fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    now: options.now ?? Date.now,
+    timeoutMs: duration("timeoutMs", options.timeoutMs, 10_000, 1),
+    rateLimitDeadlineMs: duration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
+    onEvent: options.onEvent,
+    store: options.store,
+    waitUntil: options.waitUntil,
+    shareInFlight: options.shareInFlight ?? true,
+  };
+}
+
+/** Above this `setTimeout` fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+function duration(name: string, value: unknown, fallback: number, least: number): number {
+  if (value === undefined) return fallback;
+  if (typeof value === "number" && value >= least && value <= longestTimerMs) return value;
+  throw invalid(name, `is no number of milliseconds from ${least} to ${longestTimerMs}`);
+}
+
+function invalid(option: string, why: string): ConfigurationError {
+  return new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
+}

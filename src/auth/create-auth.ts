@@ -1,0 +1,59 @@
+/** An Auth from one credential, without detection: whoever knows the variant needs nothing of the other. */
+import type { Variant } from "../errors.js";
+import { parseBaseUrl } from "../variants/base-url.js";
+import { parseTenantId } from "../variants/tenant-id.js";
+import type { Target } from "../variants/variant.js";
+import type { Auth } from "./auth.js";
+import { type AuthOptions, type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
+import { driverOf, type MachineCredential } from "./credential.js";
+import { RateLimitGate } from "./rate-limit-gate.js";
+import { ServerClock } from "./server-clock.js";
+import { TokenLifecycle } from "./token-lifecycle.js";
+import type { TokenEndpointState } from "./token-request.js";
+
+export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions {
+  readonly baseUrl: string;
+  /** With a credential of Variant B a local key only, which may be left out. */
+  readonly tenantId?: string | undefined;
+  readonly credential: MachineCredential<V>;
+}
+
+/**
+ * Gives an `Auth` for one credential. Nothing is asked, sent or read yet: the first `getAccessToken` does.
+ *
+ * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid`, `credential_invalid`, `option_invalid`
+ * @example
+ * const auth = createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin({ clientId, privateKey }) });
+ * const { value } = await auth.getAccessToken();
+ */
+export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Auth & { readonly variant: V } {
+  const driver = driverOf(options.credential);
+  const { variant } = options.credential;
+  const target = parseTarget(options, variant);
+  const resolved = resolveAuthOptions(options);
+  const state = createTokenEndpointState(variant, resolved);
+  return new TokenLifecycle({ variant, target, driver, state, options: resolved }) as TokenLifecycle & {
+    readonly variant: V;
+  };
+}
+
+/** Checks where tokens are asked for. @throws ConfigurationError */
+export function parseTarget(
+  options: Pick<CreateAuthOptions, "baseUrl" | "tenantId" | "allowInsecureHttp" | "tenantIdPattern">,
+  variant: Variant | undefined,
+): Target {
+  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp);
+  const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
+  return {
+    baseUrl,
+    tenantId: isLocalKeyOnly ? "" : parseTenantId(options.tenantId, options.tenantIdPattern),
+  };
+}
+
+/** The gate and the clock of one token endpoint. */
+export function createTokenEndpointState(
+  variant: Variant,
+  { now }: Pick<ResolvedAuthOptions, "now">,
+): TokenEndpointState {
+  return { gate: new RateLimitGate(variant, now), clock: new ServerClock(now) };
+}

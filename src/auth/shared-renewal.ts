@@ -1,0 +1,56 @@
+/** One renewal that many callers wait for: it is aborted only when nobody waits for it any more. */
+
+export class SharedRenewal<T> {
+  /** Never rejects unhandled. */
+  readonly result: Promise<T>;
+  readonly #controller = new AbortController();
+  readonly #onEnd: () => void;
+  #waiters = 0;
+  #kept = false;
+
+  /** `onEnd` is called once it is settled or aborted: whoever comes then needs another. */
+  constructor(run: (signal: AbortSignal) => Promise<T>, onEnd: () => void = () => {}) {
+    this.#onEnd = onEnd;
+    this.result = run(this.#controller.signal);
+    this.result.then(onEnd, onEnd);
+  }
+
+  /** Lets it run to its end whoever waits. */
+  keep(): void {
+    this.#kept = true;
+  }
+
+  /** Waits for the result. The signal ends this caller's wait only, with the signal's reason. */
+  join(signal: AbortSignal | undefined): Promise<T> {
+    if (signal === undefined) {
+      this.#kept = true;
+      return this.result;
+    }
+    this.#waiters++;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        reject(signal.reason);
+        this.#leave(signal.reason);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      const done = () => signal.removeEventListener("abort", onAbort);
+      this.result.then(
+        (value) => {
+          done();
+          resolve(value);
+        },
+        (error) => {
+          done();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #leave(reason: unknown): void {
+    this.#waiters--;
+    if (this.#waiters > 0 || this.#kept) return;
+    this.#onEnd();
+    this.#controller.abort(reason);
+  }
+}

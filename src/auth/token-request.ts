@@ -1,0 +1,179 @@
+/** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
+import { TokenRequestError, TransportError, type Variant } from "../errors.js";
+import { type Answer, exchange } from "../variants/exchange.js";
+import { parseRetryAfterMs } from "../variants/retry-after.js";
+import type { Target } from "../variants/variant.js";
+import { version } from "../version.js";
+import type { AccessTokenFields } from "./access-token.js";
+import type { ResolvedAuthOptions } from "./auth-options.js";
+import { backoffMs, sleep } from "./backoff.js";
+import type { PreparedCredential, SentAttempt } from "./credential.js";
+import type { EventBody } from "./events.js";
+import type { RateLimitGate } from "./rate-limit-gate.js";
+import type { AssertionBounds, ServerClock } from "./server-clock.js";
+import { parseTokenAnswer } from "./token-response.js";
+
+/** What a tenant's token requests share, whoever sends them. */
+export interface TokenEndpointState {
+  readonly gate: RateLimitGate;
+  readonly clock: ServerClock;
+}
+
+/** Retries of a 5xx or a network fault: a fault is no rate limit, and a caller should hear of it soon. */
+const mostFaultRetries = 2;
+
+/** Our assertions live 60 s and the service tolerates 30 s (section 2.2 of the description). */
+const assertionBounds: AssertionBounds = { aheadSeconds: 30, behindSeconds: 90 };
+
+export interface TokenRequestContext {
+  readonly variant: Variant;
+  readonly target: Target;
+  readonly state: TokenEndpointState;
+  readonly options: ResolvedAuthOptions;
+  readonly tell: (event: EventBody) => void;
+  /** Told of a refusal before its error is made; gives the instant before which no other request is sent. */
+  readonly refused: () => number;
+}
+
+/**
+ * Sends token requests for a client_credentials grant until one is answered. A 429 is waited out at the gate; a 5xx
+ * or a network fault is retried by the same schedule; every attempt is signed anew.
+ */
+export async function requestToken(
+  prepared: PreparedCredential,
+  context: TokenRequestContext,
+  signal: AbortSignal,
+): Promise<AccessTokenFields> {
+  const { options, state } = context;
+  const deadlineAt = options.now() + options.rateLimitDeadlineMs;
+  let faults = 0;
+  let useOwnClock = false;
+  let clockTried = false;
+  for (let attempt = 1; ; attempt++) {
+    const leave = await state.gate.enter({ deadlineAt, signal });
+    let outcome: Attempted;
+    try {
+      context.tell({ type: "token_requested", clientId: prepared.clientId, attempt });
+      outcome = await sendOnce(prepared, context, useOwnClock, signal);
+    } finally {
+      leave();
+    }
+    if ("fault" in outcome || outcome.answer.status >= 500) {
+      const askedMs =
+        "answer" in outcome
+          ? parseRetryAfterMs(outcome.answer.headers, outcome.answer.receivedAt)
+          : undefined;
+      const waitMs = askedMs ?? backoffMs(faults);
+      faults++;
+      if (faults <= mostFaultRetries && options.now() + waitMs <= deadlineAt) {
+        await sleep(waitMs, signal);
+        continue;
+      }
+      if ("fault" in outcome) throw outcome.fault;
+    }
+    if (outcome.answer.status === 429) continue;
+    const read = readAnswer(context, outcome);
+    if (read.token !== undefined) return read.token;
+    const other = clockTried ? undefined : otherClock(context, outcome, read.refusal);
+    if (other === undefined) throw refusalError(prepared, context, outcome, read.refusal);
+    clockTried = true;
+    useOwnClock = other === "own";
+  }
+}
+
+type Answered = { readonly answer: Answer; readonly sent: SentAttempt };
+type Attempted = Answered | { readonly fault: TransportError };
+
+async function sendOnce(
+  prepared: PreparedCredential,
+  context: TokenRequestContext,
+  useOwnClock: boolean,
+  signal: AbortSignal,
+): Promise<Attempted> {
+  const { variant, options, state } = context;
+  let sent: SentAttempt | undefined;
+  try {
+    const answer = await exchange(
+      async (abort) => {
+        sent = await prepared.send({
+          fetch: options.fetch,
+          signal: abort,
+          serverNow: () => (useOwnClock ? options.now() : state.clock.now()),
+          userAgent: `bivariant/${version}`,
+        });
+        return sent.response;
+      },
+      { variant, now: options.now, timeoutMs: options.timeoutMs, signal },
+    );
+    const offsetMs = state.clock.observe(answer);
+    if (offsetMs !== undefined)
+      context.tell({
+        type: "clock_off",
+        offsetMs: Math.round(offsetMs),
+        errorMs: Math.round(state.clock.errorMs),
+      });
+    if (answer.status === 429) {
+      state.gate.refused(answer);
+      context.tell({ type: "rate_limited", retryAt: state.gate.opensAt });
+    } else {
+      state.gate.passed();
+    }
+    return { answer, sent: sent as unknown as SentAttempt };
+  } catch (fault) {
+    if (fault instanceof TransportError && fault.retryable) return { fault };
+    throw fault;
+  }
+}
+
+function readAnswer(
+  { variant, target, state, tell, refused }: TokenRequestContext,
+  { answer, sent }: Answered,
+): { token: AccessTokenFields } | { token?: undefined; refusal: TokenRequestError } {
+  try {
+    const token = parseTokenAnswer(answer, variant, sent.secrets);
+    if (sent.issuedAtSeconds !== undefined)
+      state.clock.accepted(sent.issuedAtSeconds, answer.sentAt, assertionBounds);
+    if (token.tenant !== undefined && variant === "A" && token.tenant !== target.tenantId)
+      tell({ type: "tenant_differs", tenant: token.tenant });
+    return { token };
+  } catch (error) {
+    if (error instanceof TokenRequestError) return { refusal: error };
+    refused();
+    throw error;
+  }
+}
+
+/**
+ * Which clock to try a refused assertion with once more: the server's, when it shows the assertion to have been out
+ * of bounds; our own, when the server's was applied and was never accepted yet.
+ */
+function otherClock(
+  { state }: TokenRequestContext,
+  { answer, sent }: Answered,
+  refusal: TokenRequestError,
+): "server" | "own" | undefined {
+  if (refusal.error !== "invalid_client" || sent.issuedAtSeconds === undefined) return undefined;
+  const { clock } = state;
+  if (clock.outOfBounds(sent.issuedAtSeconds, answer.sentAt, assertionBounds) !== "no") return "server";
+  return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
+}
+
+function refusalError(
+  prepared: PreparedCredential,
+  { variant, state, refused }: TokenRequestContext,
+  { answer, sent }: Answered,
+  { message, status, error, errorDescription, errorUri }: TokenRequestError,
+): TokenRequestError {
+  const causes =
+    prepared.explain?.({
+      error,
+      answer,
+      issuedAtSeconds: sent.issuedAtSeconds,
+      clockOffsetMs: state.clock.offsetMs,
+    }) ?? [];
+  const [first] = causes;
+  return new TokenRequestError(
+    first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,
+    { variant, status, error, errorDescription, errorUri, causes, retryAt: refused() },
+  );
+}

@@ -1,0 +1,78 @@
+/** A refused call as an error that is never falsy, with the causes that the description names. */
+import { ApiError, type ApiErrorCode, type Cause, type Variant } from "../errors.js";
+import { parseRetryAfterMs } from "../variants/retry-after.js";
+
+export interface RefusedCall {
+  readonly variant: Variant;
+  readonly response: Response;
+  /** The parsed body; `undefined` when it was empty. */
+  readonly body: unknown;
+  readonly now: number;
+  readonly isDocumented: boolean;
+  readonly operationId?: string | undefined;
+}
+
+export function apiErrorOf(call: RefusedCall): ApiError {
+  const { variant, response, body, operationId } = call;
+  const { status } = response;
+  const code = codeOf(call);
+  const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
+  const causes = variant === "A" && status === 403 && body === undefined ? causesOfEmpty403 : undefined;
+  return new ApiError(
+    code,
+    `${operationId === undefined ? "The call" : operationId} was answered ${status}${texts[code]}${causes === undefined ? "" : ` ${causes[0]?.remedy}`}`,
+    {
+      variant,
+      status,
+      body,
+      operationId,
+      causes,
+      retryAt: waitMs === undefined ? undefined : call.now + waitMs,
+    },
+  );
+}
+
+function codeOf({ response: { status }, isDocumented }: RefusedCall): ApiErrorCode {
+  if (status === 401) return "api_unauthorized";
+  if (status === 403) return "api_forbidden";
+  if (status === 429) return "api_rate_limited";
+  if (status >= 500) return "api_failed";
+  if (status >= 400 || isDocumented) return "api_refused";
+  return "api_undocumented";
+}
+
+const texts: Readonly<Record<ApiErrorCode, string>> = {
+  api_unauthorized:
+    ": the token was refused on this route. It may take no such token; a token that is merely old was renewed already.",
+  api_forbidden: ": the token does not reach this.",
+  api_rate_limited: ": a rate limit was hit; wait until retryAt where it is given.",
+  api_refused: ": look at the body of the error.",
+  api_failed: ": the server failed; try again later.",
+  api_undocumented: ", which the description does not know for this operation.",
+};
+
+/** "HTTP 403 with an empty body has exactly three causes" (section 7.2 of the description). */
+const causesOfEmpty403: readonly Cause[] = Object.freeze([
+  {
+    id: "scope_missing",
+    summary: "The token lacks the scope of the endpoint",
+    evidence:
+      "A 403 with an empty body. A scope granted after the token was minted reaches only the next token.",
+    remedy:
+      "Let the customer grant the scope under Settings, Tenant Settings, External Plugins; then call auth.invalidate(token), so that the next token carries it.",
+  },
+  {
+    id: "grant_narrowed",
+    summary: "The customer narrowed the grant after the token was minted",
+    evidence:
+      "A 403 with an empty body. The registration is re-checked on each call, without the token changing.",
+    remedy: "Let the customer look at the granted scopes under Settings, Tenant Settings, External Plugins.",
+  },
+  {
+    id: "device_restricted",
+    summary: "The plugin is restricted to specific devices, and the request named another",
+    evidence: "A 403 with an empty body. It fits only a call that names a device.",
+    remedy:
+      "Let the customer look at the device restriction under Settings, Tenant Settings, External Plugins.",
+  },
+]);

@@ -1,0 +1,103 @@
+/** A request with the bearer: renewed and sent again once after a 401, and never out of the base URL. */
+import type { AccessToken } from "../auth/access-token.js";
+import type { Auth } from "../auth/auth.js";
+import type { EventBody } from "../auth/events.js";
+import { isLoginRequiredError, isRelaunchRequiredError, UnexpectedResponseError } from "../errors.js";
+import type { Fetch } from "../variants/variant.js";
+import { canBeSentAgain, mostRedirects, type PlainRequest, redirected } from "./redirects.js";
+
+/** A younger token that is refused is not too old: the route refuses it, and renewing would storm. */
+const youngTokenMs = 30_000;
+
+export interface BearerFetchContext {
+  readonly auth: Auth;
+  readonly fetch: Fetch;
+  readonly now: () => number;
+  readonly tell: (event: EventBody) => void;
+}
+
+export interface BearerRequest {
+  /** Checked by the caller to lie under the base URL. */
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: BodyInit | null | undefined;
+  readonly signal: AbortSignal;
+  readonly operationId?: string | undefined;
+  /** What else goes into the RequestInit, such as undici's `dispatcher`. */
+  readonly init?: RequestInit | undefined;
+  readonly anonymous?: boolean | undefined;
+}
+
+/**
+ * Sends a request with the bearer. After a 401 a token older than 30 s is invalidated, renewed, and the call sent
+ * again once if its body can be; a second 401, or one on a young token, is the answer. A 403 is never sent again.
+ */
+export async function bearerFetch(request: BearerRequest, context: BearerFetchContext): Promise<Response> {
+  if (request.anonymous) return follow(request, undefined, context);
+  const { auth, now, tell } = context;
+  const token = await auth.getAccessToken({ signal: request.signal });
+  const response = await follow(request, token, context);
+  if (response.status !== 401 || !canBeSentAgain(request.body)) return response;
+  if (now() - (token.issuedAt ?? 0) <= youngTokenMs) return response;
+  auth.invalidate(token);
+  let renewed: AccessToken;
+  try {
+    renewed = await auth.getAccessToken({ signal: request.signal });
+  } catch (error) {
+    // Without the person there is no other token: the 401 is the answer.
+    if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return response;
+    throw error;
+  }
+  if (renewed.value === token.value) return response;
+  response.body?.cancel().catch(() => {});
+  tell({ type: "call_replayed", method: request.method, ...operation(request) });
+  return follow(request, renewed, context);
+}
+
+function operation({ operationId }: BearerRequest): { operationId?: string } {
+  return operationId === undefined ? {} : { operationId };
+}
+
+async function follow(
+  { url, method, headers, body, signal, init }: BearerRequest,
+  token: AccessToken | undefined,
+  { auth, fetch }: BearerFetchContext,
+): Promise<Response> {
+  let request: PlainRequest = { url, method, body, bearer: token !== undefined };
+  let sent = headers;
+  for (let hops = 0; ; hops++) {
+    const response = await fetch(request.url, {
+      ...init,
+      method: request.method,
+      headers:
+        request.bearer && token !== undefined ? { ...sent, authorization: `Bearer ${token.value}` } : sent,
+      ...(request.body === undefined || request.body === null ? {} : { body: request.body }),
+      redirect: "manual",
+      signal,
+    });
+    if (response.type === "opaqueredirect")
+      throw new UnexpectedResponseError(
+        "response_redirected",
+        "The API answered with a redirect, which a browser does not let be followed by hand.",
+        { status: response.status, variant: auth.variant },
+      );
+    const isLeftAlone = init?.redirect === "manual" || init?.redirect === "error";
+    const next = isLeftAlone ? undefined : redirected(response, request, auth.baseUrl);
+    if (next === undefined || hops >= mostRedirects) return response;
+    response.body?.cancel().catch(() => {});
+    sent = withoutStaleHeaders(sent, next);
+    request = next;
+  }
+}
+
+/** Out of the base nothing goes along that identifies the caller; without a body nothing that describes one. */
+function withoutStaleHeaders(
+  headers: Readonly<Record<string, string>>,
+  { bearer, body }: PlainRequest,
+): Readonly<Record<string, string>> {
+  const isStale = (name: string) =>
+    (!bearer && /^(?:authorization|cookie|proxy-authorization)$/.test(name)) ||
+    ((body === undefined || body === null) && name.startsWith("content-"));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isStale(name)));
+}

@@ -1,0 +1,120 @@
+/** Sends an operation and makes an outcome of its answer. */
+import type { Auth } from "../auth/auth.js";
+import type { EventBody } from "../auth/events.js";
+import { type ApiError, ConfigurationError, UnexpectedResponseError } from "../errors.js";
+import { readBounded } from "../variants/exchange.js";
+import { withTimeLimit } from "../variants/time-limit.js";
+import type { Fetch } from "../variants/variant.js";
+import { apiErrorOf } from "./api-error.js";
+import { bearerFetch } from "./bearer-fetch.js";
+import { headerRecord } from "./header-record.js";
+import type { Operation } from "./operation-table.js";
+import { requestBody } from "./request-body.js";
+import { type CallParameters, requestUrl } from "./request-url.js";
+import type { Validate } from "./validate.js";
+
+/** What `call` and `paths` take, whatever the operation: as in openapi-fetch, and `envelope` beside. */
+export interface CallInit {
+  readonly params?: CallParameters | undefined;
+  readonly body?: unknown;
+  readonly headers?: HeadersInit | undefined;
+  readonly envelope?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CallerOptions {
+  readonly auth: Auth;
+  readonly fetch: Fetch;
+  readonly now: () => number;
+  readonly timeoutMs: number;
+  readonly tell: (event: EventBody) => void;
+  readonly validate: Validate | undefined;
+}
+
+/** An outcome as it is at run time; the generated tables give it its type. */
+export type AnyOutcome =
+  | { ok: true; status: number; variant: "A" | "B"; data: unknown; response: Response }
+  | { ok: false; status: number; variant: "A" | "B"; error: ApiError; response: Response };
+
+export type Caller = (operation: Operation, init?: CallInit) => Promise<AnyOutcome>;
+
+export function createCaller(options: CallerOptions): Caller {
+  const { auth, now, timeoutMs, validate, tell } = options;
+
+  return async (operation, init = {}) => {
+    if (typeof init !== "object" || init === null)
+      throw new ConfigurationError("option_invalid", "The options of a call are no object.", {
+        option: "init",
+      });
+    const { operationId, method } = operation;
+    const url = requestUrl(operation.path, init.params ?? {}, auth);
+    const body = requestBody(init.body, operation.contentType);
+    const headers = headerRecord(init.headers, init.params?.header);
+    if (body !== undefined) headers["content-type"] ??= operation.contentType ?? "application/json";
+    if (init.envelope !== undefined) headers["x-envelope"] = init.envelope;
+    headers.accept ??= "application/json";
+    const { anonymous } = operation;
+    const { response, text } = await withTimeLimit(
+      async (signal) => {
+        const response = await bearerFetch(
+          { url, method, headers, body, signal, operationId, anonymous },
+          options,
+        );
+        // A success may be large and is the caller's to want; what a refusal says is bounded.
+        const text = response.ok ? await response.text() : await readRefusal(response);
+        return { response, text };
+      },
+      { variant: auth.variant, timeoutMs, signal: init.signal },
+    );
+    const { status } = response;
+    const { variant } = auth;
+    if (operation.success.includes(status)) {
+      const data = parseSuccess(text, response, variant);
+      validate?.({ variant, operationId, status, data }, tell);
+      return { ok: true, status, variant, data, response };
+    }
+    const isDocumented = operation.failure.includes(status);
+    const error = apiErrorOf({
+      variant,
+      response,
+      body: parseRefusal(text),
+      now: now(),
+      isDocumented,
+      operationId,
+    });
+    tell({ type: "call_refused", method, status, operationId });
+    return { ok: false, status, variant, error, response };
+  };
+
+  async function readRefusal(response: Response): Promise<string> {
+    return readBounded(response, auth.variant).catch((error) => {
+      if (error instanceof UnexpectedResponseError) return "";
+      throw error;
+    });
+  }
+}
+
+function parseSuccess(text: string, response: Response, variant: "A" | "B"): unknown {
+  if (text === "") return undefined;
+  const contentType = response.headers.get("content-type");
+  try {
+    // A page that says it is one is not read as JSON, whatever it holds.
+    if (contentType === null || /\bjson\b/i.test(contentType)) return JSON.parse(text);
+  } catch {
+    // Told below: the parser's message would quote the body.
+  }
+  throw new UnexpectedResponseError(
+    "response_not_json",
+    `The API answered ${response.status} without JSON. Is baseUrl right, or does a proxy answer in its place?`,
+    { status: response.status, variant },
+  );
+}
+
+function parseRefusal(text: string): unknown {
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,70 @@
+/** From a path template and parameters to a URL under the base; what cannot stand in a path is refused. */
+import { createFinalURL, createQuerySerializer, defaultPathSerializer } from "openapi-fetch";
+import { ConfigurationError } from "../errors.js";
+import { foldsAway } from "../variants/tenant-id.js";
+import type { Target } from "../variants/variant.js";
+
+export interface CallParameters {
+  readonly path?: Readonly<Record<string, unknown>> | undefined;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly header?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const querySerializer = createQuerySerializer();
+
+/**
+ * Builds the URL of a call. `tenantId` is filled in; another tenant's is refused, since the token is bound to one.
+ *
+ * @throws ConfigurationError `path_parameter_missing`, `path_parameter_invalid`
+ */
+export function requestUrl(template: string, { path, query }: CallParameters, target: Target): string {
+  const names = template.match(/\{[^{}]+\}/g);
+  if (names === null && query === undefined) return target.baseUrl + template;
+  const filled: Record<string, unknown> = {};
+  for (const braced of names ?? []) {
+    const name = braced.slice(1, -1).replace(/^[.;]|\*$/g, "");
+    filled[name] = name === "tenantId" ? tenantIdOf(path, target) : pathParameter(name, path);
+  }
+  return createFinalURL(template, {
+    baseUrl: target.baseUrl,
+    params: { path: filled, ...(query === undefined ? {} : { query }) },
+    querySerializer,
+    pathSerializer: defaultPathSerializer,
+  });
+}
+
+function tenantIdOf(path: CallParameters["path"], { tenantId }: Target): string {
+  const given = path?.tenantId;
+  if (given === undefined && tenantId === "")
+    throw new ConfigurationError("path_parameter_missing", 'The path parameter "tenantId" is missing.', {
+      option: "params.path.tenantId",
+    });
+  if (given === undefined || given === tenantId) return tenantId;
+  throw new ConfigurationError(
+    "path_parameter_invalid",
+    "params.path.tenantId names another tenant than the token is for. Leave it out, or connect to that tenant.",
+    { option: "params.path.tenantId" },
+  );
+}
+
+function pathParameter(name: string, path: CallParameters["path"]): unknown {
+  const value = path?.[name];
+  const option = `params.path.${name}`;
+  if (value === undefined || value === null || value === "")
+    throw new ConfigurationError(
+      "path_parameter_missing",
+      `The path parameter "${name}" is missing or empty.`,
+      {
+        option,
+      },
+    );
+  const parts = typeof value === "object" ? Object.entries(value).flat() : [value];
+  const isPlain = parts.every((part) => ["string", "number", "boolean", "bigint"].includes(typeof part));
+  if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0]))))
+    throw new ConfigurationError(
+      "path_parameter_invalid",
+      `The path parameter "${name}" would change the path: "." and ".." are folded by every URL parser.`,
+      { option },
+    );
+  return value;
+}

@@ -1,0 +1,56 @@
+/** `service.fetch`: any request under the base URL, with the bearer, where no document describes the route. */
+import type { Auth } from "../auth/auth.js";
+import { ConfigurationError } from "../errors.js";
+import { isUnderBase } from "../variants/base-url.js";
+import { withTimeLimit } from "../variants/time-limit.js";
+import { bearerFetch } from "./bearer-fetch.js";
+import type { CallerOptions } from "./caller.js";
+import { headerRecord } from "./header-record.js";
+
+/**
+ * Like the global fetch, relative to the base URL. The bearer is added, renewed after a 401, and goes nowhere else.
+ * `timeoutMs` bounds the wait for the answer's head; its body is the caller's to read.
+ *
+ * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL
+ */
+export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
+
+export function createServiceFetch(options: Omit<CallerOptions, "validate">): ServiceFetch {
+  const { auth, timeoutMs } = options;
+  return async (input, init = {}) => {
+    const url = resolveUnderBase(input, auth);
+    const headers = headerRecord(init.headers);
+    const { signal, body } = init;
+    return withTimeLimit(
+      (abort) => {
+        // The limit ends with the answer's head; an abort of the caller's must still end the body.
+        const whole = new AbortController();
+        abort.addEventListener("abort", () => whole.abort(abort.reason), { once: true });
+        signal?.addEventListener("abort", () => whole.abort(signal.reason), { once: true });
+        const method = (init.method ?? "GET").toUpperCase();
+        return bearerFetch({ url, method, headers, body, signal: whole.signal, init }, options);
+      },
+      { variant: auth.variant, timeoutMs, signal: signal ?? undefined },
+    );
+  };
+}
+
+function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
+  const refused = (why: string) =>
+    new ConfigurationError(
+      "option_invalid",
+      `The address given to fetch ${why}. Give a path relative to baseUrl, such as "v1/devices".`,
+      { option: "input" },
+    );
+  if (typeof input !== "string" && !(input instanceof URL)) throw refused("is neither a text nor a URL");
+  const text = String(input);
+  const isAbsolute = /^[a-z][a-z0-9+.-]*:/i.test(text);
+  let url: URL;
+  try {
+    url = new URL(isAbsolute ? text : `${baseUrl}/${text.replace(/^[/\\]+/, "")}`);
+  } catch {
+    throw refused("is no URL");
+  }
+  if (!isUnderBase(url, baseUrl)) throw refused("leads out of baseUrl, where the bearer must not go");
+  return url.href;
+}

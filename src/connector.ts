@@ -1,0 +1,142 @@
+/** Many tenants and base URLs through one set of credentials: keys, verdicts, gates and tokens are shared. */
+import type { OperationTypes } from "../generated/operations.js";
+import type { Auth } from "./auth/auth.js";
+import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
+import { createTokenEndpointState, parseTarget } from "./auth/create-auth.js";
+import { driverOf, type MachineCredential } from "./auth/credential.js";
+import { TokenLifecycle } from "./auth/token-lifecycle.js";
+import type { TokenEndpointState } from "./auth/token-request.js";
+import { chooseByDetection, type DetectionContext, explainByDetection } from "./choose-variant.js";
+import type { LookupTypes } from "./client/outcome.js";
+import { type CreateServiceOptions, createService, type Service } from "./create-service.js";
+import { ConfigurationError, type Variant } from "./errors.js";
+import { memoryStore } from "./stores/memory.js";
+import type { Target } from "./variants/variant.js";
+
+export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
+  extends AuthOptions,
+    CreateServiceOptions<T> {
+  /** In order of preference. With credentials of both variants the deployment is asked which it serves. */
+  readonly credentials: readonly MachineCredential[];
+  /** Takes this variant without asking. */
+  readonly variant?: Variant | undefined;
+}
+
+export interface ConnectTarget {
+  /** With a path prefix if there is one; without credentials, query or fragment. */
+  readonly baseUrl: string;
+  /** May be left out with `variant: "B"`, where it is a local key only. */
+  readonly tenantId?: string | undefined;
+  /** Ends the wait for a detection. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Connector<T extends LookupTypes = OperationTypes> {
+  /**
+   * Gives a service. Two for the same deployment and tenant share their tokens.
+   *
+   * @throws ConfigurationError before any request
+   * @throws VariantError `variant_not_served`, `variant_unknown`
+   * @throws TransportError when a question of the detection got no answer
+   */
+  connect(target: ConnectTarget): Promise<Service<T>>;
+}
+
+/**
+ * Makes a connector.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`, `option_invalid`
+ * @example
+ * const connector = createConnector({ credentials: [servicePlugin({ clientId, privateKey })] });
+ * const service = await connector.connect({ baseUrl: "https://customer.example", tenantId: "acme" });
+ */
+export function createConnector<T extends LookupTypes = OperationTypes>(
+  options: ConnectorOptions<T>,
+): Connector<T> {
+  const credentials = checkCredentials(options);
+  const order = credentials.map(({ variant }) => variant);
+  const resolved = resolveAuthOptions({
+    ...options,
+    store: options.store ?? memoryStore({ now: options.now }),
+  });
+  const states = new Map<string, TokenEndpointState>();
+  const auths = new Map<string, Auth>();
+  const inFlight: DetectionContext["inFlight"] = new Map();
+
+  const stateOf = (variant: Variant, { baseUrl, tenantId }: Target) =>
+    kept(states, JSON.stringify([variant, baseUrl, tenantId]), () =>
+      createTokenEndpointState(variant, resolved),
+    );
+
+  const authOf = (credential: MachineCredential, context: DetectionContext, isDetected: boolean) => {
+    const { variant } = credential;
+    const { target } = context;
+    return kept(auths, JSON.stringify([variant, target.baseUrl, target.tenantId, isDetected]), () => {
+      const explain = (error: unknown) => explainByDetection(error, variant, isDetected, context);
+      const state = stateOf(variant, target);
+      return new TokenLifecycle({
+        variant,
+        target,
+        driver: driverOf(credential),
+        state,
+        options: resolved,
+        explain,
+      });
+    });
+  };
+
+  return Object.freeze({
+    async connect({ baseUrl, tenantId, signal }: ConnectTarget): Promise<Service<T>> {
+      const only = credentials.length === 1 ? credentials[0] : undefined;
+      const target = parseTarget({ ...options, baseUrl, tenantId }, only?.variant);
+      signal?.throwIfAborted();
+      // A wrong key or secret is told before anything is asked.
+      await Promise.all(credentials.map((one) => driverOf(one).prepare(target)));
+      const context = { target, order, options: resolved, stateOf, inFlight };
+      if (only !== undefined) return createService(authOf(only, context, false), options) as Service<T>;
+      const detection = await chooseByDetection(context, signal);
+      const found = credentials.find(
+        ({ variant }) => detection.served[variant] === "yes",
+      ) as MachineCredential;
+      return createService(authOf(found, context, true), { ...options, detection }) as Service<T>;
+    },
+  });
+}
+
+/** At most one credential of a variant, and only those of the variant that was named. */
+function checkCredentials({
+  credentials,
+  variant,
+}: Pick<ConnectorOptions, "credentials" | "variant">): readonly MachineCredential[] {
+  if (!Array.isArray(credentials) || credentials.length === 0)
+    throw new ConfigurationError(
+      "credential_missing",
+      "credentials is empty. Give servicePlugin (Variant A), serviceAccount (Variant B), or both.",
+      { option: "credentials" },
+    );
+  for (const credential of credentials) driverOf(credential, "credentials");
+  if (variant !== undefined && variant !== "A" && variant !== "B")
+    throw new ConfigurationError("option_invalid", 'variant is neither "A" nor "B".', { option: "variant" });
+  const usable = credentials.filter((one) => variant === undefined || one.variant === variant);
+  if (usable.length === 0)
+    throw new ConfigurationError(
+      "credential_missing",
+      `Variant ${variant} is named, but credentials holds none for it. Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}.`,
+      { option: "credentials" },
+    );
+  if (new Set(usable.map((one) => one.variant)).size < usable.length)
+    throw new ConfigurationError(
+      "credential_invalid",
+      "credentials holds two of the same variant. Only one could ever be used: after a refusal no other identity is tried.",
+      { option: "credentials" },
+    );
+  return usable;
+}
+
+function kept<V>(map: Map<string, V>, key: string, create: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const created = create();
+  map.set(key, created);
+  return created;
+}

@@ -1,0 +1,48 @@
+/** A service from an Auth in hand. */
+import { type OperationTypes, operations } from "../generated/operations.js";
+import type { Auth } from "./auth/auth.js";
+import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
+import { teller } from "./auth/events.js";
+import type { Api } from "./client/operation-table.js";
+import type { LookupTypes } from "./client/outcome.js";
+import { buildService, type ServiceOf } from "./client/service.js";
+import type { Validate } from "./client/validate.js";
+import { ConfigurationError, type Detection, type Variant } from "./errors.js";
+
+/** A service of either variant: `service.variant` narrows it. */
+export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
+
+export interface CreateServiceOptions<T extends LookupTypes = OperationTypes>
+  extends Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> {
+  /** The module that `bivariant generate` made of documents of your own. Default: ours. */
+  readonly api?: Api<T> | undefined;
+  /** From `bivariant/validate`. */
+  readonly validate?: Validate | undefined;
+}
+
+/**
+ * Gives typed calls through an `Auth`: one from `createAuth`, or one of your own.
+ *
+ * @throws ConfigurationError `option_invalid`
+ * @example
+ * const service = createService(createAuth({ baseUrl, tenantId, credential }));
+ */
+export function createService<V extends Variant = Variant, T extends LookupTypes = OperationTypes>(
+  auth: Auth & { readonly variant: V },
+  options: CreateServiceOptions<T> & { readonly detection?: Detection | undefined } = {},
+): V extends Variant ? ServiceOf<V, T> : never {
+  if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
+    throw new ConfigurationError("option_invalid", "auth is no Auth. Make one with createAuth.", {
+      option: "auth",
+    });
+  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions(options);
+  const { api, validate, detection } = options;
+  const table = api === undefined ? operations : api.operations;
+  if (typeof table?.A !== "object" || typeof table.B !== "object")
+    throw new ConfigurationError("option_invalid", "api is no module that `bivariant generate` made.", {
+      option: "api",
+    });
+  const tell = teller(auth, { onEvent, now });
+  const parts = { auth, fetch, now, timeoutMs, tell, validate, operations: table, detection };
+  return buildService<V, T>(parts) as V extends Variant ? ServiceOf<V, T> : never;
+}

@@ -1,0 +1,63 @@
+/** The main entry: everything for either variant. */
+export type { AccessToken, Operator } from "./auth/access-token.js";
+export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
+export type { Auth } from "./auth/auth.js";
+export type { AuthOptions } from "./auth/auth-options.js";
+export { type CreateAuthOptions, createAuth } from "./auth/create-auth.js";
+export type { MachineCredential, PersonCredential, Settings } from "./auth/credential.js";
+export type { OnEvent, ServiceEvent } from "./auth/events.js";
+export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
+export { type KeyWithId, type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
+export type { KeyObjectLike, PrivateKey, Signer } from "./auth/signing-key.js";
+export type { StoredValue, TokenStore } from "./auth/token-store.js";
+export { type UserInterfacePluginSettings, userInterfacePlugin } from "./auth/user-interface-plugin.js";
+export type { Api } from "./client/operation-table.js";
+export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";
+export type { PathClient } from "./client/path-client.js";
+export type { Call, ServiceOf } from "./client/service.js";
+export type { ServiceFetch } from "./client/service-fetch.js";
+export { unwrap } from "./client/unwrap.js";
+export type { Validate, ValidatedAnswer } from "./client/validate.js";
+export { type ConnectOptions, connect } from "./connect.js";
+export { type Connector, type ConnectorOptions, type ConnectTarget, createConnector } from "./connector.js";
+export { type CreateServiceOptions, createService, type Service } from "./create-service.js";
+export {
+  ApiError,
+  type ApiErrorCode,
+  BivariantError,
+  type Cause,
+  ConfigurationError,
+  type ConfigurationErrorCode,
+  type Detection,
+  type ErrorCode,
+  type Evidence,
+  isApiError,
+  isBivariantError,
+  isConfigurationError,
+  isLoginRequiredError,
+  isRateLimitedError,
+  isRelaunchRequiredError,
+  isStoreError,
+  isTokenRequestError,
+  isTransportError,
+  isUnexpectedResponseError,
+  isVariantError,
+  LoginRequiredError,
+  type LoginRequiredErrorCode,
+  RateLimitedError,
+  RelaunchRequiredError,
+  type RelaunchRequiredErrorCode,
+  StoreError,
+  type StoreErrorCode,
+  TokenRequestError,
+  TransportError,
+  type TransportErrorCode,
+  UnexpectedResponseError,
+  type UnexpectedResponseErrorCode,
+  type Variant,
+  VariantError,
+  type VariantErrorCode,
+} from "./errors.js";
+export { memoryStore } from "./stores/memory.js";
+export { type DetectVariantOptions, detectVariant } from "./variants/detect.js";
+export type { Fetch } from "./variants/variant.js";

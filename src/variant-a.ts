@@ -1,0 +1,25 @@
+/** Variant A alone: its types, its path client and its credentials, and nothing of Variant B. */
+import { type OperationTypes, operationsA } from "../generated/operations.js";
+import type { Auth } from "./auth/auth.js";
+import type { PathClient } from "./client/path-client.js";
+import { createVariantClient, type VariantClientOptions } from "./create-variant-client.js";
+
+export type { components, operations, paths } from "../generated/variant-a.js";
+export { createAuth } from "./auth/create-auth.js";
+export { type KeyWithId, type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
+export { type UserInterfacePluginSettings, userInterfacePlugin } from "./auth/user-interface-plugin.js";
+
+/**
+ * Typed calls on the paths of Variant A; `tenantId` is filled in.
+ *
+ * @throws ConfigurationError `option_invalid` for an Auth of Variant B
+ * @example
+ * const client = createVariantAClient(createAuth({ baseUrl, tenantId, credential: servicePlugin(settings) }));
+ * const { data, error } = await client.GET("/api/v1/{tenantId}/devices");
+ */
+export function createVariantAClient(
+  auth: Auth & { readonly variant: "A" },
+  options: VariantClientOptions = {},
+): PathClient<OperationTypes, "A"> {
+  return createVariantClient(auth, "A", operationsA, options);
+}

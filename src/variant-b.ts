@@ -1,0 +1,25 @@
+/** Variant B alone: its types, its path client and its credentials, and nothing of Variant A. */
+import { type OperationTypes, operationsB } from "../generated/operations.js";
+import type { Auth } from "./auth/auth.js";
+import type { PathClient } from "./client/path-client.js";
+import { createVariantClient, type VariantClientOptions } from "./create-variant-client.js";
+
+export type { components, operations, paths } from "../generated/variant-b.js";
+export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
+export { createAuth } from "./auth/create-auth.js";
+export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
+
+/**
+ * Typed calls on the paths of Variant B.
+ *
+ * @throws ConfigurationError `option_invalid` for an Auth of Variant A
+ * @example
+ * const client = createVariantBClient(createAuth({ baseUrl, tenantId, credential: serviceAccount(settings) }));
+ * const { data, error } = await client.GET("/v1/devices");
+ */
+export function createVariantBClient(
+  auth: Auth & { readonly variant: "B" },
+  options: VariantClientOptions = {},
+): PathClient<OperationTypes, "B"> {
+  return createVariantClient(auth, "B", operationsB, options);
+}

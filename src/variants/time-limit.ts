@@ -1,0 +1,56 @@
+/** A task with a time limit that a caller can abort, and that neither a deaf fetch nor a slow drip outlives. */
+import { isBivariantError, TransportError, type Variant } from "../errors.js";
+import { transportError } from "./transport-error.js";
+
+export interface TimeLimitOptions {
+  readonly variant: Variant;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs a task that sends a request, and aborts it at its time limit. Neither `AbortSignal.timeout` nor
+ * `AbortSignal.any`: both cost more than the call they guard, and the latter leaks.
+ *
+ * @throws TransportError `timed_out`, or what the fault of the task amounts to
+ * @throws the signal's reason when it is aborted
+ */
+export function withTimeLimit<T>(
+  task: (signal: AbortSignal) => Promise<T>,
+  { variant, timeoutMs, signal }: TimeLimitOptions,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const controller = new AbortController();
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    // A fetch of the caller's may ignore the signal: the wait ends here all the same.
+    const stop = (reason: unknown) => {
+      end();
+      reject(reason);
+      controller.abort(reason);
+    };
+    const onAbort = () => stop(signal?.reason);
+    const timer = setTimeout(() => stop(timedOut(variant, timeoutMs)), timeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    task(controller.signal).then(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (fault: unknown) => {
+        end();
+        reject(isBivariantError(fault) ? fault : transportError(fault, variant));
+      },
+    );
+  });
+}
+
+function timedOut(variant: Variant, timeoutMs: number): TransportError {
+  return new TransportError("timed_out", `No complete answer within ${timeoutMs} ms (timeoutMs).`, {
+    retryable: true,
+    variant,
+  });
+}
