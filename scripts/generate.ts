@@ -1,16 +1,25 @@
-/** Generates generated/ from openapi/; with --check only says what would change and exits 1 if anything would. */
+/**
+ * Generates generated/ from openapi/; with --check only says what would change and exits 1 if anything would.
+ * A folder that holds both may be named; it is this repository otherwise.
+ */
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { checkGenerated, GenerateError, type GenerateOptions, generate } from "../src/generate/index.js";
 
-const fromRoot = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const { values, positionals } = parseArgs({
+  options: { check: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const root = positionals[0] ?? fileURLToPath(new URL("..", import.meta.url));
 
 const options: GenerateOptions = {
-  documents: { A: fromRoot("openapi/variant-a.yaml"), B: fromRoot("openapi/variant-b.yaml") },
-  out: fromRoot("generated"),
+  documents: { A: join(root, "openapi", "variant-a.yaml"), B: join(root, "openapi", "variant-b.yaml") },
+  out: join(root, "generated"),
 };
 
 try {
-  if (process.argv.includes("--check")) await check();
+  if (values.check) await check();
   else for (const name of await generate(options)) console.log(`generated/${name}`);
 } catch (error) {
   if (!(error instanceof GenerateError)) throw error;
@@ -19,11 +28,13 @@ try {
 }
 
 async function check(): Promise<void> {
-  const drift = await checkGenerated(options);
-  const lines = Object.entries(drift).flatMap(([how, names]: [string, readonly string[]]) =>
-    names.map((name) => `${how}: generated/${name}`),
-  );
+  const { missing, different, extra } = await checkGenerated(options);
+  const lines = [
+    ...missing.map((name) => `missing: generated/${name}`),
+    ...different.map((name) => `different: generated/${name}`),
+    ...extra.map((name) => `extra: generated/${name}`),
+  ];
   if (lines.length === 0) return console.log("generated/ is what the documents give");
-  console.error([...lines, "run: npm run generate"].join("\n"));
+  console.error([...lines, "run: npm run generate, and delete what is extra"].join("\n"));
   process.exitCode = 1;
 }

@@ -1,9 +1,9 @@
 /** Validates every example of a document against its schema, with Ajv for JSON Schema 2020-12. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { type Document, follow } from "../../src/generate/document.js";
-import { isObject, type JsonObject, pointerTo } from "../../src/generate/json-pointer.js";
+import type { Document } from "../../src/generate/document.js";
 import { walkDocument } from "../../src/generate/walk-document.js";
+import { listExamples } from "./list-examples.js";
 
 // What Ajv's strict mode would take for a misspelt keyword inside a schema.
 const ANNOTATIONS = ["example", "discriminator", "externalDocs", "xml", "x-not-shown", "x-limits"];
@@ -31,37 +31,10 @@ export function checkExamples(document: Document): string[] {
   };
 
   walkDocument(document.root, (value, pointer) => {
-    for (const found of examplesOf(document, value, pointer))
+    for (const found of listExamples(document, value, pointer))
       check(found.schema, found.example, found.pointer);
   });
   return problems;
-}
-
-interface Example {
-  readonly schema: string;
-  readonly example: unknown;
-  readonly pointer: string;
-}
-
-/** Beside `schema` (media type, parameter, header) examples are a map of Example Objects, inside a schema a list. */
-function examplesOf(document: Document, value: JsonObject, pointer: string): Example[] {
-  const schema = value.schema === undefined ? pointer : pointerTo(pointer, "schema");
-  const found: Example[] = [];
-  if (value.example !== undefined) {
-    found.push({ schema, example: value.example, pointer: pointerTo(pointer, "example") });
-  }
-  if (Array.isArray(value.examples)) {
-    for (const [index, example] of value.examples.entries()) {
-      found.push({ schema, example, pointer: pointerTo(pointer, "examples", index) });
-    }
-  } else if (isObject(value.examples) && value.schema !== undefined) {
-    for (const [name, entry] of Object.entries(value.examples)) {
-      const place = follow(document, entry, pointerTo(pointer, "examples", name));
-      if (!isObject(place.value) || place.value.value === undefined) continue;
-      found.push({ schema, example: place.value.value, pointer: pointerTo(place.pointer, "value") });
-    }
-  }
-  return found;
 }
 
 function encodePointer(pointer: string): string {

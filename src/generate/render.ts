@@ -26,12 +26,14 @@ export async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, 
 async function renderDocuments(documents: { readonly A: Document; readonly B: Document }) {
   const both = [documents.A, documents.B];
   const lists = { A: listOperations(documents.A), B: listOperations(documents.B) };
+  // First of all, as it says which packages are missing.
+  const [typesA, typesB] = [await emitVariantTypes(documents.A), await emitVariantTypes(documents.B)];
   return new Map([
     ["lock.json", emitLock(both)],
     ["operations.ts", emitOperations(both, lists)],
     ["schemas.ts", emitSchemas(documents, lists)],
     ["unknowns.ts", emitUnknowns(both)],
-    ["variant-a.ts", await emitVariantTypes(documents.A)],
-    ["variant-b.ts", await emitVariantTypes(documents.B)],
+    ["variant-a.ts", typesA],
+    ["variant-b.ts", typesB],
   ]);
 }

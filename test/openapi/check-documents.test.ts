@@ -1,0 +1,93 @@
+/** `npm run check:documents` is green here and names the place when an example or a rule breaks. */
+import { spawnSync } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { checkFolder } from "../../scripts/check-documents/check-folder.js";
+
+const OPENAPI = fileURLToPath(new URL("../../openapi", import.meta.url));
+
+const breaks = [
+  {
+    name: "an example of a request body",
+    file: "variant-a.yaml",
+    from: "grant_type: client_credentials\n                  client_id",
+    to: "grant_type: refresh_token\n                  client_id",
+    says: "requestBody/content/application~1x-www-form-urlencoded/examples/servicePlugin/value",
+  },
+  {
+    name: "an example of a response",
+    file: "variant-b.yaml",
+    from: "access_token: 2Yotn",
+    to: "accessToken: 2Yotn",
+    says: "responses/200/content/application~1json/examples/authorizationCode/value",
+  },
+  {
+    name: "an example of a component schema",
+    file: "variant-a.yaml",
+    from: "aud: https://service.invalid/api/v1/acme/",
+    to: "aud: https://service.invalid/api/v1/{tenantId}/",
+    says: "/components/schemas/ClientAssertionClaims/examples/0",
+  },
+  {
+    name: "an example of a parameter",
+    file: "variant-a.yaml",
+    from: "example: acme",
+    to: 'example: ""',
+    says: "/components/parameters/TenantId/example",
+  },
+  {
+    name: "a misspelt keyword of a schema",
+    file: "variant-a.yaml",
+    from: "minLength: 1",
+    to: "minLenght: 1",
+    says: "minLenght",
+  },
+  {
+    name: "a rule of the linter",
+    file: "variant-b.yaml",
+    from: "operationId: listDevices",
+    to: "operationId: requestToken",
+    says: "operation-operationId-unique",
+  },
+];
+
+async function brokenFolder({ file, from, to }: { file: string; from: string; to: string }): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "documents-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await cp(OPENAPI, folder, { recursive: true });
+  const text = await readFile(join(folder, file), "utf8");
+  if (!text.includes(from)) throw new Error(`${file} does not hold ${from}`);
+  await writeFile(join(folder, file), text.replace(from, to));
+  return folder;
+}
+
+describe("the check of the documents", () => {
+  test("finds nothing in this repository", async () => {
+    expect(await checkFolder(OPENAPI)).toEqual([]);
+  });
+
+  test.each(breaks)("names the place of $name that breaks", async (row) => {
+    const problems = await checkFolder(await brokenFolder(row));
+    expect(problems.join("\n")).toContain(row.says);
+    expect(problems.join("\n")).toContain(row.file);
+  });
+
+  test("exits with 1 and prints the place", async () => {
+    const [row] = breaks;
+    if (row === undefined) throw new Error("no row");
+    const script = fileURLToPath(new URL("../../scripts/check-documents.ts", import.meta.url));
+    const args = ["--import", "tsx", script, await brokenFolder(row)];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+    expect(stderr).toContain(row.says);
+    expect(status).toBe(1);
+  });
+
+  test("refuses a folder without documents", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "documents-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    expect(await checkFolder(folder)).toHaveLength(1);
+  });
+});
