@@ -1,9 +1,9 @@
 /** Many tenants and base URLs through one set of credentials: keys, verdicts, gates and tokens are shared. */
 import type { OperationTypes } from "../generated/operations.js";
-import type { Auth } from "./auth/auth.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
 import { createTokenEndpointState, parseTarget } from "./auth/create-auth.js";
 import { driverOf, type MachineCredential } from "./auth/credential.js";
+import { RecentlyUsed } from "./auth/recently-used.js";
 import { TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { TokenEndpointState } from "./auth/token-request.js";
 import { chooseByDetection, type DetectionContext, explainByDetection } from "./choose-variant.js";
@@ -21,6 +21,9 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   /** Takes this variant without asking. */
   readonly variant?: Variant | undefined;
 }
+
+/** Tokens of so many tenants and deployments are held; the least recently used is forgotten first. */
+const mostTenants = 10_000;
 
 export interface ConnectTarget {
   /** With a path prefix if there is one; without credentials, query or fragment. */
@@ -59,19 +62,20 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     ...options,
     store: options.store ?? memoryStore({ now: options.now }),
   });
-  const states = new Map<string, TokenEndpointState>();
-  const auths = new Map<string, Auth>();
+  // What is forgotten is made again: at worst a token is asked for once more, or a gate that was open is new.
+  const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
+  const auths = new RecentlyUsed<TokenLifecycle>(mostTenants, (auth) => !auth.isRenewing);
   const inFlight: DetectionContext["inFlight"] = new Map();
 
   const stateOf = (variant: Variant, { baseUrl, tenantId }: Target) =>
-    kept(states, JSON.stringify([variant, baseUrl, tenantId]), () =>
+    states.get(JSON.stringify([variant, baseUrl, tenantId]), () =>
       createTokenEndpointState(variant, resolved),
     );
 
   const authOf = (credential: MachineCredential, context: DetectionContext, isDetected: boolean) => {
     const { variant } = credential;
     const { target } = context;
-    return kept(auths, JSON.stringify([variant, target.baseUrl, target.tenantId, isDetected]), () => {
+    return auths.get(JSON.stringify([variant, target.baseUrl, target.tenantId, isDetected]), () => {
       const explain = (error: unknown) => explainByDetection(error, variant, isDetected, context);
       const state = stateOf(variant, target);
       return new TokenLifecycle({
@@ -131,12 +135,4 @@ function checkCredentials({
       { option: "credentials" },
     );
   return usable;
-}
-
-function kept<V>(map: Map<string, V>, key: string, create: () => V): V {
-  const found = map.get(key);
-  if (found !== undefined) return found;
-  const created = create();
-  map.set(key, created);
-  return created;
 }

@@ -29,6 +29,11 @@ export class RateLimitGate {
     return this.#opensAt;
   }
 
+  /** Whether a request would be let through without a wait. */
+  get isOpen(): boolean {
+    return this.#refusals === 0;
+  }
+
   /**
    * Waits until a request may be sent, and returns what must be called when its answer has been reported.
    *

@@ -83,6 +83,11 @@ export class TokenLifecycle implements Auth {
     return this.#join(signal);
   }
 
+  /** Whether a renewal is in flight: such an identity must not be forgotten. */
+  get isRenewing(): boolean {
+    return this.#renewal !== undefined;
+  }
+
   invalidate(token: AccessToken): void {
     if (this.#held?.token.value !== token.value) return;
     this.#refusedValue = token.value;
