@@ -1,4 +1,5 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
+import { abortable } from "./abortable.js";
 import { routeTable } from "./api/route-table.js";
 import { createApp } from "./app.js";
 import { CustomerLog } from "./customer-log.js";
@@ -74,10 +75,8 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   return {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
-      request.signal?.throwIfAborted();
-      const response = await answer(request);
-      request.signal?.throwIfAborted();
-      return response;
+      request.signal.throwIfAborted();
+      return abortable(answer(request), request.signal);
     },
     async listen({ port = 0, host = "127.0.0.1" } = {}) {
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");

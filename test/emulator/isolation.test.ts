@@ -158,6 +158,19 @@ describe("fetch", () => {
     await expect(pending).rejects.toBe(reason);
   });
 
+  test("rejects with the signal's reason even if a declared route never answers", async () => {
+    const respond = () => new Promise(() => {});
+    const plugin = new PluginClient({
+      routes: [{ operationId: "never", method: "GET", path: "/api/v1/{tenantId}/never", respond }],
+    });
+    const controller = new AbortController();
+    const pending = plugin.call(await plugin.accessToken(), "/api/v1/acme/never", {
+      signal: controller.signal,
+    });
+    controller.abort(new Error("enough"));
+    await expect(pending).rejects.toThrow("enough");
+  });
+
   test("rejects a Request whose body was read", async () => {
     const request = new Request("http://h.example/v1/auth/token", { method: "POST", body: "{}" });
     await request.text();
