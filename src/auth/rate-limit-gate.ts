@@ -31,7 +31,7 @@ export class RateLimitGate {
 
   /** Whether a request would be let through without a wait. */
   get isOpen(): boolean {
-    return this.#refusals === 0;
+    return this.#refusals === 0 || this.#opensAt <= this.#now();
   }
 
   /**
