@@ -1,0 +1,25 @@
+/** The part of oidc-provider that the witnesses use: the package brings no types. */
+declare module "oidc-provider" {
+  import type { RequestListener } from "node:http";
+
+  export interface ProviderContext {
+    readonly request: { readonly method: string; readonly path: string };
+    status: number;
+    body: unknown;
+  }
+
+  export class Provider {
+    constructor(issuer: string, configuration: Readonly<Record<string, unknown>>);
+    callback(): RequestListener;
+    on(event: "grant.success", listener: (context: ProviderContext) => void): this;
+    on(event: "grant.error", listener: (context: ProviderContext, error: ProviderError) => void): this;
+  }
+
+  export const errors: { readonly InvalidClientAuth: new (reason: string) => Error };
+
+  /** What the provider refused with; `error_detail` is the real reason, which the answer leaves out. */
+  export interface ProviderError extends Error {
+    readonly error: string;
+    readonly error_detail?: string;
+  }
+}
