@@ -35,7 +35,8 @@ export function parseTokenAnswer(
       "response_not_json",
       `The token endpoint answered ${status} without a JSON object. Is baseUrl right, and does this deployment serve Variant ${variant}?`,
     );
-  if ("error" in body || (status >= 400 && status < 500 && !isMissing(status)))
+  // A router says `{"error":"not_found"}` too: what is not there has refused nothing.
+  if (!isMissing(status) && ("error" in body || (status >= 400 && status < 500)))
     throw refused(answer, body, variant, secrets);
   if (status !== 200)
     throw unexpected(answer, variant, "response_shape", `The token endpoint answered ${status}.`);
@@ -58,7 +59,7 @@ function refused(
   // Variant B's errors are not shown in the description: of an unknown shape only the field names are kept.
   const fields = Object.keys(body)
     .slice(0, 10)
-    .map((key) => wireText(key.slice(0, 40), secrets) ?? "?");
+    .map((key) => wireText(key, secrets)?.slice(0, 40) ?? "?");
   return new TokenRequestError(
     `The token endpoint refused the request with status ${status}${told === "" ? ` and a body with the fields ${fields.join(", ") || "(none)"}` : ` (${told})`}.`,
     { variant, status, error, errorDescription, errorUri: wireText(body.error_uri, secrets) },
