@@ -1,0 +1,53 @@
+// Key fixtures, each generated once per process and only when a test asks for it.
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+
+export interface KeyPair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** The key that the tests sign with. */
+export const rsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 2048 }));
+/** A second one, for rotation and for what does not match. */
+export const otherRsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 2048 }));
+export const shortRsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 1024 }));
+export const rsaPssKey: () => KeyPair = once(() => generateKeyPairSync("rsa-pss", { modulusLength: 2048 }));
+export const ecKey: () => KeyPair = once(() => generateKeyPairSync("ec", { namedCurve: "P-256" }));
+export const ed25519Key: () => KeyPair = once(() => generateKeyPairSync("ed25519"));
+
+export function pkcs8({ privateKey }: KeyPair): string {
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}
+
+export function pkcs1({ privateKey }: KeyPair): string {
+  return privateKey.export({ type: "pkcs1", format: "pem" }).toString();
+}
+
+export function spki({ publicKey }: KeyPair): string {
+  return publicKey.export({ type: "spki", format: "pem" }).toString();
+}
+
+export function privateJwk({ privateKey }: KeyPair): Record<string, string> {
+  return privateKey.export({ format: "jwk" }) as Record<string, string>;
+}
+
+export function publicJwk({ publicKey }: KeyPair): Record<string, string> {
+  return publicKey.export({ format: "jwk" }) as Record<string, string>;
+}
+
+/** A CryptoKey of the pair's private half, for RS256 unless told otherwise. */
+export function cryptoKey(
+  pair: KeyPair,
+  { extractable = true, name = "RSASSA-PKCS1-v1_5", hash = "SHA-256" } = {},
+): Promise<CryptoKey> {
+  const der = pair.privateKey.export({ type: "pkcs8", format: "der" });
+  return crypto.subtle.importKey("pkcs8", new Uint8Array(der), { name, hash }, extractable, ["sign"]);
+}

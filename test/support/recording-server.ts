@@ -1,0 +1,71 @@
+// An HTTP server on loopback that remembers every byte it was sent and answers as it is told.
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path and query, as they came over the wire. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Request line, headers and body as one text, to search for what must not be in it. */
+  readonly raw: string;
+}
+
+export interface ScriptedAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** `silence` never answers, `reset` closes the connection; a function writes the answer itself. */
+export type Script = (
+  request: RecordedRequest,
+) => ScriptedAnswer | "silence" | "reset" | ((response: ServerResponse) => void);
+
+export interface RecordingServer {
+  readonly url: string;
+  readonly requests: RecordedRequest[];
+}
+
+/** Starts a server that closes itself when the test ends. */
+export async function recordingServer(script: Script): Promise<RecordingServer> {
+  const requests: RecordedRequest[] = [];
+  const server = createServer(async (incoming, response) => {
+    const request = await record(incoming);
+    requests.push(request);
+    const answer = script(request);
+    if (answer === "silence") return;
+    if (answer === "reset") return void incoming.socket.destroy();
+    if (typeof answer === "function") return answer(response);
+    response.writeHead(answer.status, { connection: "close", ...answer.headers });
+    response.end(answer.body);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+}
+
+async function record(incoming: IncomingMessage): Promise<RecordedRequest> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of incoming) chunks.push(chunk);
+  } catch {
+    // The client went away: what came until then is what there is to record.
+  }
+  const { method = "", url = "", rawHeaders } = incoming;
+  const body = Buffer.concat(chunks).toString("latin1");
+  return {
+    method,
+    path: url,
+    headers: incoming.headers as Record<string, string>,
+    body,
+    raw: [`${method} ${url}`, ...rawHeaders, "", body].join("\n"),
+  };
+}

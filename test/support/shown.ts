@@ -1,0 +1,42 @@
+// Everything that a value shows of itself to a log, an inspection or a serialiser, as one text.
+import { inspect } from "node:util";
+
+/** `body` of an ApiError is left out: it is the server's, and the one place where its echo may live. */
+export function shown(value: unknown, seen: Set<unknown> = new Set()): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  if (seen.has(value)) return "";
+  seen.add(value);
+  const parts = [stringOf(value), jsonOf(value), inspectionOf(value)];
+  if (value instanceof Error)
+    parts.push(value.name, value.message, value.stack ?? "", shown(value.cause, seen));
+  for (const key of Reflect.ownKeys(value)) {
+    if (key === "body" && value instanceof Error) continue;
+    const own = Object.getOwnPropertyDescriptor(value, key);
+    parts.push(String(key), own !== undefined && "value" in own ? shown(own.value, seen) : "");
+  }
+  return parts.join("\n");
+}
+
+function inspectionOf(value: object): string {
+  if (!("body" in value && value instanceof Error)) return inspect(value, { showHidden: true, depth: 10 });
+  const body = Object.getOwnPropertyDescriptor(value, "body");
+  if (body === undefined || body.enumerable) return inspect(value, { showHidden: true, depth: 10 });
+  // Without showHidden the body must stay out of sight.
+  return inspect(value, { depth: 10 });
+}
+
+function jsonOf(value: object): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function stringOf(value: object): string {
+  try {
+    return String(value);
+  } catch {
+    return "";
+  }
+}
