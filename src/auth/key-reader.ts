@@ -1,48 +1,58 @@
 /** Reads a configured key per assertion, and imports the same key only once. */
 import { ConfigurationError } from "../errors.js";
+import { RecentlyUsed } from "./recently-used.js";
 import { importSigningKey, type SigningKey } from "./signing-key.js";
 
-interface ImportedKey {
-  readonly source: unknown;
-  readonly keyId: string | undefined;
-  readonly imported: Promise<SigningKey>;
-}
+/** Keys given as text that stay imported: one is enough but where each tenant has a key of its own. */
+const mostTexts = 1_000;
 
 /**
- * Gives a function that reads a key or a function of one. The last key stays imported: while the same key in the
- * same form is given, nothing is parsed again.
+ * Gives a function that reads a key or a function of one. While the same key is given, as the same object or an equal
+ * text, nothing is parsed again.
  */
 export function keyReader(): (privateKey: unknown, keyId: string | undefined) => Promise<SigningKey> {
-  let last: ImportedKey | undefined;
-  return async (privateKey, keyId) => {
-    let source = privateKey;
-    let id = keyId;
-    if (typeof privateKey === "function") {
-      try {
-        source = await privateKey();
-      } catch (cause) {
-        throw new ConfigurationError(
-          "key_invalid",
-          "The function that gives privateKey failed; see the cause.",
-          {
-            option: "privateKey",
-            variant: "A",
-            cause,
-          },
-        );
-      }
-      if (typeof source === "object" && source !== null && "privateKey" in source) {
-        const withId = source as { privateKey: unknown; keyId?: string };
-        source = withId.privateKey;
-        id = withId.keyId ?? keyId;
-      }
-    }
-    if (last !== undefined && last.source === source && last.keyId === id) return last.imported;
-    const imported = importSigningKey(source, id);
-    last = { source, keyId: id, imported };
-    imported.catch(() => {
-      if (last?.imported === imported) last = undefined;
-    });
-    return imported;
+  const texts = new RecentlyUsed<ImportedKeys>(mostTexts);
+  const objects = new WeakMap<object, ImportedKeys>();
+  const importedOf = (source: unknown): ImportedKeys => {
+    if (typeof source === "string") return texts.get(source, () => new Map());
+    if (typeof source !== "object" || source === null) return new Map();
+    const found = objects.get(source) ?? new Map();
+    objects.set(source, found);
+    return found;
   };
+  return async (privateKey, keyId) => {
+    const given = await readKey(privateKey, keyId);
+    const imported = importedOf(given.privateKey);
+    const found = imported.get(given.keyId);
+    if (found !== undefined) return found;
+    const importing = importSigningKey(given.privateKey, given.keyId);
+    imported.set(given.keyId, importing);
+    importing.catch(() => imported.delete(given.keyId));
+    return importing;
+  };
+}
+
+/** By the `keyId` that was given with the key. */
+type ImportedKeys = Map<string | undefined, Promise<SigningKey>>;
+
+/** What a function gives, alone or with its `kid`. @throws ConfigurationError `key_invalid` when it fails */
+async function readKey(
+  privateKey: unknown,
+  keyId: string | undefined,
+): Promise<{ privateKey: unknown; keyId: string | undefined }> {
+  if (typeof privateKey !== "function") return { privateKey, keyId };
+  let given: unknown;
+  try {
+    given = await privateKey();
+  } catch (cause) {
+    throw new ConfigurationError("key_invalid", "The function that gives privateKey failed; see the cause.", {
+      option: "privateKey",
+      variant: "A",
+      cause,
+    });
+  }
+  if (typeof given !== "object" || given === null || !("privateKey" in given))
+    return { privateKey: given, keyId };
+  const withId = given as { privateKey: unknown; keyId?: string };
+  return { privateKey: withId.privateKey, keyId: withId.keyId ?? keyId };
 }
