@@ -1,0 +1,59 @@
+/** A secret from a file or from the environment, never from the command line. */
+import { readFile } from "node:fs/promises";
+import { ConfigurationError, type Variant } from "../../errors.js";
+import { namesOf, type SettingName } from "./setting-table.js";
+
+export interface SecretSource {
+  readonly variant: Variant;
+  /** What it is called in messages. */
+  readonly what: string;
+  readonly value: string | undefined;
+  readonly valueName: SettingName;
+  readonly path: string | undefined;
+  readonly pathName: SettingName;
+}
+
+/**
+ * Reads a secret. One line break at its end, which editors and `echo` leave, does not belong to it.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`; they name the file, never its content
+ */
+export async function readSecret(source: SecretSource): Promise<string> {
+  const { variant, what, value, path, valueName, pathName } = source;
+  const fail = (code: "credential_missing" | "credential_invalid", message: string) =>
+    new ConfigurationError(code, message, { option: pathName, variant });
+  if (value !== undefined && path !== undefined)
+    throw fail(
+      "credential_invalid",
+      `The ${what} is given twice, by ${namesOf(valueName)} and by ${namesOf(pathName)}. Leave one out.`,
+    );
+  if (value !== undefined) return value;
+  if (path === undefined)
+    throw fail(
+      "credential_missing",
+      `Variant ${variant}'s credential is incomplete: the ${what} is missing. Set it with ${namesOf(pathName)}, or with ${namesOf(valueName)}.`,
+    );
+  if (looksLikeContent(path))
+    throw fail(
+      "credential_invalid",
+      `${namesOf(pathName)} holds the ${what} itself. Give the path of a file.`,
+    );
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (fault) {
+    const { code } = fault as NodeJS.ErrnoException;
+    throw fail(
+      "credential_invalid",
+      `The file with the ${what} cannot be read (${code ?? "no code"}): ${path}`,
+    );
+  }
+  const secret = text.replace(/^\ufeff/, "").replace(/\r?\n$/, "");
+  if (secret.trim() === "") throw fail("credential_invalid", `The file with the ${what} is empty: ${path}`);
+  return secret;
+}
+
+/** A path is quoted in messages; a key that was put in its place must not be. */
+function looksLikeContent(path: string): boolean {
+  return /[\r\n{}]|-----/.test(path) || path.length > 1024;
+}
