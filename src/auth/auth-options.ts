@@ -32,6 +32,8 @@ export interface AuthOptions {
 /** The options with their defaults. */
 export interface ResolvedAuthOptions {
   readonly fetch: Fetch;
+  /** Whether `fetch` is the caller's own. */
+  readonly hasOwnFetch: boolean;
   readonly now: () => number;
   readonly timeoutMs: number;
   readonly rateLimitDeadlineMs: number;
@@ -52,6 +54,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   return {
     // Looked up per call, so that a test tool that replaces the global fetch later is seen.
     fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    hasOwnFetch: options.fetch !== undefined,
     now: options.now ?? Date.now,
     timeoutMs: duration("timeoutMs", options.timeoutMs, 10_000, 1),
     rateLimitDeadlineMs: duration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),

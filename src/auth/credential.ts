@@ -1,7 +1,6 @@
 /** What a credential is to the rest: whose it is, which variant it speaks, and how it asks for a token. */
 import type { Cause, Variant } from "../errors.js";
 import { ConfigurationError } from "../errors.js";
-import type { Answer } from "../variants/exchange.js";
 import type { Fetch, Target } from "../variants/variant.js";
 
 /** Settings, or a function that gives them for a deployment and tenant. */
@@ -50,12 +49,19 @@ export interface PreparedCredential {
   explain?(refusal: Refusal): readonly Cause[];
 }
 
+/** What is known here of a refused token request. */
 export interface Refusal {
+  readonly grant: "client_credentials" | "authorization_code";
+  /** The `error` of the answer. */
   readonly error: string | undefined;
-  readonly answer: Answer;
-  readonly issuedAtSeconds: number | undefined;
-  /** By how much the server's clock is ahead of this machine's, as its `Date` told; absent when it told none. */
+  /** How the refused assertion's `iat` and `exp` stand to the server's clock, as its `Date` tells that. */
+  readonly clock: "out_of_bounds" | "in_bounds" | "unknown";
+  /** By how much the server's clock is ahead of this machine's; absent when that is unknown. */
   readonly clockOffsetMs: number | undefined;
+  /** The same credential was accepted before by this Auth. */
+  readonly workedBefore: boolean;
+  /** Requests go through a fetch of the caller's, which may send them twice. */
+  readonly hasOwnFetch: boolean;
 }
 
 /** The part of a credential that is not for users: behind a symbol, so that no inspection shows it. */

@@ -1,6 +1,5 @@
 /** Why Variant A refused opaquely: the rows of section 7.1 that local evidence supports, most likely first. */
 import type { Cause } from "../errors.js";
-import { assertionLimits } from "../variants/variant-a.js";
 import type { Refusal } from "./credential.js";
 import type { SigningKey } from "./signing-key.js";
 
@@ -14,65 +13,121 @@ export interface RefusedRequest {
   readonly key: SigningKey;
 }
 
-/** Ranks the causes of a refused client_credentials request. Empty where no row of the table fits the error. */
+/** Ranks the causes of a refusal. Empty where no row of the table fits the error. */
 export function explainRefusalOfA(refusal: Refusal, request: RefusedRequest): readonly Cause[] {
   if (refusal.error === "invalid_client") return assertionCauses(refusal, request);
-  if (refusal.error === "invalid_grant") return registrationCauses(request);
+  if (refusal.error === "invalid_grant") return grantCauses(refusal, request);
   return [];
 }
 
 /** "The assertion was refused: signature, iss or sub, aud, freshness, or a replayed jti." */
-function assertionCauses(
-  { clockOffsetMs }: Refusal,
-  { tokenEndpoint, audience, key, tenantId }: RefusedRequest,
-): Cause[] {
-  const causes: Cause[] = [];
-  if (audience !== new URL(tokenEndpoint).href)
-    causes.push({
-      id: "audience_mismatch",
-      summary: "aud does not name the exact token URL",
-      evidence: `The option audience is set, and differs from the URL posted to: ${tokenEndpoint}`,
-      remedy:
-        "Leave audience out, unless a proxy rewrites the URL; then give the URL that the service itself sees.",
-    });
-  if (clockOffsetMs !== undefined && Math.abs(clockOffsetMs) > assertionLimits.clockToleranceSeconds * 1000)
-    causes.push({
-      id: "clock_drift",
-      summary: "The clocks differ by more than 30 seconds",
-      evidence: `By the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine.`,
-      remedy: "Correct the clock of the signing machine.",
-    });
-  causes.push({
-    id: "jwks_mismatch",
-    summary: "The registered JWKS does not match the signing key",
-    evidence: `Signed with the key ${key.keyId}${key.thumbprint === undefined || key.thumbprint === key.keyId ? "" : ` (thumbprint ${key.thumbprint})`}; what is registered cannot be seen from here.`,
-    remedy: `Regenerate the JWKS from the actual signing key and register it under ${settingsPage}; its kid must be ${key.keyId}.`,
-  });
-  if (audience === new URL(tokenEndpoint).href)
-    causes.push({
-      id: "audience_mismatch",
-      summary: "The service sees another token URL than the one posted to",
-      evidence: `aud is the URL posted to, for the tenant ${tenantId}; a proxy that rewrites URLs would make them differ.`,
-      remedy: "If a proxy stands before the service, give the URL that the service itself sees as audience.",
-    });
-  return causes;
+function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
+  const hasOwnAudience = request.audience !== new URL(request.tokenEndpoint).href;
+  const jwks = jwksMismatch(refusal, request);
+  const replay = refusal.hasOwnFetch ? [replayed(refusal)] : [];
+  return [
+    ...(hasOwnAudience ? [audienceSet(request)] : []),
+    ...(refusal.clock === "out_of_bounds" ? [clockDrift(refusal)] : []),
+    // A key that was accepted before is still registered, unless the customer changed that just now.
+    ...(refusal.workedBefore ? [...replay, jwks] : [jwks, ...replay]),
+    ...(hasOwnAudience ? [] : [audienceRewritten(request)]),
+    ...(refusal.clock === "unknown" ? [clockUnknown] : []),
+  ];
 }
 
-/** "Plugin not registered, plugin disabled, plugin type wrong for the grant." */
-function registrationCauses({ clientId, tenantId }: RefusedRequest): Cause[] {
-  const undecided = "The answer is the same for both; only the customer's log tells them apart.";
-  return [
+function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause {
+  const thumbprint =
+    key.thumbprint === undefined || key.thumbprint === key.keyId ? "" : ` (thumbprint ${key.thumbprint})`;
+  const before = workedBefore
+    ? " The same key was accepted before, so the registration would have changed."
+    : "";
+  return {
+    id: "jwks_mismatch",
+    summary: "The registered JWKS does not match the signing key",
+    evidence: `Signed with the key ${key.keyId}${thumbprint}; what is registered cannot be seen from here.${before}`,
+    remedy: `Regenerate the JWKS from the actual signing key and register it under ${settingsPage}; its kid must be ${key.keyId}.`,
+  };
+}
+
+function audienceSet({ audience, tokenEndpoint }: RefusedRequest): Cause {
+  const isLiteral = /\{|%7b/i.test(audience);
+  return {
+    id: "audience_mismatch",
+    summary: isLiteral
+      ? "aud still holds a literal {tenantId}"
+      : "aud does not name the exact token URL of the route's tenant",
+    evidence: `The option audience is set, and differs from the URL posted to: ${tokenEndpoint}`,
+    remedy: isLiteral
+      ? "Substitute the tenant in the exact URL, or leave audience out."
+      : "Leave audience out, unless a proxy rewrites the URL; then give the URL that the service itself sees.",
+  };
+}
+
+function audienceRewritten({ tokenEndpoint }: RefusedRequest): Cause {
+  return {
+    id: "audience_mismatch",
+    summary: "The service sees another token URL than the one posted to",
+    evidence: `aud is the URL posted to, ${tokenEndpoint}. Should a proxy rewrite it, the refusal looks the same as for a wrong JWKS.`,
+    remedy: "If a proxy stands before the service, give the URL that the service itself sees as audience.",
+  };
+}
+
+function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
+  return {
+    id: "clock_drift",
+    summary: "The clocks differ by more than 30 seconds",
+    evidence: `By the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine.`,
+    remedy: "Correct the clock of the signing machine.",
+  };
+}
+
+const clockUnknown: Cause = Object.freeze({
+  id: "clock_drift",
+  summary: "The clocks may differ by more than 30 seconds",
+  evidence:
+    "The answers carry no Date of the server's, so the clocks cannot be compared; the refusal looks the same.",
+  remedy: "Compare the clock of the signing machine with another, and correct it.",
+});
+
+function replayed({ workedBefore }: Refusal): Cause {
+  const before = workedBefore ? "The same key was accepted before, and " : "";
+  return {
+    id: "jti_replayed",
+    summary: "The same assertion arrived twice",
+    evidence: `${before}${before === "" ? "R" : "r"}equests go through a fetch of your own. Every assertion has a fresh jti, but a fetch or proxy that retries sends one twice.`,
+    remedy:
+      "Switch off retries in the fetch that was given and in proxies: the client retries itself, with a fresh jti.",
+  };
+}
+
+/** "Plugin not registered, plugin disabled, plugin type wrong for the grant, auth code spent or expired." */
+function grantCauses({ grant, workedBefore }: Refusal, { clientId, tenantId }: RefusedRequest): Cause[] {
+  const undecided = "The answer is the same for each; only the customer's log tells them apart.";
+  const before = workedBefore ? " It was accepted before, so something was changed there." : "";
+  const [ownType, otherType] =
+    grant === "client_credentials" ? ["service", "user-interface"] : ["user interface", "service"];
+  const registration: Cause[] = [
     {
       id: "plugin_not_registered_or_disabled",
       summary: "The plugin is not registered in this tenant, or is disabled",
-      evidence: `The service answered invalid_grant for ${clientId} in the tenant ${tenantId}. ${undecided}`,
+      evidence: `The service answered invalid_grant for ${clientId} in the tenant ${tenantId}.${before} ${undecided}`,
       remedy: `Let the customer confirm the client id under ${settingsPage}, and that it is enabled.`,
     },
     {
       id: "wrong_grant_for_plugin_type",
-      summary: "The plugin is registered as a user-interface plugin, which cannot use client_credentials",
+      summary: `The plugin is registered as a ${otherType} plugin, which cannot use ${grant}`,
       evidence: undecided,
-      remedy: `Let the customer look at the type of the plugin under ${settingsPage}: it must be service.`,
+      remedy: `Let the customer look at the type of the plugin under ${settingsPage}: it must be ${ownType}.`,
     },
+  ];
+  if (grant === "client_credentials") return registration;
+  return [
+    {
+      id: "code_spent_or_expired",
+      summary: "The authorization code was used, or is older than two minutes",
+      evidence: `A code is spent on the first exchange attempt, whether that succeeds or fails. ${undecided}`,
+      remedy: "Relaunch the plugin.",
+    },
+    ...registration,
   ];
 }

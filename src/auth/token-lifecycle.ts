@@ -58,6 +58,7 @@ export class TokenLifecycle implements Auth {
   /** Epoch milliseconds before which no renewal is tried in the background, after this many failed in a row. */
   #nextAttemptAt = 0;
   #failures = 0;
+  #acceptedFingerprint: string | undefined;
   /** The value of a token the API refused: the store may still hold it. */
   #refusedValue: string | undefined;
 
@@ -154,9 +155,11 @@ export class TokenLifecycle implements Auth {
     this.#closing.check(prepared.fingerprint);
     try {
       const refused = () => this.#closing.refused();
-      const request = { variant, target, state, options, tell: this.#tell, refused };
+      const acceptedFingerprint = this.#acceptedFingerprint;
+      const request = { variant, target, state, options, tell: this.#tell, acceptedFingerprint, refused };
       const token = createAccessToken(await requestToken(prepared, request, signal));
       this.#closing.accepted();
+      this.#acceptedFingerprint = prepared.fingerprint;
       this.#hold(this.#windowOf(token));
       // Not awaited: a slow store must not make callers wait for a token that is there.
       const written = writeStoredToken(options.store, key, token, storeFailed);

@@ -31,6 +31,8 @@ export interface TokenRequestContext {
   readonly state: TokenEndpointState;
   readonly options: ResolvedAuthOptions;
   readonly tell: (event: EventBody) => void;
+  /** The fingerprint of the credential that was accepted last. */
+  readonly acceptedFingerprint: string | undefined;
   /** Told of a refusal before its error is made; gives the instant before which no other request is sent. */
   readonly refused: () => number;
 }
@@ -160,16 +162,22 @@ function otherClock(
 
 function refusalError(
   prepared: PreparedCredential,
-  { variant, state, refused }: TokenRequestContext,
+  { variant, state, options, acceptedFingerprint, refused }: TokenRequestContext,
   { answer, sent }: Answered,
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
 ): TokenRequestError {
+  const { clock } = state;
+  const isOut =
+    sent.issuedAtSeconds !== undefined &&
+    clock.outOfBounds(sent.issuedAtSeconds, answer.sentAt, assertionBounds) !== "no";
   const causes =
     prepared.explain?.({
+      grant: "client_credentials",
       error,
-      answer,
-      issuedAtSeconds: sent.issuedAtSeconds,
-      clockOffsetMs: state.clock.offsetMs,
+      clock: clock.offsetMs === undefined ? "unknown" : isOut ? "out_of_bounds" : "in_bounds",
+      clockOffsetMs: clock.offsetMs,
+      workedBefore: acceptedFingerprint === prepared.fingerprint,
+      hasOwnFetch: options.hasOwnFetch,
     }) ?? [];
   const [first] = causes;
   return new TokenRequestError(
