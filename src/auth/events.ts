@@ -54,6 +54,13 @@ export type ServiceEvent =
       readonly method: string;
       readonly status: number;
       readonly operationId?: string;
+    })
+  /** A success is not what the document says (`validator("report")`). `issues`: paths and expectations, no values. */
+  | (EventContext & {
+      readonly type: "response_invalid";
+      readonly operationId: string;
+      readonly status: number;
+      readonly issues: readonly string[];
     });
 
 export type OnEvent = (event: ServiceEvent) => void;
