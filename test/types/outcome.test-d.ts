@@ -1,0 +1,90 @@
+/** What a call comes to: one type that narrows by ok, by status and by variant, also when destructured. */
+import { type ApiError, type Service, unwrap } from "../../src/index.js";
+import type { components as A } from "../../src/variant-a.js";
+import type { components as B } from "../../src/variant-b.js";
+import { type Equal, proof } from "./proof.js";
+
+declare const service: Service;
+type TokenOfA = A["schemas"]["TokenResponse"];
+type TokenOfB = B["schemas"]["TokenResponse"];
+type Body = A["schemas"]["TokenRequest"] & B["schemas"]["TokenRequest"];
+
+declare const body: Body;
+
+/** By `ok`: a success has data and no error, a failure an error and no data. */
+export async function byOk(): Promise<void> {
+  const outcome = await service.call("requestToken", { body });
+  if (outcome.ok) {
+    proof<Equal<typeof outcome.data, TokenOfA | TokenOfB>>();
+    proof<Equal<typeof outcome.error, undefined>>();
+    proof<Equal<typeof outcome.status, 200>>();
+  } else {
+    proof<Equal<typeof outcome.data, undefined>>();
+    outcome.error satisfies ApiError;
+    // @ts-expect-error a failure is never documented as 200
+    if (outcome.status === 200) return;
+  }
+  // @ts-expect-error before narrowing data may be absent
+  outcome.data.access_token;
+}
+
+/** By `status`: each documented one has its own body, and one more outcome stands for all others. */
+export async function byStatus(): Promise<void> {
+  const outcome = await service.call("requestToken", { body });
+  switch (outcome.status) {
+    case 200:
+      proof<Equal<typeof outcome.ok, true>>();
+      proof<Equal<typeof outcome.data, TokenOfA | TokenOfB>>();
+      break;
+    case 400:
+      proof<Equal<typeof outcome.ok, false>>();
+      proof<Equal<Extract<typeof outcome, { variant: "A" }>["error"]["body"], A["schemas"]["TokenError"]>>();
+      break;
+    case 418:
+      proof<Equal<typeof outcome.ok, false>>();
+      outcome.error satisfies ApiError;
+      break;
+  }
+}
+
+/** By `variant`, alone and together with `ok`. */
+export async function byVariant(): Promise<void> {
+  const outcome = await service.call("requestToken", { body });
+  if (outcome.ok && outcome.variant === "A") proof<Equal<typeof outcome.data, TokenOfA>>();
+  if (outcome.variant === "B" && outcome.ok) proof<Equal<typeof outcome.data, TokenOfB>>();
+  if (outcome.variant === "A" && outcome.status === 400)
+    proof<Equal<typeof outcome.error, ApiError<400, A["schemas"]["TokenError"]>>>();
+}
+
+/** Destructured: each of `ok`, `error`, `status` and `variant` narrows the others. */
+export async function destructured(): Promise<void> {
+  const { ok, data, error, status, variant } = await service.call("requestToken", { body });
+  if (ok) {
+    proof<Equal<typeof data, TokenOfA | TokenOfB>>();
+    proof<Equal<typeof error, undefined>>();
+    if (variant === "A") proof<Equal<typeof data, TokenOfA>>();
+  } else {
+    proof<Equal<typeof data, undefined>>();
+    error satisfies ApiError;
+  }
+  if (error === undefined) proof<Equal<typeof data, TokenOfA | TokenOfB>>();
+  else error.code;
+  if (status === 200) proof<Equal<typeof data, TokenOfA | TokenOfB>>();
+  if (status === 429 && variant === "A") proof<Equal<typeof ok, false>>();
+}
+
+/** An empty 403 has no body; its error is there all the same. */
+export async function emptyRefusal(): Promise<void> {
+  const outcome = await service.call("listDevices");
+  if (outcome.variant === "A" && outcome.status === 403) {
+    proof<Equal<typeof outcome.error, ApiError<403, undefined>>>();
+  }
+}
+
+/** `unwrap` gives the data of the success, of an outcome or of the promise of one. */
+export async function unwrapped(): Promise<void> {
+  const data = unwrap(await service.call("requestToken", { body }));
+  const same = await unwrap(service.call("requestToken", { body }));
+  proof<Equal<typeof data, TokenOfA | TokenOfB>>();
+  proof<Equal<typeof same, TokenOfA | TokenOfB>>();
+}

@@ -1,0 +1,125 @@
+/** A service of either variant, and what knowing its variant changes. */
+import {
+  type ApiError,
+  type Auth,
+  type AuthOptions,
+  createAuth,
+  createService,
+  type Detection,
+  type Service,
+  serviceAccount,
+  servicePlugin,
+} from "../../src/index.js";
+import type { components as A } from "../../src/variant-a.js";
+import type { components as B } from "../../src/variant-b.js";
+import { type Equal, proof } from "./proof.js";
+
+declare const service: Service;
+declare const options: AuthOptions & { baseUrl: string; tenantId: string };
+
+/** Whether it is either variant or a known one: the same call, with nothing but its id. */
+export async function callsWithoutKnowingTheVariant(): Promise<void> {
+  const outcome = await service.call("listDevices");
+  proof<Equal<(typeof outcome)["variant"], "A" | "B">>();
+  proof<Equal<Extract<typeof outcome, { ok: true }>["status"], 200>>();
+  proof<Equal<Extract<typeof outcome, { ok: true }>["data"], unknown>>();
+
+  await service.call("listDevices", { envelope: "full", headers: { accept: "application/json" } });
+
+  // @ts-expect-error no document has an operation of that id
+  await service.call("listPlanets");
+  // @ts-expect-error a header is no number
+  await service.call("listDevices", { headers: 5 });
+  // @ts-expect-error an operation without a body takes none
+  await service.call("listDevices", { body: {} });
+  // @ts-expect-error there is no option of that name
+  await service.call("listDevices", { timeout: 5 });
+  // @ts-expect-error a signal is no text
+  await service.call("listDevices", { signal: "now" });
+  // @ts-expect-error requestToken needs a body
+  await service.call("requestToken");
+  const login = { code: "c", code_verifier: "v", client_id: "i", redirect_uri: "r" };
+  // @ts-expect-error Variant A takes no such body
+  await service.call("requestToken", { body: login });
+  // @ts-expect-error a path that only one variant has cannot be called on either
+  await service.paths.GET("/v1/devices");
+}
+
+/** `service.variant` narrows `paths` and what `call` accepts and gives. */
+export async function narrowsByVariant(): Promise<void> {
+  if (service.variant === "A") {
+    proof<Equal<typeof service.variant, "A">>();
+    proof<Equal<typeof service.auth.variant, "A">>();
+
+    const outcome = await service.call("listDevices", { params: { path: { tenantId: "acme" } } });
+    proof<Equal<(typeof outcome)["variant"], "A">>();
+
+    const byPath = await service.paths.GET("/api/v1/{tenantId}/devices");
+    proof<Equal<typeof byPath, typeof outcome>>();
+
+    // @ts-expect-error a path of Variant B
+    await service.paths.GET("/v1/devices");
+    // @ts-expect-error the path is there, but not with that method
+    await service.paths.POST("/api/v1/{tenantId}/devices");
+    const secret = { grant_type: "client_credentials", client_id: "i", client_secret: "s" } as const;
+    // @ts-expect-error a body that only Variant B takes
+    await service.call("requestToken", { body: secret });
+
+    const token = await service.call("requestToken", {
+      body: {
+        grant_type: "client_credentials",
+        client_id: "reports",
+        client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        client_assertion: "a.b.c",
+      },
+    });
+    if (token.status === 200) proof<Equal<typeof token.data, A["schemas"]["TokenResponse"]>>();
+  } else {
+    proof<Equal<typeof service.variant, "B">>();
+
+    const outcome = await service.paths.GET("/v1/devices");
+    proof<Equal<(typeof outcome)["variant"], "B">>();
+
+    // @ts-expect-error a path of Variant A
+    await service.paths.GET("/api/v1/{tenantId}/devices");
+    // @ts-expect-error Variant B has no path parameter to give
+    await service.call("listDevices", { params: { path: { tenantId: "acme" } } });
+
+    const token = await service.call("requestToken", {
+      body: { code: "c", code_verifier: "v", client_id: "i", redirect_uri: "r" },
+    });
+    if (token.ok) proof<Equal<typeof token.data, B["schemas"]["TokenResponse"]>>();
+  }
+}
+
+/** `call` needs its service: taken off it, it does not know the variant. */
+export async function callNeedsItsService(): Promise<void> {
+  const { call } = service;
+  // @ts-expect-error called without the service
+  await call("listDevices");
+}
+
+/** createAuth keeps the variant of its credential, and createService that of its Auth. */
+export async function keepsTheVariant(auth: Auth): Promise<void> {
+  const plugin = createAuth({ ...options, credential: servicePlugin({ clientId: "c", privateKey: "pem" }) });
+  const account = createAuth({
+    ...options,
+    credential: serviceAccount({ clientId: "c", clientSecret: "s" }),
+  });
+  proof<Equal<typeof plugin.variant, "A">>();
+  proof<Equal<typeof account.variant, "B">>();
+
+  await createService(plugin).paths.GET("/api/v1/{tenantId}/devices");
+  await createService(account).paths.GET("/v1/devices");
+  // @ts-expect-error the Auth is of Variant A
+  await createService(plugin).paths.GET("/v1/devices");
+
+  const either = createService(auth);
+  proof<Equal<typeof either, Service>>();
+}
+
+/** What else a service says of itself. */
+proof<Equal<Service["detection"], Detection | undefined>>();
+proof<Equal<Service["baseUrl"], string>>();
+proof<Equal<Awaited<ReturnType<Service["fetch"]>>, Response>>();
+export const errors: ApiError[] = [];

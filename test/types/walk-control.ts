@@ -1,0 +1,12 @@
+/** What the walk over public types must find: `any` where a first look does not see it. */
+type Anything = ReturnType<typeof JSON.parse>;
+
+export interface Row {
+  readonly id: string;
+}
+export declare const member: { readonly deep: { readonly er: Anything; readonly row: Row } };
+export declare function parameter(options: { fetch(url: string): Anything }): void;
+export declare function answer(): Promise<Anything>;
+export declare const argument: ReadonlyMap<string, Anything>;
+export declare const union: string | { readonly [name: string]: Anything };
+export declare const innocent: (row: Row) => Promise<Response>;
