@@ -47,8 +47,8 @@ export async function listenOn(
 
 async function closeServer(server: Server): Promise<void> {
   const ended = once(server, "close");
+  // Ends idle keep-alive connections too.
   server.close();
-  server.closeIdleConnections();
   const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
   await ended;
   clearTimeout(force);

@@ -50,6 +50,7 @@ test("no secret, assertion or token is found in the log, the journal or the inst
   for (const header of ["kid", "alg", "crit"]) await plugin.requestToken({ header: { [header]: assertion } });
   await postJson({ ...grant, client_secret: `${secret}x` });
   await postJson({ ...grant, client_id: assertion });
+  await postJson({ ...grant, client_id: secret, client_secret: "worker" });
   await postJson({ ...grant, grant_type: assertion });
   for (const credential of [assertion, tokenA, tokenB]) {
     await plugin.call(tokenA, `/api/v1/acme/devices/${credential}?t=${credential}`);

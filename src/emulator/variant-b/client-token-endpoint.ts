@@ -3,7 +3,6 @@ import type { Deployment } from "../deployment.js";
 import type { RequestNote } from "../journal.js";
 import type { Refusal } from "../refusal.js";
 import type { ServiceAccount } from "../registrations/service-accounts.js";
-import { shown } from "../shown.js";
 import { type ClientRequest, readClientRequest } from "./read-client-request.js";
 import { clientRefusalAnswer, clientTokenAnswer } from "./token-answers.js";
 
@@ -24,9 +23,10 @@ export async function answerClientRequest(
   }
   const clientId = "rule" in read ? undefined : read.clientId;
   // The path names no tenant; the log belongs to the tenant that the client is registered in.
-  const tenantId = clientId && deployment.serviceAccounts.find(clientId)?.tenantId;
-  if (tenantId !== undefined) note.tenantId = tenantId;
-  deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, outcome);
+  const account = clientId === undefined ? undefined : deployment.serviceAccounts.find(clientId);
+  if (account !== undefined) note.tenantId = account.tenantId;
+  const caller = { tenantId: account?.tenantId, clientId: account?.clientId };
+  deployment.customerLog.record(deployment.clock(), caller, outcome);
   return clientRefusalAnswer(outcome);
 }
 
@@ -41,7 +41,8 @@ function authenticate({ serviceAccounts }: Deployment, request: ClientRequest): 
   return {
     rule: "client.authentication",
     expected: "a registered client_id and its client_secret",
-    actual: isKnown ? "another client_secret" : `client_id ${shown(request.clientId)}, not registered`,
+    // Not quoted: whoever swaps the two fields sends the secret as client_id.
+    actual: isKnown ? "another client_secret" : "a client_id that is not registered",
   };
 }
 

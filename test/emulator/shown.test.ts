@@ -1,0 +1,29 @@
+// How a received value stands in the customer's log.
+import { expect, test } from "vitest";
+import { shown } from "../../src/emulator/shown.js";
+
+const rows: { name: string; value: unknown; text: string }[] = [
+  { name: "nothing reads absent", value: undefined, text: "absent" },
+  { name: "a short string is quoted", value: 'a "b"', text: '"a \\"b\\""' },
+  { name: "a token URL is quoted", value: "http://h.example/x", text: '"http://h.example/x"' },
+  {
+    name: "a JWT is described, however short",
+    value: "eyJhbGciOiJub25lIn0.e30.",
+    text: "a string of length 24",
+  },
+  {
+    name: "a JWT inside other text is described",
+    value: "Bearer eyJh.e30.c2ln",
+    text: "a string of length 20",
+  },
+  { name: "a string of 201 characters is described", value: "x".repeat(201), text: "a string of length 201" },
+  { name: "control characters are described", value: "a\nb", text: "a string of length 3" },
+  { name: "a number is itself", value: 1.5, text: "1.5" },
+  { name: "null is itself", value: null, text: "null" },
+  { name: "an array is counted", value: ["secret"], text: "an array of 1" },
+  { name: "an object is named", value: { secret: 1 }, text: "an object" },
+];
+
+test.each(rows)("$name", ({ value, text }) => {
+  expect(shown(value)).toBe(text);
+});
