@@ -180,8 +180,25 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
       "privateKey is an RSA key that cannot be read; it may be damaged or cut off.",
     );
   }
+  if (!(await signsFor(jwk, key)))
+    throw refuse(
+      "key_invalid",
+      "privateKey is an RSA key whose parts do not fit; it may be damaged or cut off.",
+    );
   const thumbprint = await thumbprintOf(jwk);
   return withThumbprint(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
+}
+
+/** An importer may take a damaged key: it would sign what no service accepts, and the reason would be opaque. */
+async function signsFor({ kty, n, e }: JWK, key: CryptoKey): Promise<boolean> {
+  try {
+    const bytes = new Uint8Array(1);
+    const signature = await crypto.subtle.sign(algorithm.name, key, bytes);
+    const publicKey = (await importJWK({ kty, n, e } as JWK, "RS256")) as CryptoKey;
+    return await crypto.subtle.verify(algorithm.name, publicKey, signature, bytes);
+  } catch {
+    return false;
+  }
 }
 
 function withThumbprint(keyId: string, thumbprint: string | undefined, key: CryptoKey): SigningKey {
