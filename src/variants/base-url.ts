@@ -25,7 +25,7 @@ export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): strin
   if (url.username !== "" || url.password !== "") throw invalid("holds credentials; remove them");
   if (url.search !== "" || url.hash !== "" || /[?#]/.test(baseUrl))
     throw invalid("holds a query or a fragment");
-  if (/[{}]|%7b|%7d/i.test(url.pathname)) throw invalid("still holds a placeholder in braces");
+  if (/[{}]|%7b|%7d/i.test(url.hostname + url.pathname)) throw invalid("still holds a placeholder in braces");
   if (url.protocol === "http:" && !allowInsecureHttp && !isLoopback(url.hostname))
     throw new ConfigurationError(
       "base_url_insecure",
