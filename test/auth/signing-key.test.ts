@@ -1,0 +1,326 @@
+// Which keys sign, under which kid, and how those that cannot are refused before anything is sent.
+import { createPrivateKey, createSecretKey, sign } from "node:crypto";
+import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
+import { describe, expect, test } from "vitest";
+import { createAuth, servicePlugin } from "../../src/index.js";
+import {
+  cryptoKey,
+  ecKey,
+  ed25519Key,
+  otherRsaKey,
+  pkcs1,
+  pkcs8,
+  privateJwk,
+  publicJwk,
+  rsaKey,
+  rsaPssKey,
+  shortRsaKey,
+  spki,
+} from "../support/keys.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { scriptedFetch } from "../support/scripted-fetch.js";
+import { shown } from "../support/shown.js";
+
+const baseUrl = "https://service.example/prefix";
+const audience = `${baseUrl}/api/v1/acme/external-plugin/oauth/token`;
+
+/** Asks for a token with a key in any form, and gives the assertion that was sent. */
+async function assertionWith(privateKey: unknown, keyId?: string): Promise<string> {
+  const fetch = scriptedFetch(() => Response.json({ access_token: "t", expires_in: 60 }));
+  const settings = { clientId: "reporter", privateKey, ...(keyId === undefined ? {} : { keyId }) };
+  const credential = servicePlugin(settings as Parameters<typeof servicePlugin>[0]);
+  await createAuth({ baseUrl, tenantId: "acme", credential, fetch }).getAccessToken();
+  return new URLSearchParams(fetch.calls[0]?.body).get("client_assertion") ?? "";
+}
+
+const thumbprint = () => calculateJwkThumbprint(publicJwk(rsaKey()));
+const signer = {
+  keyId: "kms-7",
+  sign: async (bytes: Uint8Array) => new Uint8Array(sign("sha256", bytes, rsaKey().privateKey)),
+};
+
+describe("a key that signs: jose verifies the assertion, and kid names the key", () => {
+  const rows: { name: string; key: () => unknown; keyId?: string; kid: string }[] = [
+    { name: "PKCS#8 PEM", key: () => pkcs8(rsaKey()), kid: "thumbprint" },
+    { name: "PKCS#8 PEM with spaces around", key: () => `\n  ${pkcs8(rsaKey())}\n\n`, kid: "thumbprint" },
+    { name: "PKCS#8 PEM with CRLF", key: () => pkcs8(rsaKey()).replace(/\n/g, "\r\n"), kid: "thumbprint" },
+    { name: "PKCS#8 PEM with keyId", key: () => pkcs8(rsaKey()), keyId: "given", kid: "given" },
+    { name: "PKCS#1 PEM", key: () => pkcs1(rsaKey()), kid: "thumbprint" },
+    { name: "JWK", key: () => privateJwk(rsaKey()), kid: "thumbprint" },
+    { name: "JWK with a kid", key: () => ({ ...privateJwk(rsaKey()), kid: "own" }), kid: "own" },
+    { name: "JWK with alg", key: () => ({ ...privateJwk(rsaKey()), alg: "RS256" }), kid: "thumbprint" },
+    {
+      name: "JWK with a kid, and keyId, which wins",
+      key: () => ({ ...privateJwk(rsaKey()), kid: "own" }),
+      keyId: "given",
+      kid: "given",
+    },
+    { name: "JWK as text", key: () => JSON.stringify({ ...privateJwk(rsaKey()), kid: "own" }), kid: "own" },
+    { name: "CryptoKey", key: () => cryptoKey(rsaKey()), kid: "thumbprint" },
+    {
+      name: "CryptoKey that is not extractable, with keyId",
+      key: () => cryptoKey(rsaKey(), { extractable: false }),
+      keyId: "hsm-1",
+      kid: "hsm-1",
+    },
+    { name: "KeyObject", key: () => rsaKey().privateKey, kid: "thumbprint" },
+    { name: "signer", key: () => signer, kid: "kms-7" },
+    {
+      name: "signer that answers at once",
+      key: () => ({
+        keyId: "kms-8",
+        sign: (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey),
+      }),
+      kid: "kms-8",
+    },
+    { name: "function of a PEM", key: () => () => pkcs8(rsaKey()), kid: "thumbprint" },
+    { name: "async function of a JWK", key: () => async () => privateJwk(rsaKey()), kid: "thumbprint" },
+    {
+      name: "function of { privateKey, keyId }",
+      key: () => async () => ({ privateKey: pkcs8(rsaKey()), keyId: "2026-01" }),
+      kid: "2026-01",
+    },
+  ];
+  test.each(rows)("$name", async ({ key, keyId, kid }) => {
+    const assertion = await assertionWith(await key(), keyId);
+    const expected = kid === "thumbprint" ? await thumbprint() : kid;
+    const verified = await jwtVerify(assertion, await importJWK(publicJwk(rsaKey()), "RS256"), {
+      audience,
+      issuer: "reporter",
+      subject: "reporter",
+    });
+    expect(verified.protectedHeader).toEqual({ alg: "RS256", typ: "JWT", kid: expected });
+  });
+
+  test("another key's signature would not verify", async () => {
+    const assertion = await assertionWith(pkcs8(otherRsaKey()));
+    await expect(jwtVerify(assertion, await importJWK(publicJwk(rsaKey()), "RS256"))).rejects.toThrow();
+    expect(decodeProtectedHeader(assertion).kid).not.toBe(await thumbprint());
+  });
+});
+
+describe("a key that does not sign is refused before anything is sent, and shown nowhere", () => {
+  const withoutEnd = () => pkcs8(rsaKey()).replace(/-----END.*/s, "");
+  const cut = (pem: string) => {
+    const lines = pem.trim().split("\n");
+    return [...lines.slice(0, 8), lines.at(-1)].join("\n");
+  };
+  const encrypt = (type: "pkcs8" | "pkcs1") =>
+    rsaKey()
+      .privateKey.export({ type, format: "pem", cipher: "aes-256-cbc", passphrase: "x" } as never)
+      .toString();
+  const hmac = () =>
+    crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, true, ["sign"]) as Promise<CryptoKey>;
+  const publicKey = async () =>
+    (await importJWK(publicJwk(rsaKey()), "RS256", { extractable: true })) as CryptoKey;
+  const short = "key_too_short";
+  const unsupported = "key_unsupported";
+  const invalid = "key_invalid";
+
+  const rows: { name: string; key: () => unknown; code: string; option?: string; tells: RegExp }[] = [
+    { name: "EC PEM", key: () => pkcs8(ecKey()), code: unsupported, tells: /only RSA/ },
+    {
+      name: "EC PEM of its own kind",
+      key: () => ecKey().privateKey.export({ type: "sec1", format: "pem" }).toString(),
+      code: unsupported,
+      tells: /only RSA/,
+    },
+    { name: "EC JWK", key: () => privateJwk(ecKey()), code: unsupported, tells: /only RSA/ },
+    { name: "EC KeyObject", key: () => ecKey().privateKey, code: unsupported, tells: /only RSA/ },
+    { name: "Ed25519 PEM", key: () => pkcs8(ed25519Key()), code: unsupported, tells: /only RSA/ },
+    { name: "Ed25519 JWK", key: () => privateJwk(ed25519Key()), code: unsupported, tells: /only RSA/ },
+    { name: "RSA-PSS PEM", key: () => pkcs8(rsaPssKey()), code: unsupported, tells: /only RSA/ },
+    { name: "RSA-PSS KeyObject", key: () => rsaPssKey().privateKey, code: unsupported, tells: /only RSA/ },
+    {
+      name: "RSA-PSS CryptoKey",
+      key: () => cryptoKey(rsaKey(), { name: "RSA-PSS" }),
+      code: unsupported,
+      tells: /RSASSA-PKCS1-v1_5 with SHA-256/,
+    },
+    {
+      name: "RS512 CryptoKey",
+      key: () => cryptoKey(rsaKey(), { hash: "SHA-512" }),
+      code: unsupported,
+      tells: /SHA-256/,
+    },
+    {
+      name: "JWK for PS256",
+      key: () => ({ ...privateJwk(rsaKey()), alg: "PS256" }),
+      code: unsupported,
+      tells: /RS256/,
+    },
+    {
+      name: "oct JWK",
+      key: () => ({ kty: "oct", k: "c2VjcmV0LWhtYWM" }),
+      code: unsupported,
+      tells: /symmetric/,
+    },
+    { name: "HMAC CryptoKey", key: hmac, code: unsupported, tells: /symmetric/ },
+    {
+      name: "secret KeyObject",
+      key: () => createSecretKey(Buffer.from("secret")),
+      code: unsupported,
+      tells: /symmetric/,
+    },
+    { name: "encrypted PKCS#8 PEM", key: () => encrypt("pkcs8"), code: unsupported, tells: /openssl pkey/ },
+    { name: "encrypted PKCS#1 PEM", key: () => encrypt("pkcs1"), code: unsupported, tells: /openssl pkey/ },
+    { name: "public PEM", key: () => spki(rsaKey()), code: invalid, tells: /private half/ },
+    {
+      name: "PKCS#1 public PEM",
+      key: () => rsaKey().publicKey.export({ type: "pkcs1", format: "pem" }).toString(),
+      code: invalid,
+      tells: /private half/,
+    },
+    { name: "public JWK", key: () => publicJwk(rsaKey()), code: invalid, tells: /private half/ },
+    { name: "public KeyObject", key: () => rsaKey().publicKey, code: invalid, tells: /private half/ },
+    { name: "public CryptoKey", key: publicKey, code: invalid, tells: /cannot sign/ },
+    { name: "1024 bits in PKCS#8", key: () => pkcs8(shortRsaKey()), code: short, tells: /1024/ },
+    { name: "1024 bits in PKCS#1", key: () => pkcs1(shortRsaKey()), code: short, tells: /1024/ },
+    { name: "1024 bits in a JWK", key: () => privateJwk(shortRsaKey()), code: short, tells: /1024/ },
+    { name: "1024 bits in a CryptoKey", key: () => cryptoKey(shortRsaKey()), code: short, tells: /1024/ },
+    { name: "1024 bits in a KeyObject", key: () => shortRsaKey().privateKey, code: short, tells: /1024/ },
+    { name: "PEM whose END line is missing", key: withoutEnd, code: invalid, tells: /END line/ },
+    {
+      name: "PKCS#8 PEM cut off in its body",
+      key: () => cut(pkcs8(rsaKey())),
+      code: invalid,
+      tells: /cut off/,
+    },
+    {
+      name: "PKCS#1 PEM cut off in its body",
+      key: () => cut(pkcs1(rsaKey())),
+      code: invalid,
+      tells: /cut off/,
+    },
+    {
+      name: "PEM whose body is no base64",
+      key: () => "-----BEGIN PRIVATE KEY-----\n!!!\n-----END PRIVATE KEY-----",
+      code: invalid,
+      tells: /cannot be read/,
+    },
+    {
+      name: "JWK with a damaged modulus",
+      key: () => ({ ...privateJwk(rsaKey()), n: `${privateJwk(rsaKey()).n?.slice(0, -8)}AAAAAAAA` }),
+      code: invalid,
+      tells: /do not fit/,
+    },
+    {
+      name: "JWK whose private half is another key's",
+      key: () => ({ ...privateJwk(otherRsaKey()), n: privateJwk(rsaKey()).n }),
+      code: invalid,
+      tells: /do not fit/,
+    },
+    {
+      name: "JWK whose private numbers are cut off",
+      key: () => ({ ...privateJwk(rsaKey()), d: "AQ", p: "AQ", dp: "AQ" }),
+      code: invalid,
+      tells: /do not fit/,
+    },
+    { name: "JWK with d alone", key: jwkWithDAlone, code: invalid, tells: /cannot be read/ },
+    { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', code: invalid, tells: /not JSON/ },
+    { name: "certificate", key: certificate, code: invalid, tells: /private half/ },
+    { name: "nothing", key: () => undefined, code: invalid, tells: /missing/ },
+    { name: "empty text", key: () => "", code: invalid, tells: /neither PEM nor a JWK/ },
+    { name: "path of a file", key: () => "./private.pem", code: invalid, tells: /neither PEM nor a JWK/ },
+    { name: "number", key: () => 7, code: invalid, tells: /missing/ },
+    { name: "empty object", key: () => ({}), code: invalid, tells: /no key in any form/ },
+    { name: "bytes", key: () => new Uint8Array(8), code: invalid, tells: /no key in any form/ },
+    {
+      name: "CryptoKey that is not extractable, without keyId",
+      key: () => cryptoKey(rsaKey(), { extractable: false }),
+      code: "key_id_required",
+      option: "keyId",
+      tells: /Give keyId/,
+    },
+    {
+      name: "signer without keyId",
+      key: () => ({ sign: signer.sign }),
+      code: "key_id_required",
+      option: "keyId",
+      tells: /keyId/,
+    },
+    {
+      name: "function that throws",
+      key: () => () => {
+        throw new Error(`cannot read ${privateJwk(rsaKey()).d}`);
+      },
+      code: invalid,
+      tells: /function that gives privateKey failed/,
+    },
+    {
+      name: "function that rejects",
+      key: () => () => Promise.reject(new Error("no")),
+      code: invalid,
+      tells: /failed/,
+    },
+    {
+      name: "function of garbage",
+      key: () => () => "garbage",
+      code: invalid,
+      tells: /neither PEM nor a JWK/,
+    },
+    { name: "function of nothing", key: () => async () => undefined, code: invalid, tells: /missing/ },
+    {
+      name: "function of { privateKey: EC }",
+      key: () => () => ({ privateKey: pkcs8(ecKey()), keyId: "x" }),
+      code: unsupported,
+      tells: /only RSA/,
+    },
+    {
+      name: "signer that fails",
+      key: () => ({ keyId: "kms", sign: () => Promise.reject(new Error(pkcs8(rsaKey()))) }),
+      code: invalid,
+      tells: /failed to sign/,
+    },
+  ];
+  test.each(rows)("$name: $code", async ({ key, code, option = "privateKey", tells }) => {
+    const fetch = scriptedFetch(() => Response.json({ access_token: "t" }));
+    const credential = servicePlugin({ clientId: "reporter", privateKey: (await key()) as never });
+    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch });
+    const error = await rejectionOf(auth.getAccessToken());
+
+    expect(error).toMatchObject({ name: "ConfigurationError", code, option, variant: "A" });
+    expect((error as Error).message).toMatch(tells);
+    expect(fetch.calls).toHaveLength(0);
+    const secrets = [rsaKey(), ecKey(), shortRsaKey(), ed25519Key()].flatMap((pair) => [
+      ...pkcs8(pair).split("\n").slice(1, -2),
+      privateJwk(pair).d ?? "",
+    ]);
+    for (const secret of secrets) expect(shown(error)).not.toContain(secret);
+  });
+});
+
+test("keyId that is no text is refused", async () => {
+  const error = await rejectionOf(assertionWith(pkcs8(rsaKey()), 7 as never));
+  expect(error).toMatchObject({ code: "key_invalid", option: "keyId" });
+});
+
+test("a key function is read for each assertion, so that keys rotate without a restart", async () => {
+  const keys = [pkcs8(rsaKey()), pkcs8(otherRsaKey())];
+  const fetch = scriptedFetch(() =>
+    Response.json({ access_token: `t${fetch.calls.length}`, expires_in: 60 }),
+  );
+  const credential = servicePlugin({ clientId: "reporter", privateKey: () => keys.shift() ?? "" });
+  const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch });
+  auth.invalidate(await auth.getAccessToken());
+  await auth.getAccessToken();
+  const kids = fetch.calls.map(
+    ({ body }) => decodeProtectedHeader(new URLSearchParams(body).get("client_assertion") ?? "").kid,
+  );
+  const expected = [publicJwk(rsaKey()), publicJwk(otherRsaKey())].map((jwk) => calculateJwkThumbprint(jwk));
+  expect(kids).toEqual(await Promise.all(expected));
+});
+
+function jwkWithDAlone(): unknown {
+  const { kty, n, e, d } = privateJwk(rsaKey());
+  return { kty, n, e, d };
+}
+
+function certificate(): string {
+  return "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----";
+}
+
+test("the fixtures are what they are called", () => {
+  expect(createPrivateKey(pkcs1(rsaKey())).asymmetricKeyType).toBe("rsa");
+  expect(pkcs8(rsaKey()).split("\n").length).toBeGreaterThan(10);
+});
