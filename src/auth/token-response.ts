@@ -28,6 +28,12 @@ export function parseTokenAnswer(
       "The token endpoint answered with a redirect, which is not followed: it would carry the credential elsewhere. Is baseUrl the final address?",
     );
   const body = jsonObject(answer.text);
+  if (body === undefined && isJson(answer.text))
+    throw new UnexpectedResponseError(
+      "response_shape",
+      `The token endpoint answered ${status} with JSON that is no object.`,
+      { status, issues: ["(whole body): an object is expected"], variant },
+    );
   if (body === undefined)
     throw unexpected(
       answer,
@@ -41,6 +47,15 @@ export function parseTokenAnswer(
   if (status !== 200)
     throw unexpected(answer, variant, "response_shape", `The token endpoint answered ${status}.`);
   return tokenFields(answer, body, variant);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isMissing(status: number): boolean {
