@@ -129,7 +129,7 @@ function expectation(issue: ResponseIssue): string {
   const told = issue as unknown as Readonly<Record<string, unknown>>;
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${told.expected}`;
+      return `expected ${told.expected === "int" ? "integer" : told.expected}`;
     case "invalid_value":
       return `expected ${(told.values as readonly unknown[]).map((value) => JSON.stringify(value)).join(" or ")}`;
     case "invalid_format":
