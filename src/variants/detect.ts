@@ -23,14 +23,14 @@ const tellingStatusesOfB: readonly number[] = [400, 401, 415, 422];
 export interface DetectVariantOptions {
   readonly baseUrl: string;
   readonly tenantId: string;
-  readonly fetch?: Fetch;
+  readonly fetch?: Fetch | undefined;
   /** Epoch milliseconds. */
-  readonly now?: () => number;
-  readonly signal?: AbortSignal;
+  readonly now?: (() => number) | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** One HTTP request. Default 10 000. */
-  readonly timeoutMs?: number;
-  readonly allowInsecureHttp?: boolean;
-  readonly tenantIdPattern?: RegExp;
+  readonly timeoutMs?: number | undefined;
+  readonly allowInsecureHttp?: boolean | undefined;
+  readonly tenantIdPattern?: RegExp | undefined;
 }
 
 /**
@@ -112,11 +112,15 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
   }
   const siblingUrl = siblingOfTokenEndpointB(target);
   const sibling = await ask("B", siblingUrl, "application/json", "{}", options);
-  const says = sibling.status !== answer.status ? "yes" : "unknown";
+  // What a limiter or a failing server says to the second question says nothing about the first.
+  const isComparable = sibling.status !== 429 && sibling.status < 500;
+  const says = isComparable && sibling.status !== answer.status ? "yes" : "unknown";
   const reason =
     says === "yes"
       ? `a JSON ${answer.status}, where a made-up sibling path answers ${sibling.status}`
-      : `a made-up sibling path answers ${sibling.status} too: something answers every path alike`;
+      : isComparable
+        ? `a made-up sibling path answers ${sibling.status} too: something answers every path alike`
+        : unclear(sibling.status);
   return [
     {
       ...tell(
@@ -181,7 +185,9 @@ function tell(
   says: Evidence["says"],
   reason: string,
 ): Evidence {
-  const contentType = /^[\w.+-]+\/[\w.+-]+/.exec(answer.headers.get("content-type") ?? "")?.[0];
+  const contentType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(
+    answer.headers.get("content-type") ?? "",
+  )?.[0];
   return {
     variant,
     question: "token endpoint",
