@@ -1,5 +1,6 @@
 /** Which variant to use where credentials of both are in hand, and what a misplaced answer says of the choice. */
 import type { ResolvedAuthOptions } from "./auth/auth-options.js";
+import { tell } from "./auth/events.js";
 import { SharedRenewal } from "./auth/shared-renewal.js";
 import type { TokenEndpointState } from "./auth/token-request.js";
 import { type Detection, UnexpectedResponseError, type Variant, VariantError } from "./errors.js";
@@ -73,7 +74,7 @@ async function ask(
       else gate.passed();
     };
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
-    options.onEvent?.({ type: "variant_detected", ...target, at: options.now(), detection });
+    tell(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
     return detection;
   } finally {
     leave();
@@ -174,7 +175,9 @@ async function readVerdict(context: DetectionContext): Promise<Detection | undef
 
 async function writeVerdict(context: DetectionContext, detection: Detection): Promise<void> {
   const expiresAt = detection.detectedAt + verdictLifetimeMs;
-  await context.options.store
-    ?.set(storeKey(context), JSON.stringify(detection), { expiresAt })
-    .catch(() => {});
+  try {
+    await context.options.store?.set(storeKey(context), JSON.stringify(detection), { expiresAt });
+  } catch {
+    // As above.
+  }
 }

@@ -32,6 +32,7 @@ export class SharedRenewal<T> {
         reject(signal.reason);
         this.#leave(signal.reason);
       };
+      if (signal.aborted) return onAbort();
       signal.addEventListener("abort", onAbort, { once: true });
       const done = () => signal.removeEventListener("abort", onAbort);
       this.result.then(
