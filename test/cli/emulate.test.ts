@@ -1,0 +1,118 @@
+// `bivariant emulate`: what it prints, what it writes, and that nothing of it stays.
+
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { leaksOf } from "./cli-deployment.js";
+import { cli, type Environment, startCli } from "./run-cli.js";
+import { runInProcess } from "./run-in-process.js";
+
+/** Where the process's temporary files go, so that the test sees every one that stays. */
+let temporary: string;
+beforeAll(async () => {
+  temporary = await mkdtemp(join(tmpdir(), "emulate-test-"));
+});
+afterAll(() => rm(temporary, { recursive: true, force: true }));
+
+/** tsx keeps its cache there too. */
+const ours = async () => (await readdir(temporary)).filter((name) => name.startsWith("bivariant-"));
+
+function exported(stdout: string): Environment {
+  return Object.fromEntries(
+    [...stdout.matchAll(/^export (BIVARIANT_\w+)=(\S+)$/gm)].map(([, ...one]) => one),
+  );
+}
+
+describe.skipIf(process.platform === "win32")("emulate", () => {
+  it("prints an environment that the other commands work with, and each request; SIGTERM leaves nothing", async () => {
+    const running = startCli(["emulate"], { TMPDIR: temporary });
+    await running.seen(/Ctrl-C ends it/);
+    const [text] = await running.seen(/(?:export .*\n)+/);
+    const env = exported(text);
+    expect(Object.keys(env)).toEqual([
+      "BIVARIANT_BASE_URL",
+      "BIVARIANT_TENANT",
+      "BIVARIANT_A_CLIENT_ID",
+      "BIVARIANT_A_PRIVATE_KEY_FILE",
+      "BIVARIANT_B_CLIENT_ID",
+      "BIVARIANT_B_CLIENT_SECRET_FILE",
+    ]);
+    const files = [env.BIVARIANT_A_PRIVATE_KEY_FILE ?? "", env.BIVARIANT_B_CLIENT_SECRET_FILE ?? ""];
+    for (const file of files) expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(dirname(files[0] ?? ""))).mode & 0o777).toBe(0o700);
+    const secrets = (await Promise.all(files.map((file) => readFile(file, "utf8")))).flatMap((secret) =>
+      secret.split("\n").filter((line) => line.length > 20 && !line.startsWith("-----")),
+    );
+
+    const [asPlugin, asAccount, refused] = await Promise.all([
+      cli(["call", "listDevices"], env),
+      cli(["call", "listDevices", "--variant", "B"], env),
+      cli(["token", "--a-client-id", "nobody"], env),
+    ]);
+    expect([asPlugin.code, asAccount.code, refused.code]).toEqual([0, 0, 3]);
+    await running.seen(/ GET \/api\/v1\/acme\/devices 200 {2}A listDevices\n/);
+    await running.seen(/ POST \/v1\/auth\/token 200 {2}B requestToken\n/);
+    await running.seen(/ {2}plugin\.registered \(section .*\): expected a registered plugin, got "nobody"/);
+
+    running.child.kill("SIGTERM");
+    const result = await running.ended;
+    expect(result.code).toBe(0);
+    expect(await ours()).toEqual([]);
+    expect(leaksOf(result, secrets)).toEqual([]);
+  });
+
+  it("with --json prints a line of JSON for each thing, and ends on SIGINT", async () => {
+    const args = ["emulate", "--json", "--variant", "B", "--tenant", "blue", "--b-client-id", "robot"];
+    const running = startCli(args, { TMPDIR: temporary });
+    const [line] = await running.seen(/^.*"environment".*\n/);
+    const { served, environment } = JSON.parse(line);
+    expect(served).toEqual(["B"]);
+    expect(Object.keys(environment).some((name) => name.startsWith("BIVARIANT_A_"))).toBe(false);
+    expect(environment).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_B_CLIENT_ID: "robot" });
+    expect((await runInProcess(["token"], environment)).code).toBe(0);
+    await running.seen(/"request":/);
+    running.child.kill("SIGINT");
+    const result = await running.ended;
+    expect(result.code).toBe(0);
+    for (const one of result.stdout.trimEnd().split("\n")) expect(JSON.parse(one)).toBeTypeOf("object");
+    expect(JSON.parse(result.stdout.split("\n")[1] ?? "")).toMatchObject({
+      request: { method: "POST", path: "/v1/auth/token", status: 200, variant: "B", tenantId: "blue" },
+    });
+    expect(await ours()).toEqual([]);
+    expect(leaksOf(result)).toEqual([]);
+  });
+
+  it("ends, and leaves nothing, when nobody reads its output any more", async () => {
+    const running = startCli(["emulate"], { TMPDIR: temporary });
+    const [text] = await running.seen(/(?:export .*\n)+/);
+    running.child.stdout?.destroy();
+    await fetch(`${exported(text).BIVARIANT_BASE_URL}/anything`);
+    await running.ended;
+    expect(await ours()).toEqual([]);
+  });
+
+  it("exits 2 when its port is taken, and leaves nothing", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as AddressInfo;
+    const result = await cli(["emulate", "--port", String(port)], { TMPDIR: temporary });
+    server.close();
+    expect(result).toMatchObject({ code: 2, stdout: "" });
+    expect(result.stderr).toContain("error listen_failed: ");
+    expect(result.stderr).toContain("EADDRINUSE");
+    expect(await ours()).toEqual([]);
+  });
+
+  it("--rules prints the rules that it enforces, and serves nothing", async () => {
+    const [people, script] = await Promise.all([
+      runInProcess(["emulate", "--rules"]),
+      runInProcess(["emulate", "--rules", "--json"]),
+    ]);
+    expect(people.code).toBe(0);
+    expect(people.stdout).toContain("assertion.audience (section ");
+    expect(JSON.parse(script.stdout)["route.scope"].answer).toEqual({ status: 403 });
+  });
+});

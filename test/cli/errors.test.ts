@@ -1,0 +1,80 @@
+// How errors are told, by class: the exit code, the lines for people, the object for scripts, and colour.
+import { describe, expect, it } from "vitest";
+import { exitCodeOf } from "../../src/cli/exit-codes.js";
+import { painter } from "../../src/cli/paint.js";
+import { errorJson } from "../../src/cli/report/error-json.js";
+import { errorLines } from "../../src/cli/report/error-lines.js";
+import { EmulatorError } from "../../src/emulator/index.js";
+import {
+  ApiError,
+  ConfigurationError,
+  LoginRequiredError,
+  RateLimitedError,
+  RelaunchRequiredError,
+  StoreError,
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+  VariantError,
+} from "../../src/index.js";
+import { runInProcess } from "./run-in-process.js";
+
+const detection = { served: { A: "no", B: "no" }, evidence: [], detectedAt: 0 } as const;
+const retryAt = Date.UTC(2026, 0, 1);
+
+const table = [
+  { error: new ConfigurationError("key_invalid", "m"), exit: 2 },
+  { error: new StoreError("store_unavailable", "m"), exit: 2 },
+  { error: new EmulatorError("listen_failed", "m"), exit: 2 },
+  { error: new TokenRequestError("m", { variant: "A", status: 400, retryAt }), exit: 3 },
+  { error: new RateLimitedError("m", { retryAt }), exit: 3 },
+  { error: new RelaunchRequiredError("launch_refused", "m"), exit: 3 },
+  { error: new LoginRequiredError("login_refused", "m"), exit: 3 },
+  { error: new VariantError("variant_unknown", "m", { detection }), exit: 4 },
+  { error: new TransportError("tls_failed", "m", { retryable: false }), exit: 5 },
+  { error: new UnexpectedResponseError("response_shape", "m", { status: 200, issues: ["a: b"] }), exit: 5 },
+  { error: new ApiError("api_failed", "m", { variant: "A", status: 500, body: "hidden", retryAt }), exit: 6 },
+];
+
+const plain = painter({}, {});
+
+describe("an error", () => {
+  it.each(table)("$error.name exits $exit, and is told with its code and message", ({ error, exit }) => {
+    expect(exitCodeOf(error)).toBe(exit);
+    const lines = errorLines(error, plain);
+    expect(lines[0]).toBe(`error ${error.code}: m`);
+    expect(errorJson(error).error).toMatchObject({
+      code: error.code,
+      message: "m",
+      name: error.name,
+      exitCode: exit,
+    });
+    expect(JSON.stringify([lines, errorJson(error)])).not.toContain("hidden");
+    if ("retryAt" in error) expect(lines).toContain("  No sooner than 2026-01-01T00:00:00.000Z.");
+    if ("issues" in error && error.issues.length > 0) expect(lines).toContain("  - a: b");
+  });
+
+  it("that is a fault of this program exits 70, and its message stays behind", () => {
+    const fault = new TypeError("planted-in-message");
+    expect(exitCodeOf(fault)).toBe(70);
+    const told = [...errorLines(fault, plain), JSON.stringify(errorJson(fault))].join("\n");
+    expect(told).toContain("TypeError");
+    expect(told).toMatch(/\n\s+at /);
+    expect(told).not.toContain("planted-in-message");
+    expect(errorLines("a text that was thrown", plain)).toHaveLength(1);
+  });
+});
+
+describe("colour", () => {
+  const terminals = [
+    { name: "a terminal", isTTY: true, env: {}, coloured: true },
+    { name: "a pipe", isTTY: false, env: {}, coloured: false },
+    { name: "a terminal under NO_COLOR", isTTY: true, env: { NO_COLOR: "1" }, coloured: false },
+    { name: "a terminal under an empty NO_COLOR", isTTY: true, env: { NO_COLOR: "" }, coloured: true },
+    { name: "a dumb terminal", isTTY: true, env: { TERM: "dumb" }, coloured: false },
+  ];
+  it.each(terminals)("on $name: $coloured", async ({ isTTY, env, coloured }) => {
+    const { stderr } = await runInProcess(["detect"], env, { isTTY });
+    expect(stderr.includes("\u001b[31m")).toBe(coloured);
+  });
+});
