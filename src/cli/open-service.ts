@@ -32,7 +32,7 @@ export async function openService(
       timeoutMs,
       rateLimitDeadlineMs,
       allowInsecureHttp,
-      fetch: makeFetch(),
+      fetch: makeFetch(env),
       onEvent: progress.onEvent,
       signal,
     }),

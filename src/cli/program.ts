@@ -4,7 +4,9 @@ import { version } from "../version.js";
 import { addCall } from "./commands/call.js";
 import { addDemo } from "./commands/demo.js";
 import { addDetect } from "./commands/detect.js";
+import { addDoctor } from "./commands/doctor.js";
 import { addEmulate } from "./commands/emulate.js";
+import { addKeys } from "./commands/keys.js";
 import { addToken } from "./commands/token.js";
 import type { Context, Finish } from "./context.js";
 import { exitCodesHelp } from "./exit-codes.js";
@@ -34,6 +36,7 @@ With --json an error is { "error": { "code", "message", ... } } on stdout.
 
 ${exitCodesHelp}`,
     );
-  for (const add of [addDemo, addDetect, addToken, addCall, addEmulate]) add(program, context, finish);
+  for (const add of [addDemo, addDetect, addToken, addCall, addDoctor, addKeys, addEmulate])
+    add(program, context, finish);
   return program;
 }

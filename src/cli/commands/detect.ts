@@ -21,10 +21,10 @@ export function addDetect(program: Command, context: Context, finish: Finish): v
         detectVariant({
           baseUrl,
           tenantId: tenant,
-          fetch: makeFetch(),
+          fetch: makeFetch(env),
           signal,
-          ...(timeoutMs === undefined ? {} : { timeoutMs }),
-          ...(allowInsecureHttp === undefined ? {} : { allowInsecureHttp }),
+          timeoutMs,
+          allowInsecureHttp,
         }),
       );
       const { served, evidence } = detection;

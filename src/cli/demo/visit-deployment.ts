@@ -9,7 +9,6 @@ import {
   unwrap,
 } from "../../index.js";
 import type { FreshCredentials } from "../fresh-credentials.js";
-import { makeFetch } from "../make-fetch.js";
 import { errorJson } from "../report/error-json.js";
 import type { DemoRow } from "./demo-row.js";
 import type { DemoDeployment } from "./deployments.js";
@@ -48,7 +47,6 @@ export async function visitDeployment(
         servicePlugin({ clientId: pluginId, privateKey }),
         serviceAccount({ clientId: accountId, clientSecret }),
       ],
-      fetch: makeFetch(),
       signal,
     });
     const { expiresAt, issuedAt } = await service.auth.getAccessToken({ signal });

@@ -4,7 +4,8 @@ import type { MachineCredential } from "../../auth/credential.js";
 import { serviceAccount } from "../../auth/service-account.js";
 import { servicePlugin } from "../../auth/service-plugin.js";
 import { ConfigurationError, type Variant } from "../../errors.js";
-import { readSecret } from "./read-secret.js";
+import { readAccount } from "./read-account.js";
+import { readPlugin } from "./read-plugin.js";
 import type { ConnectionSettings } from "./read-settings.js";
 import { namesOf } from "./setting-table.js";
 
@@ -26,64 +27,13 @@ export async function readCredentials(settings: ConnectionSettings): Promise<Cre
   const isWanted = (one: Variant) => variant === undefined || variant === one;
   const plugin = isWanted("A") ? await readPlugin(settings) : undefined;
   const account = isWanted("B") ? await readAccount(settings) : undefined;
-  const found = [plugin, account].filter((one) => one !== undefined);
-  if (found.length === 0) throw noCredential(variant);
-  return {
-    credentials: found.map(({ credential }) => credential),
-    secrets: found.map(({ secret }) => secret),
-  };
-}
-
-type Found = { readonly credential: MachineCredential; readonly secret: string };
-
-async function readPlugin(settings: ConnectionSettings): Promise<Found | undefined> {
-  const { aClientId, aPrivateKey, aPrivateKeyFile, aKeyId } = settings;
-  if ([aClientId, aPrivateKey, aPrivateKeyFile, aKeyId].every((one) => one === undefined)) return undefined;
-  if (aClientId === undefined) throw noClientId("A");
-  const secret = await readSecret({
-    variant: "A",
-    what: "private key",
-    value: aPrivateKey,
-    valueName: "aPrivateKey",
-    path: aPrivateKeyFile,
-    pathName: "aPrivateKeyFile",
-  });
-  const privateKey = withLineBreaks(secret);
-  const credential = servicePlugin({
-    clientId: aClientId,
-    privateKey,
-    ...(aKeyId === undefined ? {} : { keyId: aKeyId }),
-  });
-  return { credential, secret };
-}
-
-async function readAccount(settings: ConnectionSettings): Promise<Found | undefined> {
-  const { bClientId, bClientSecret, bClientSecretFile } = settings;
-  if ([bClientId, bClientSecret, bClientSecretFile].every((one) => one === undefined)) return undefined;
-  if (bClientId === undefined) throw noClientId("B");
-  const secret = await readSecret({
-    variant: "B",
-    what: "client secret",
-    value: bClientSecret,
-    valueName: "bClientSecret",
-    path: bClientSecretFile,
-    pathName: "bClientSecretFile",
-  });
-  return { credential: serviceAccount({ clientId: bClientId, clientSecret: secret }), secret };
-}
-
-/** Files of environment variables hold a PEM on one line, with `\n` written out. */
-function withLineBreaks(key: string): string {
-  return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
-}
-
-function noClientId(variant: Variant): ConfigurationError {
-  const name = variant === "A" ? "aClientId" : "bClientId";
-  return new ConfigurationError(
-    "credential_missing",
-    `Variant ${variant}'s credential is incomplete: the client id is missing. Set it with ${namesOf(name)}.`,
-    { option: name, variant },
-  );
+  const credentials = [
+    ...(plugin === undefined ? [] : [servicePlugin(plugin)]),
+    ...(account === undefined ? [] : [serviceAccount(account)]),
+  ];
+  if (credentials.length === 0) throw noCredential(variant);
+  const secrets = [plugin?.privateKey, account?.clientSecret].filter((one) => one !== undefined);
+  return { credentials, secrets };
 }
 
 function noCredential(variant: Variant | undefined): ConfigurationError {

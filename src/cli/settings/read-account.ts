@@ -1,0 +1,29 @@
+/** The service account that the settings describe. */
+import { incomplete } from "./incomplete.js";
+import { readSecret } from "./read-secret.js";
+import type { ConnectionSettings } from "./read-settings.js";
+
+export interface AccountSettings {
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/**
+ * Nothing where none is begun.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`
+ */
+export async function readAccount(settings: ConnectionSettings): Promise<AccountSettings | undefined> {
+  const { bClientId, bClientSecret, bClientSecretFile } = settings;
+  if ([bClientId, bClientSecret, bClientSecretFile].every((one) => one === undefined)) return undefined;
+  if (bClientId === undefined) throw incomplete("B", "bClientId");
+  const clientSecret = await readSecret({
+    variant: "B",
+    what: "client secret",
+    value: bClientSecret,
+    valueName: "bClientSecret",
+    path: bClientSecretFile,
+    pathName: "bClientSecretFile",
+  });
+  return { clientId: bClientId, clientSecret };
+}
