@@ -43,10 +43,16 @@ export function publicJwk({ publicKey }: KeyPair): Record<string, string> {
   return publicKey.export({ format: "jwk" }) as Record<string, string>;
 }
 
+export interface CryptoKeyOptions {
+  readonly extractable?: boolean;
+  readonly name?: string;
+  readonly hash?: string;
+}
+
 /** A CryptoKey of the pair's private half, for RS256 unless told otherwise. */
 export function cryptoKey(
   pair: KeyPair,
-  { extractable = true, name = "RSASSA-PKCS1-v1_5", hash = "SHA-256" } = {},
+  { extractable = true, name = "RSASSA-PKCS1-v1_5", hash = "SHA-256" }: CryptoKeyOptions = {},
 ): Promise<CryptoKey> {
   const der = pair.privateKey.export({ type: "pkcs8", format: "der" });
   return crypto.subtle.importKey("pkcs8", new Uint8Array(der), { name, hash }, extractable, ["sign"]);

@@ -1,0 +1,464 @@
+// connect() with credentials of both variants: which it chooses, what it remembers, and that no credential leaves
+// before a verdict or toward a variant that was not found.
+import { describe, expect, test } from "vitest";
+import {
+  type ConnectOptions,
+  connect,
+  createConnector,
+  memoryStore,
+  type ServiceEvent,
+  type TokenStore,
+  type Variant,
+} from "../../src/index.js";
+import { ACCOUNT_ID, ACCOUNT_SECRET, account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { recordingServer, type Script, type ScriptedAnswer } from "../support/recording-server.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { scriptedFetch } from "../support/scripted-fetch.js";
+import { steppedClock } from "../support/stepped-clock.js";
+
+const tenantId = "acme";
+const pathOfA = "/api/v1/acme/external-plugin/oauth/token";
+const pathOfB = "/v1/auth/token";
+const json = (status: number, body: unknown): ScriptedAnswer => ({
+  status,
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+});
+const rejected = (error: string) =>
+  json(400, { error, error_description: "The token request was rejected." });
+const bothPreferring = (first: Variant) => (first === "A" ? [plugin(), account()] : [account(), plugin()]);
+/** What only a token request holds. */
+const credentialParts = [PLUGIN_ID, ACCOUNT_ID, ACCOUNT_SECRET, "client_", "eyJ", "code=", "code_", '"code"'];
+
+const answersA: Script = ({ path, body }) => {
+  if (path !== pathOfA) return { status: 404 };
+  return body.includes("client_assertion")
+    ? json(200, { access_token: "token-a" })
+    : rejected("unsupported_grant_type");
+};
+const answersB: Script = ({ path, body }) => {
+  if (path !== pathOfB) return { status: 404 };
+  return body.includes("client_secret") ? json(200, { access_token: "token-b" }) : json(400, { error: "x" });
+};
+const answersBoth: Script = (request) => (request.path === pathOfA ? answersA(request) : answersB(request));
+
+/** Serves with one script until it is told to use another. */
+function changing(first: Script): { script: Script; become(next: Script): void } {
+  let current = first;
+  return {
+    script: (request) => current(request),
+    become(next) {
+      current = next;
+    },
+  };
+}
+
+describe("the first variant in order of preference that is there is chosen, and asking stops", () => {
+  const rows: { name: string; server: Script; prefer: Variant; variant: Variant; questions: string[] }[] = [
+    { name: "A only", server: answersA, prefer: "A", variant: "A", questions: [pathOfA] },
+    { name: "A only", server: answersA, prefer: "B", variant: "A", questions: [pathOfB, pathOfA] },
+    {
+      name: "B only",
+      server: answersB,
+      prefer: "A",
+      variant: "B",
+      questions: [pathOfA, pathOfB, "/v1/auth/bivariant-detect"],
+    },
+    {
+      name: "B only",
+      server: answersB,
+      prefer: "B",
+      variant: "B",
+      questions: [pathOfB, "/v1/auth/bivariant-detect"],
+    },
+    { name: "both", server: answersBoth, prefer: "A", variant: "A", questions: [pathOfA] },
+    {
+      name: "both",
+      server: answersBoth,
+      prefer: "B",
+      variant: "B",
+      questions: [pathOfB, "/v1/auth/bivariant-detect"],
+    },
+  ];
+  test.each(rows)(
+    "$name, preferring $prefer: $variant",
+    async ({ server: script, prefer, variant, questions }) => {
+      const server = await recordingServer(script);
+      const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring(prefer) });
+
+      expect(service.variant).toBe(variant);
+      expect(service.detection?.served[variant]).toBe("yes");
+      expect(server.requests.map(({ path }) => path)).toEqual(questions);
+      for (const { raw } of server.requests)
+        for (const part of credentialParts) expect(raw).not.toContain(part);
+
+      await service.auth.getAccessToken();
+      const [tokenRequest, ...more] = server.requests.slice(questions.length);
+      expect(more).toEqual([]);
+      expect(tokenRequest?.path).toBe(variant === "A" ? pathOfA : pathOfB);
+      expect(tokenRequest?.raw).toContain(variant === "A" ? "eyJ" : ACCOUNT_SECRET);
+      expect(tokenRequest?.raw).not.toContain(variant === "A" ? ACCOUNT_SECRET : "eyJ");
+    },
+  );
+
+  test("a variant that was not asked about is unknown", async () => {
+    const server = await recordingServer(answersBoth);
+    const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") });
+    expect(service.detection?.served).toEqual({ A: "yes", B: "unknown" });
+    expect(service.detection?.evidence).toHaveLength(1);
+  });
+});
+
+describe("without a yes nothing is chosen and no credential leaves", () => {
+  const rows: { name: string; server: Script; code: string; requests: number }[] = [
+    { name: "404", server: () => ({ status: 404 }), code: "variant_not_served", requests: 2 },
+    { name: "401", server: () => json(401, {}), code: "variant_unknown", requests: 3 },
+    { name: "403", server: () => ({ status: 403 }), code: "variant_unknown", requests: 2 },
+    {
+      name: "a 200 page",
+      server: () => ({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" }),
+      code: "variant_unknown",
+      requests: 2,
+    },
+    {
+      name: "302",
+      server: () => ({ status: 302, headers: { location: "/login" } }),
+      code: "variant_unknown",
+      requests: 2,
+    },
+    { name: "405", server: () => ({ status: 405 }), code: "variant_unknown", requests: 2 },
+    { name: "500", server: () => ({ status: 500 }), code: "variant_unknown", requests: 2 },
+    { name: "429", server: () => ({ status: 429 }), code: "variant_unknown", requests: 2 },
+    { name: "JSON 400", server: () => json(400, {}), code: "variant_unknown", requests: 3 },
+    {
+      name: "404 for A, 403 for B",
+      server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }),
+      code: "variant_unknown",
+      requests: 2,
+    },
+  ];
+  test.each(rows)("$name to everything: $code", async ({ server: script, code, requests }) => {
+    const server = await recordingServer(script);
+    const error = (await rejectionOf(
+      connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") }),
+    )) as Error;
+    expect(error).toMatchObject({ name: "VariantError", code });
+    expect(error).toHaveProperty("detection.evidence.length", requests);
+    expect(error.message).toMatch(/variant: "A" or variant: "B"/);
+    expect(error.message).toContain(`${server.url}${pathOfA}`);
+    expect(server.requests).toHaveLength(requests);
+    for (const { raw } of server.requests)
+      for (const part of credentialParts) expect(raw).not.toContain(part);
+  });
+
+  test.each([
+    { name: "silence", server: () => "silence" as const, code: "timed_out" },
+    { name: "a reset", server: () => "reset" as const, code: "network_failed" },
+  ])("$name rejects as a network fault, never as a verdict", async ({ server: script, code }) => {
+    const server = await recordingServer(script);
+    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), timeoutMs: 40 };
+    expect(await rejectionOf(connect(options))).toMatchObject({ name: "TransportError", code });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe("with one credential, or the variant named, nothing is asked", () => {
+  const rows: { name: string; options: Partial<ConnectOptions>; variant: Variant }[] = [
+    { name: "a plugin alone", options: { credentials: [plugin()] }, variant: "A" },
+    { name: "an account alone", options: { credentials: [account()] }, variant: "B" },
+    { name: "both, and A named", options: { credentials: bothPreferring("B"), variant: "A" }, variant: "A" },
+    { name: "both, and B named", options: { credentials: bothPreferring("A"), variant: "B" }, variant: "B" },
+  ];
+  test.each(rows)("$name", async ({ options, variant }) => {
+    const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
+    const given = { baseUrl: "https://service.example", tenantId, fetch, ...options } as ConnectOptions;
+    const service = await connect(given);
+    expect(service.variant).toBe(variant);
+    expect(service.detection).toBeUndefined();
+    expect("detection" in service).toBe(false);
+    expect(fetch.calls).toHaveLength(0);
+  });
+});
+
+describe("a verdict is remembered", () => {
+  const hour = 3_600_000;
+
+  test("fifty connects at once make one detection", async () => {
+    const server = await recordingServer(answersA);
+    const connector = createConnector({ credentials: bothPreferring("A") });
+    const target = { baseUrl: server.url, tenantId };
+    const services = await Promise.all(Array.from({ length: 50 }, () => connector.connect(target)));
+    expect(new Set(services.map(({ variant }) => variant))).toEqual(new Set(["A"]));
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("one that aborts ends only its own wait", async () => {
+    const controller = new AbortController();
+    let asked = 0;
+    const fetch = scriptedFetch(async () => {
+      asked++;
+      controller.abort("gone");
+      return Response.json(
+        { error: "invalid_request", error_description: "The token request was rejected." },
+        { status: 400 },
+      );
+    });
+    const connector = createConnector({ credentials: bothPreferring("A"), fetch });
+    const target = { baseUrl: "https://service.example", tenantId };
+    const impatient = rejectionOf(connector.connect({ ...target, signal: controller.signal }));
+    const patient = connector.connect(target);
+    expect(await impatient).toBe("gone");
+    expect((await patient).variant).toBe("A");
+    expect(asked).toBe(1);
+  });
+
+  test("a signal that is aborted already asks nothing", async () => {
+    const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
+    const connector = createConnector({ credentials: bothPreferring("A"), fetch });
+    const signal = AbortSignal.abort("too late");
+    const target = { baseUrl: "https://service.example", tenantId, signal };
+    expect(await rejectionOf(connector.connect(target))).toBe("too late");
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  test("by a connector, for its lifetime of an hour", async () => {
+    const clock = steppedClock();
+    const server = await recordingServer(answersA);
+    const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
+    const target = { baseUrl: server.url, tenantId };
+    await connector.connect(target);
+    clock.advance(hour - 1);
+    await connector.connect(target);
+    expect(server.requests).toHaveLength(1);
+    clock.advance(1);
+    await connector.connect(target);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test("in a store, for other processes", async () => {
+    const store = memoryStore();
+    const server = await recordingServer(answersA);
+    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store };
+    const first = await connect(options);
+    const second = await connect(options);
+    expect(server.requests).toHaveLength(1);
+    expect(second.detection).toEqual(first.detection);
+  });
+
+  test("but not for another tenant or base URL", async () => {
+    const server = await recordingServer(({ path }) =>
+      path.includes("/external-plugin/") ? rejected("invalid_request") : { status: 404 },
+    );
+    const store = memoryStore();
+    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store };
+    await connect(options);
+    await connect({ ...options, tenantId: "globex" });
+    await connect({ ...options, baseUrl: `${server.url}/prefix` });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test("a verdict that does not answer the preference is not taken for one", async () => {
+    const store = memoryStore();
+    const server = await recordingServer(answersBoth);
+    const options = { baseUrl: server.url, tenantId, store };
+    expect((await connect({ ...options, credentials: bothPreferring("A") })).variant).toBe("A");
+    expect((await connect({ ...options, credentials: bothPreferring("B") })).variant).toBe("B");
+  });
+
+  test("a failure is not: the next connect asks again", async () => {
+    const server = changing(() => ({ status: 403 }));
+    const { url } = await recordingServer(server.script);
+    const connector = createConnector({ credentials: bothPreferring("A") });
+    expect(await rejectionOf(connector.connect({ baseUrl: url, tenantId }))).toMatchObject({
+      code: "variant_unknown",
+    });
+    server.become(answersB);
+    expect((await connector.connect({ baseUrl: url, tenantId })).variant).toBe("B");
+  });
+
+  const failing = async () => {
+    throw new Error("the store is down");
+  };
+  const stores: { name: string; store: TokenStore }[] = [
+    { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing } },
+    {
+      name: "throws",
+      store: {
+        get() {
+          throw new Error("down");
+        },
+        set() {
+          throw new Error("down");
+        },
+        delete() {
+          throw new Error("down");
+        },
+        lock() {
+          throw new Error("down");
+        },
+      },
+    },
+    {
+      name: "holds garbage",
+      store: { ...memoryStore(), get: async () => ({ value: '{"served":', version: "1" }) },
+    },
+    {
+      name: "holds something else",
+      store: {
+        ...memoryStore(),
+        get: async () => ({ value: '{"detectedAt":99999999999999}', version: "1" }),
+      },
+    },
+  ];
+  test.each(stores)("a store that $name costs a detection, nothing else", async ({ store }) => {
+    const server = await recordingServer(answersA);
+    const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store });
+    expect(service.variant).toBe("A");
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("the verdict is told as an event, and a listener that throws harms nobody", async () => {
+    const events: ServiceEvent[] = [];
+    const server = await recordingServer(answersA);
+    const onEvent = (event: ServiceEvent) => {
+      events.push(event);
+      throw new Error("a listener's fault");
+    };
+    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), onEvent };
+    const service = await connect(options);
+    expect(events).toEqual([
+      expect.objectContaining({ type: "variant_detected", tenantId, detection: service.detection }),
+    ]);
+  });
+});
+
+describe("late evidence", () => {
+  const moves: { from: Variant; to: Variant; before: Script; after: Script }[] = [
+    { from: "A", to: "B", before: answersA, after: answersB },
+    { from: "B", to: "A", before: answersB, after: answersA },
+  ];
+  test.each(moves)(
+    "that the deployment moved from $from to $to throws variant_changed; a new connect chooses anew",
+    async ({ from, to, before, after }) => {
+      const store = memoryStore();
+      const server = changing(before);
+      const recording = await recordingServer(server.script);
+      const options = { baseUrl: recording.url, tenantId, credentials: bothPreferring("A"), store };
+      const service = await connect(options);
+      expect(service.variant).toBe(from);
+      server.become(after);
+
+      const error = await rejectionOf(service.auth.getAccessToken());
+      expect(error).toMatchObject({ name: "VariantError", code: "variant_changed", variant: from });
+      expect(error).toMatchObject({ detection: { served: { [from]: "no", [to]: "yes" } } });
+      expect(service.variant).toBe(from);
+      const other = from === "A" ? ACCOUNT_SECRET : "eyJ";
+      for (const { raw } of recording.requests) expect(raw).not.toContain(other);
+
+      expect((await connect(options)).variant).toBe(to);
+    },
+  );
+
+  const misplaced: { name: string; answer: ScriptedAnswer }[] = [
+    { name: "404", answer: { status: 404 } },
+    { name: "404 with a JSON error", answer: json(404, { error: "not_found" }) },
+    { name: "405", answer: { status: 405 } },
+    { name: "a page", answer: { status: 200, headers: { "content-type": "text/html" }, body: "<html>" } },
+  ];
+  describe.each([
+    { variant: "A" as const, own: pathOfA, other: answersB },
+    { variant: "B" as const, own: pathOfB, other: answersA },
+  ])("one credential, of Variant $variant", ({ variant, own, other }) => {
+    test.each(misplaced)("that meets $name gets a detection with its error", async ({ answer }) => {
+      const server = await recordingServer((request) => (request.path === own ? answer : other(request)));
+      const credentials = variant === "A" ? [plugin()] : [account()];
+      const service = await connect({ baseUrl: server.url, tenantId, credentials });
+      expect(server.requests).toHaveLength(0);
+
+      const error = await rejectionOf(service.auth.getAccessToken());
+      const otherVariant = variant === "A" ? "B" : "A";
+      expect(error).toMatchObject({ detection: { served: { [otherVariant]: "yes" } } });
+      const questions = server.requests.slice(1);
+      expect(questions.length).toBeLessThanOrEqual(3);
+      for (const { raw } of questions) for (const part of credentialParts) expect(raw).not.toContain(part);
+      if (answer.status === 404)
+        expect(error).toMatchObject({ name: "VariantError", code: "variant_not_served", variant });
+    });
+
+    test("that is refused gets no detection: a refusal is an answer", async () => {
+      const server = await recordingServer(({ path }) =>
+        path === own ? rejected("invalid_client") : { status: 404 },
+      );
+      const credentials = variant === "A" ? [plugin()] : [account()];
+      const service = await connect({ baseUrl: server.url, tenantId, credentials });
+      const error = await rejectionOf(service.auth.getAccessToken());
+      expect(error).toMatchObject({ name: "TokenRequestError", code: "token_refused" });
+      expect(error).not.toHaveProperty("detection");
+      expect(server.requests.filter(({ path }) => path !== own)).toEqual([]);
+    });
+  });
+});
+
+describe("a credential that was configured and refused stops there", () => {
+  const rows: { name: string; prefer: Variant; other: string }[] = [
+    { name: "the plugin refused, the account never sent", prefer: "A", other: ACCOUNT_SECRET },
+    { name: "the account refused, the plugin never sent", prefer: "B", other: "eyJ" },
+  ];
+  test.each(rows)("$name", async ({ prefer, other }) => {
+    const server = await recordingServer((request) => {
+      const { path, body } = request;
+      if (path === pathOfA)
+        return rejected(body.includes("eyJ") ? "invalid_client" : "unsupported_grant_type");
+      return path === pathOfB ? json(401, { error: "invalid_client" }) : { status: 404 };
+    });
+    const credentials = bothPreferring(prefer);
+    const service = await connect({ baseUrl: server.url, tenantId, credentials });
+    for (let times = 0; times < 3; times++)
+      expect(await rejectionOf(service.call("listDevices"))).toMatchObject({
+        code: "token_refused",
+        variant: prefer,
+      });
+    expect(service.variant).toBe(prefer);
+    for (const { raw } of server.requests) expect(raw).not.toContain(other);
+  });
+});
+
+describe("a rate limit met by the detection is waited out at the gate, not asked into", () => {
+  test("the next connect gives rate_limited at once when the gate opens after the deadline", async () => {
+    const clock = steppedClock();
+    const server = await recordingServer(() => ({ status: 429, headers: { "retry-after": "120" } }));
+    const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
+    const target = { baseUrl: server.url, tenantId };
+    expect(await rejectionOf(connector.connect(target))).toMatchObject({ code: "variant_unknown" });
+    const before = server.requests.length;
+    const error = await rejectionOf(connector.connect(target));
+    expect(error).toMatchObject({ name: "RateLimitedError", code: "rate_limited" });
+    expect((error as { retryAt: number }).retryAt).toBeGreaterThanOrEqual(clock.now() + 120_000);
+    expect(server.requests).toHaveLength(before);
+  });
+});
+
+describe.each([{ prefer: "A" as const }, { prefer: "B" as const }])(
+  "the emulated service, preferring $prefer",
+  ({ prefer }) => {
+    const rows = [
+      { name: "A only", variants: ["A"], variant: "A" },
+      { name: "B only", variants: ["B"], variant: "B" },
+      { name: "both", variants: ["A", "B"], variant: undefined },
+    ] as const;
+    test.each(rows)("serving $name gives its devices over HTTP", async ({ variants, variant = prefer }) => {
+      const emulator = deployment({ variants, publicUrl: undefined });
+      const { url, close } = await emulator.listen();
+      try {
+        const service = await connect({ baseUrl: url, tenantId, credentials: bothPreferring(prefer) });
+        expect(service.variant).toBe(variant);
+        const result = await service.call("listDevices");
+        expect(result).toMatchObject({ ok: true, status: 200, variant });
+        expect(result.data).toHaveLength(3);
+        expect(emulator.customerLog.entries().filter(({ clientId }) => clientId !== undefined)).toEqual([]);
+      } finally {
+        await close();
+      }
+    });
+  },
+);
