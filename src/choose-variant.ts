@@ -71,7 +71,7 @@ async function ask(
       if (variant !== "A") return;
       clock.observe(answer);
       if (answer.status === 429) gate.refused(answer);
-      else gate.passed();
+      else gate.passed(answer);
     };
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
     tell(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });

@@ -60,8 +60,20 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     rateLimitDeadlineMs: duration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
     store: options.store,
-    waitUntil: options.waitUntil,
+    waitUntil: quiet(options.waitUntil),
     shareInFlight: options.shareInFlight ?? true,
+  };
+}
+
+/** A runtime may refuse to keep a promise alive, after an answer was sent for instance: no caller is harmed by it. */
+function quiet(waitUntil: AuthOptions["waitUntil"]): AuthOptions["waitUntil"] {
+  if (waitUntil === undefined) return undefined;
+  return (promise) => {
+    try {
+      waitUntil(promise);
+    } catch {
+      // The promise runs on as long as the runtime lets it.
+    }
   };
 }
 

@@ -55,5 +55,5 @@ export function createTokenEndpointState(
   variant: Variant,
   { now }: Pick<ResolvedAuthOptions, "now">,
 ): TokenEndpointState {
-  return { gate: new RateLimitGate(variant, now), clock: new ServerClock(now) };
+  return { gate: new RateLimitGate(variant, now), clock: new ServerClock() };
 }

@@ -17,6 +17,7 @@ export class RateLimitGate {
   readonly #now: () => number;
   #opensAt = 0;
   #refusals = 0;
+  #refusedAt = 0;
   #probe: Promise<void> | undefined;
 
   constructor(variant: Variant, now: () => number) {
@@ -67,12 +68,13 @@ export class RateLimitGate {
     const askedMs = parseRetryAfterMs(answer.headers, answer.receivedAt);
     const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + jitter * Math.random());
     this.#refusals++;
+    this.#refusedAt = this.#now();
     this.#opensAt = Math.max(this.#opensAt, this.#now() + waitMs);
   }
 
-  /** Any other answer came. */
-  passed(): void {
-    this.#refusals = 0;
+  /** Any other answer came. One to a request sent before the last 429 came says nothing of the limit since. */
+  passed({ sentAt }: Pick<Answer, "sentAt">): void {
+    if (sentAt >= this.#refusedAt) this.#refusals = 0;
   }
 
   /** What a caller gets who does not wait. */

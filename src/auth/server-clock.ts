@@ -11,15 +11,10 @@ const tellBeyondMs = 5_000;
  * nor from an answer with `Age`, which a cache kept.
  */
 export class ServerClock {
-  readonly #now: () => number;
   #offsetMs: number | undefined;
   #errorMs = 0;
   #distrusted = false;
   #proven = false;
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
 
   /** Milliseconds; `undefined` while nothing was learnt, or when what was learnt proved wrong. */
   get offsetMs(): number | undefined {
@@ -31,11 +26,7 @@ export class ServerClock {
     return this.#errorMs;
   }
 
-  /** Epoch milliseconds for an assertion: the server's clock where it is known to be far from ours. */
-  now(): number {
-    return this.#now() + this.appliedMs;
-  }
-
+  /** What to add to this machine's clock for an assertion: beyond 15 s, what the server's clock is ahead. */
   get appliedMs(): number {
     const offset = this.offsetMs ?? 0;
     return Math.abs(offset) > applyBeyondMs ? offset : 0;
@@ -53,6 +44,7 @@ export class ServerClock {
     // `Date` is cut to whole seconds: on average it is half a second old.
     const offset = date + 500 - (sentAt + receivedAt) / 2;
     const isNews = this.#offsetMs === undefined || Math.abs(offset - this.#offsetMs) > tellBeyondMs;
+    if (isNews) this.#proven = false;
     this.#offsetMs = offset;
     this.#errorMs = (receivedAt - sentAt) / 2 + 1_000;
     return isNews && !this.#distrusted && Math.abs(offset) > tellBeyondMs ? offset : undefined;
@@ -71,18 +63,29 @@ export class ServerClock {
   }
 
   /**
-   * An assertion was accepted. If the learnt clock shows it to have been out of bounds, then `Date` is wrong (a
-   * proxy's, say) and not believed any more.
+   * An assertion was accepted. If the learnt clock shows it to have been out of bounds, or one made by it was refused
+   * just before, then `Date` is wrong (a proxy's, say) and not believed any more.
    */
-  accepted(issuedAtSeconds: number, sentAt: number, bounds: AssertionBounds): void {
-    if (this.outOfBounds(issuedAtSeconds, sentAt, bounds) === "yes") this.#distrusted = true;
-    else if (this.appliedMs !== 0) this.#proven = true;
+  accepted({ issuedAtSeconds, sentAt, bounds, correctedByMs, isByOwnClock }: AcceptedAssertion): void {
+    if (isByOwnClock || this.outOfBounds(issuedAtSeconds, sentAt, bounds) === "yes") this.#distrusted = true;
+    else if (correctedByMs !== 0) this.#proven = true;
   }
 
   /** An assertion made by the applied clock was accepted once. */
   get isProven(): boolean {
     return this.#proven;
   }
+}
+
+export interface AcceptedAssertion {
+  readonly issuedAtSeconds: number;
+  /** Epoch milliseconds. */
+  readonly sentAt: number;
+  readonly bounds: AssertionBounds;
+  /** What had been added to this machine's clock. */
+  readonly correctedByMs: number;
+  /** It was made by this machine's clock because one made by the server's had been refused. */
+  readonly isByOwnClock: boolean;
 }
 
 /** How far before and after its issue an assertion of ours is accepted. */

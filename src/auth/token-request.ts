@@ -1,5 +1,5 @@
 /** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
-import { TokenRequestError, TransportError, type Variant } from "../errors.js";
+import { TokenRequestError, TransportError, type Variant, wireText } from "../errors.js";
 import { type Answer, exchange } from "../variants/exchange.js";
 import { parseRetryAfterMs } from "../variants/retry-after.js";
 import type { Target } from "../variants/variant.js";
@@ -83,24 +83,34 @@ export async function requestToken(
   }
 }
 
-type Answered = { readonly answer: Answer; readonly sent: SentAttempt };
+interface Answered {
+  readonly answer: Answer;
+  readonly sent: SentAttempt;
+  /** What was added to this machine's clock for the assertion. */
+  readonly correctedByMs: number;
+  readonly isByOwnClock: boolean;
+}
 type Attempted = Answered | { readonly fault: TransportError };
 
 async function sendOnce(
   prepared: PreparedCredential,
   context: TokenRequestContext,
-  useOwnClock: boolean,
+  isByOwnClock: boolean,
   signal: AbortSignal,
 ): Promise<Attempted> {
   const { variant, options, state } = context;
   let sent: SentAttempt | undefined;
+  let correctedByMs = 0;
   try {
     const answer = await exchange(
       async (abort) => {
         sent = await prepared.send({
           fetch: options.fetch,
           signal: abort,
-          serverNow: () => (useOwnClock ? options.now() : state.clock.now()),
+          serverNow: () => {
+            correctedByMs = isByOwnClock ? 0 : state.clock.appliedMs;
+            return options.now() + correctedByMs;
+          },
           userAgent: `bivariant/${version}`,
         });
         return sent.response;
@@ -118,9 +128,9 @@ async function sendOnce(
       state.gate.refused(answer);
       context.tell({ type: "rate_limited", retryAt: state.gate.opensAt });
     } else {
-      state.gate.passed();
+      state.gate.passed(answer);
     }
-    return { answer, sent: sent as unknown as SentAttempt };
+    return { answer, sent: sent as unknown as SentAttempt, correctedByMs, isByOwnClock };
   } catch (fault) {
     if (fault instanceof TransportError && fault.retryable) return { fault };
     throw fault;
@@ -129,14 +139,21 @@ async function sendOnce(
 
 function readAnswer(
   { variant, target, state, tell, refused }: TokenRequestContext,
-  { answer, sent }: Answered,
+  { answer, sent, correctedByMs, isByOwnClock }: Answered,
 ): { token: AccessTokenFields } | { token?: undefined; refusal: TokenRequestError } {
   try {
     const token = parseTokenAnswer(answer, variant, sent.secrets);
-    if (sent.issuedAtSeconds !== undefined)
-      state.clock.accepted(sent.issuedAtSeconds, answer.sentAt, assertionBounds);
+    const { issuedAtSeconds } = sent;
+    if (issuedAtSeconds !== undefined)
+      state.clock.accepted({
+        issuedAtSeconds,
+        sentAt: answer.sentAt,
+        bounds: assertionBounds,
+        correctedByMs,
+        isByOwnClock,
+      });
     if (token.tenant !== undefined && variant === "A" && token.tenant !== target.tenantId)
-      tell({ type: "tenant_differs", tenant: token.tenant });
+      tell({ type: "tenant_differs", tenant: wireText(token.tenant, [...sent.secrets, token.value]) ?? "" });
     return { token };
   } catch (error) {
     if (error instanceof TokenRequestError) return { refusal: error };
