@@ -16,53 +16,84 @@ export interface BearerFetchContext {
   readonly tell: (event: EventBody) => void;
 }
 
-export interface BearerRequest {
+export interface BearerRequest<T> {
   /** Checked by the caller to lie under the base URL. */
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: BodyInit | null | undefined;
-  readonly signal: AbortSignal;
+  /** Ends the wait for a token. */
+  readonly signal: AbortSignal | undefined;
+  /** Bounds one request in time, not the wait for a token before it. */
+  readonly limit: <R>(send: (signal: AbortSignal) => Promise<R>) => Promise<R>;
+  /** Reads what is wanted of an answer, within the limit. */
+  readonly read: (response: Response) => Promise<T>;
   readonly operationId?: string | undefined;
   /** What else goes into the RequestInit, such as undici's `dispatcher`. */
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
 }
 
+export interface BearerAnswer<T> {
+  readonly response: Response;
+  readonly content: T;
+}
+
 /**
  * Sends a request with the bearer. After a 401 a token older than 30 s is invalidated, renewed, and the call sent
  * again once if its body can be; a second 401, or one on a young token, is the answer. A 403 is never sent again.
  */
-export async function bearerFetch(request: BearerRequest, context: BearerFetchContext): Promise<Response> {
-  if (request.anonymous) return follow(request, undefined, context);
+export async function bearerFetch<T>(
+  request: BearerRequest<T>,
+  context: BearerFetchContext,
+): Promise<BearerAnswer<T>> {
+  if (request.anonymous) return send(request, undefined, context);
   const { auth, now, tell } = context;
   const token = await auth.getAccessToken({ signal: request.signal });
-  const response = await follow(request, token, context);
-  if (response.status !== 401 || !canBeSentAgain(request.body)) return response;
-  if (now() - (token.issuedAt ?? 0) <= youngTokenMs) return response;
+  const answer = await send(request, token, context);
+  if (answer.response.status !== 401 || !canBeSentAgain(request.body)) return answer;
+  if (now() - (token.issuedAt ?? 0) <= youngTokenMs) return answer;
   auth.invalidate(token);
   let renewed: AccessToken;
   try {
     renewed = await auth.getAccessToken({ signal: request.signal });
   } catch (error) {
     // Without the person there is no other token: the 401 is the answer.
-    if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return response;
+    if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return answer;
     throw error;
   }
-  if (renewed.value === token.value) return response;
-  response.body?.cancel().catch(() => {});
+  if (renewed.value === token.value) return answer;
+  if (!answer.response.bodyUsed) answer.response.body?.cancel().catch(() => {});
   tell({ type: "call_replayed", method: request.method, ...operation(request) });
-  return follow(request, renewed, context);
+  return send(request, renewed, context);
 }
 
-function operation({ operationId }: BearerRequest): { operationId?: string } {
+function send<T>(
+  request: BearerRequest<T>,
+  token: AccessToken | undefined,
+  context: BearerFetchContext,
+): Promise<BearerAnswer<T>> {
+  return request.limit(async (signal) => {
+    const response = await follow(request, token, context, signal);
+    return { response, content: await request.read(response) };
+  });
+}
+
+function operation({ operationId }: { operationId?: string | undefined }): { operationId?: string } {
   return operationId === undefined ? {} : { operationId };
 }
 
 async function follow(
-  { url, method, headers, body, signal, init }: BearerRequest,
+  {
+    url,
+    method,
+    headers,
+    body,
+    init,
+  }: Pick<BearerRequest<unknown>, "url" | "method" | "headers" | "body" | "init">,
   token: AccessToken | undefined,
   { auth, fetch }: BearerFetchContext,
+  signal: AbortSignal,
 ): Promise<Response> {
   let request: PlainRequest = { url, method, body, bearer: token !== undefined };
   let sent = headers;
@@ -76,14 +107,16 @@ async function follow(
       redirect: "manual",
       signal,
     });
-    if (response.type === "opaqueredirect")
+    const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
+    if (response.type === "opaqueredirect" || isRefused)
       throw new UnexpectedResponseError(
         "response_redirected",
-        "The API answered with a redirect, which a browser does not let be followed by hand.",
+        isRefused
+          ? 'The API answered with a redirect, which redirect: "error" refuses.'
+          : "The API answered with a redirect, which a browser does not let be followed by hand.",
         { status: response.status, variant: auth.variant },
       );
-    const isLeftAlone = init?.redirect === "manual" || init?.redirect === "error";
-    const next = isLeftAlone ? undefined : redirected(response, request, auth.baseUrl);
+    const next = init?.redirect === "manual" ? undefined : redirected(response, request, auth.baseUrl);
     if (next === undefined || hops >= mostRedirects) return response;
     response.body?.cancel().catch(() => {});
     sent = withoutStaleHeaders(sent, next);

@@ -54,17 +54,15 @@ export function createCaller(options: CallerOptions): Caller {
     if (init.envelope !== undefined) headers["x-envelope"] = init.envelope;
     headers.accept ??= "application/json";
     const { anonymous } = operation;
-    const { response, text } = await withTimeLimit(
-      async (signal) => {
-        const response = await bearerFetch(
-          { url, method, headers, body, signal, operationId, anonymous },
-          options,
-        );
+    const { signal } = init;
+    const { response, content: text } = await bearerFetch(
+      {
+        ...{ url, method, headers, body, signal, operationId, anonymous },
+        limit: (send) => withTimeLimit(send, { variant: auth.variant, timeoutMs, signal }),
         // A success may be large and is the caller's to want; what a refusal says is bounded.
-        const text = response.ok ? await response.text() : await readRefusal(response);
-        return { response, text };
+        read: (answer) => (answer.ok ? answer.text() : readRefusal(answer)),
       },
-      { variant: auth.variant, timeoutMs, signal: init.signal },
+      options,
     );
     const { status } = response;
     const { variant } = auth;

@@ -20,19 +20,31 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const headers = headerRecord(init.headers);
-    const { signal, body } = init;
-    return withTimeLimit(
-      (abort) => {
-        // The limit ends with the answer's head; an abort of the caller's must still end the body.
-        const whole = new AbortController();
-        abort.addEventListener("abort", () => whole.abort(abort.reason), { once: true });
-        signal?.addEventListener("abort", () => whole.abort(signal.reason), { once: true });
-        const method = (init.method ?? "GET").toUpperCase();
-        return bearerFetch({ url, method, headers, body, signal: whole.signal, init }, options);
+    const signal = init.signal ?? undefined;
+    const method = (init.method ?? "GET").toUpperCase();
+    const { response } = await bearerFetch(
+      {
+        ...{ url, method, headers, body: init.body, signal, init },
+        limit: (send) =>
+          withTimeLimit((abort) => send(untilTheEnd(abort, signal)), {
+            variant: auth.variant,
+            timeoutMs,
+            signal,
+          }),
+        read: async () => undefined,
       },
-      { variant: auth.variant, timeoutMs, signal: signal ?? undefined },
+      options,
     );
+    return response;
   };
+}
+
+/** The limit ends with the answer's head; an abort of the caller's must still end the body. */
+function untilTheEnd(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
+  const whole = new AbortController();
+  limit.addEventListener("abort", () => whole.abort(limit.reason), { once: true });
+  signal?.addEventListener("abort", () => whole.abort(signal.reason), { once: true });
+  return whole.signal;
 }
 
 function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
