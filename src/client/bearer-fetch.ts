@@ -36,6 +36,8 @@ export interface BearerRequest<T> {
 
 export interface BearerAnswer<T> {
   readonly response: Response;
+  /** Whether the bearer went to who gave the answer: a redirect may have led out of the base. */
+  readonly withBearer: boolean;
   readonly content: T;
 }
 
@@ -51,9 +53,10 @@ export async function bearerFetch<T>(
   const { auth, now, tell } = context;
   const token = await auth.getAccessToken({ signal: request.signal });
   const answer = await send(request, token, context);
-  if (answer.response.status !== 401 || !canBeSentAgain(request.body)) return answer;
+  if (answer.response.status !== 401 || !answer.withBearer) return answer;
   if (now() - (token.issuedAt ?? 0) <= youngTokenMs) return answer;
   auth.invalidate(token);
+  if (!canBeSentAgain(request.body)) return answer;
   let renewed: AccessToken;
   try {
     renewed = await auth.getAccessToken({ signal: request.signal });
@@ -74,8 +77,8 @@ function send<T>(
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
   return request.limit(async (signal) => {
-    const response = await follow(request, token, context, signal);
-    return { response, content: await request.read(response) };
+    const { response, withBearer } = await follow(request, token, context, signal);
+    return { response, withBearer, content: await request.read(response) };
   });
 }
 
@@ -94,12 +97,14 @@ async function follow(
   token: AccessToken | undefined,
   { auth, fetch }: BearerFetchContext,
   signal: AbortSignal,
-): Promise<Response> {
+): Promise<Omit<BearerAnswer<unknown>, "content">> {
   let request: PlainRequest = { url, method, body, bearer: token !== undefined };
   let sent = headers;
+  // A redirect may take the body away: it must not come back from the init.
+  const { body: _body, ...rest } = init ?? {};
   for (let hops = 0; ; hops++) {
     const response = await fetch(request.url, {
-      ...init,
+      ...rest,
       method: request.method,
       headers:
         request.bearer && token !== undefined ? { ...sent, authorization: `Bearer ${token.value}` } : sent,
@@ -117,7 +122,7 @@ async function follow(
         { status: response.status, variant: auth.variant },
       );
     const next = init?.redirect === "manual" ? undefined : redirected(response, request, auth.baseUrl);
-    if (next === undefined || hops >= mostRedirects) return response;
+    if (next === undefined || hops >= mostRedirects) return { response, withBearer: request.bearer };
     response.body?.cancel().catch(() => {});
     sent = withoutStaleHeaders(sent, next);
     request = next;
