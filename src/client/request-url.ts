@@ -22,15 +22,24 @@ export function requestUrl(template: string, { path, query }: CallParameters, ta
   if (names === null && query === undefined) return target.baseUrl + template;
   const filled: Record<string, unknown> = {};
   for (const braced of names ?? []) {
-    const name = braced.slice(1, -1).replace(/^[.;]|\*$/g, "");
+    const name = nameIn(braced);
     filled[name] = name === "tenantId" ? tenantIdOf(path, target) : pathParameter(name, path);
   }
-  return createFinalURL(template, {
+  const url = createFinalURL(template, {
     baseUrl: target.baseUrl,
     params: { path: filled, ...(query === undefined ? {} : { query }) },
     querySerializer,
     pathSerializer: defaultPathSerializer,
   });
+  // Looked at as it will be sent: a list of one, or the dot of the label style, folds no less than a plain value.
+  const segments = url.slice(target.baseUrl.length).split(/[?#]/, 1)[0]?.split("/") ?? [];
+  const folded = segments.findIndex(foldsAway);
+  if (folded >= 0) throw folds(nameIn(template.split("/")[folded] ?? ""));
+  return url;
+}
+
+function nameIn(braced: string): string {
+  return /\{[.;]?([^{}*]+)/.exec(braced)?.[1] ?? braced;
 }
 
 function tenantIdOf(path: CallParameters["path"], { tenantId }: Target): string {
@@ -50,7 +59,8 @@ function tenantIdOf(path: CallParameters["path"], { tenantId }: Target): string 
 function pathParameter(name: string, path: CallParameters["path"]): unknown {
   const value = path?.[name];
   const option = `params.path.${name}`;
-  if (value === undefined || value === null || value === "")
+  const parts = typeof value === "object" && value !== null ? Object.values(value) : [value];
+  if (parts.every((part) => part === undefined || part === null || part === ""))
     throw new ConfigurationError(
       "path_parameter_missing",
       `The path parameter "${name}" is missing or empty.`,
@@ -58,13 +68,15 @@ function pathParameter(name: string, path: CallParameters["path"]): unknown {
         option,
       },
     );
-  const parts = typeof value === "object" ? Object.entries(value).flat() : [value];
   const isPlain = parts.every((part) => ["string", "number", "boolean", "bigint"].includes(typeof part));
-  if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0]))))
-    throw new ConfigurationError(
-      "path_parameter_invalid",
-      `The path parameter "${name}" would change the path: "." and ".." are folded by every URL parser.`,
-      { option },
-    );
+  if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0])))) throw folds(name);
   return value;
+}
+
+function folds(name: string): ConfigurationError {
+  return new ConfigurationError(
+    "path_parameter_invalid",
+    `The path parameter "${name}" would change the path: "." and ".." are folded by every URL parser.`,
+    { option: `params.path.${name}` },
+  );
 }
