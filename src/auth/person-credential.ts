@@ -9,6 +9,7 @@ export function personCredential<V extends Variant, T extends object>(
   settings: Settings<T>,
 ): PersonCredential<V> {
   const credential = { use: "person", variant, grant: "authorization_code" } as const;
-  Object.defineProperty(credential, settingsKey, { value: settings });
+  // Behind a function: an inspection that shows hidden properties too must not show a secret.
+  Object.defineProperty(credential, settingsKey, { value: () => settings });
   return Object.freeze(credential);
 }
