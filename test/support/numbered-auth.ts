@@ -1,0 +1,44 @@
+// An Auth of the test's own: gives token-1, and after each invalidation the next.
+import type { AccessToken, Auth, Variant } from "../../src/index.js";
+
+export interface NumberedAuth<V extends Variant> extends Auth {
+  readonly variant: V;
+  /** The values of the tokens that were invalidated. */
+  readonly invalidated: string[];
+}
+
+export interface NumberedAuthOptions<V extends Variant> {
+  readonly variant: V;
+  readonly baseUrl?: string;
+  readonly tenantId?: string;
+  /** Epoch milliseconds; tokens are issued at this instant. Left out: the moment they are asked for. */
+  readonly now: () => number;
+}
+
+export function numberedAuth<V extends Variant>({
+  variant,
+  baseUrl = "https://service.example/prefix",
+  tenantId = "acme",
+  now,
+}: NumberedAuthOptions<V>): NumberedAuth<V> {
+  let count = 1;
+  let held: AccessToken | undefined;
+  const invalidated: string[] = [];
+  return {
+    variant,
+    baseUrl,
+    tenantId,
+    invalidated,
+    async getAccessToken({ signal } = {}) {
+      signal?.throwIfAborted();
+      held ??= { value: `token-${count}`, issuedAt: now(), expiresAt: now() + 3_600_000 };
+      return held;
+    },
+    invalidate(token) {
+      invalidated.push(token.value);
+      if (token.value !== held?.value) return;
+      count++;
+      held = undefined;
+    },
+  };
+}
