@@ -1,6 +1,6 @@
 /** Which variant to use where credentials of both are in hand, and what a misplaced answer says of the choice. */
 import type { ResolvedAuthOptions } from "./auth/auth-options.js";
-import { tell } from "./auth/events.js";
+import { tell, teller } from "./auth/events.js";
 import { SharedRenewal } from "./auth/shared-renewal.js";
 import type { TokenEndpointState } from "./auth/token-request.js";
 import { type Detection, UnexpectedResponseError, type Variant, VariantError } from "./errors.js";
@@ -69,9 +69,13 @@ async function ask(
   try {
     const onAnswer = (variant: Variant, answer: Answer) => {
       if (variant !== "A") return;
-      clock.observe(answer);
-      if (answer.status === 429) gate.refused(answer);
-      else gate.passed(answer);
+      const tellOfA = teller({ variant, ...target }, options);
+      const offsetMs = clock.observe(answer);
+      if (offsetMs !== undefined)
+        tellOfA({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
+      if (answer.status !== 429) return gate.passed(answer);
+      gate.refused(answer);
+      tellOfA({ type: "rate_limited", retryAt: gate.opensAt });
     };
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
     tell(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });

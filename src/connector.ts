@@ -95,7 +95,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const target = parseTarget({ ...options, baseUrl, tenantId }, only?.variant);
       signal?.throwIfAborted();
       // A wrong key or secret is told before anything is asked.
-      await Promise.all(credentials.map((one) => driverOf(one).prepare(target)));
+      await Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved)));
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return createService(authOf(only, context, false), options) as Service<T>;
       const detection = await chooseByDetection(context, signal);

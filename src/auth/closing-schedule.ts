@@ -6,6 +6,7 @@ const longestStepMs = 60_000;
 export class ClosingSchedule {
   readonly #now: () => number;
   #refusals = 0;
+  #closedAt = 0;
   #closedUntil = 0;
   #fingerprint: string | undefined;
   #error: unknown;
@@ -14,24 +15,39 @@ export class ClosingSchedule {
     this.#now = now;
   }
 
-  /** A refusal came. Returns the instant (epoch milliseconds) before which no other request is sent. */
-  refused(): number {
-    this.#closedUntil = this.#now() + Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
+  /**
+   * A refusal came, of a request that `check` let through in this round: those that were under way together are one
+   * step. Returns the instant (epoch milliseconds) before which no other request is sent.
+   */
+  refused(round: number, fingerprint: string): number {
+    if (this.#refusals > round) return this.#closedUntil;
+    this.#closedAt = this.#now();
+    this.#closedUntil = this.#closedAt + Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
     this.#refusals++;
+    this.#fingerprint = fingerprint;
+    this.#error = undefined;
     return this.#closedUntil;
   }
 
-  /** Keeps the error of the refusal, and whose it is, for those who come while it is closed. */
-  keep(error: unknown, fingerprint: string): void {
+  /** Keeps the error of the refusal for those who come while it is closed. */
+  keep(error: unknown): void {
     this.#error = error;
-    this.#fingerprint = fingerprint;
   }
 
-  /** @throws the stored error while closed; a changed key or secret opens it. */
-  check(fingerprint: string): void {
-    if (this.#refusals === 0) return;
-    if (this.#fingerprint !== fingerprint) this.accepted();
-    else if (this.#now() < this.#closedUntil) throw this.#error;
+  /**
+   * Gives the round, for `refused`.
+   *
+   * @throws the stored error while closed; a changed key or secret opens it
+   */
+  check(fingerprint: string): number {
+    if (this.#refusals > 0) {
+      const now = this.#now();
+      if (this.#fingerprint !== fingerprint) this.accepted();
+      // A clock that was set back must not keep it closed for longer.
+      else if (this.#error !== undefined && now >= this.#closedAt && now < this.#closedUntil)
+        throw this.#error;
+    }
+    return this.#refusals;
   }
 
   /** A token was had. */

@@ -53,7 +53,7 @@ export function parseTarget(
 /** The gate and the clock of one token endpoint. */
 export function createTokenEndpointState(
   variant: Variant,
-  { now }: Pick<ResolvedAuthOptions, "now">,
+  options: Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">,
 ): TokenEndpointState {
-  return { gate: new RateLimitGate(variant, now), clock: new ServerClock() };
+  return { gate: new RateLimitGate(variant, options), clock: new ServerClock() };
 }

@@ -64,6 +64,11 @@ export interface Refusal {
   readonly hasOwnFetch: boolean;
 }
 
+export interface PrepareOptions {
+  /** Whether a promise made by one caller may be awaited by another. Default true. */
+  readonly shareInFlight?: boolean;
+}
+
 /** The part of a credential that is not for users: behind a symbol, so that no inspection shows it. */
 export interface CredentialDriver {
   /** Where the token request goes, for a checked target. */
@@ -73,7 +78,7 @@ export interface CredentialDriver {
    *
    * @throws ConfigurationError `credential_invalid`, `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
    */
-  prepare(target: Target): Promise<PreparedCredential>;
+  prepare(target: Target, options?: PrepareOptions): Promise<PreparedCredential>;
 }
 
 const driverKey: unique symbol = Symbol.for("bivariant.credential") as never;

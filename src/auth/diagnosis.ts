@@ -25,12 +25,14 @@ function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
   const hasOwnAudience = request.audience !== new URL(request.tokenEndpoint).href;
   const jwks = jwksMismatch(refusal, request);
   const replay = refusal.hasOwnFetch ? [replayed(refusal)] : [];
+  // An audience that was accepted before is right, unless a proxy was changed just now.
+  const isAudienceSuspect = hasOwnAudience && !refusal.workedBefore;
   return [
-    ...(hasOwnAudience ? [audienceSet(request)] : []),
+    ...(isAudienceSuspect ? [audienceSet(request)] : []),
     ...(refusal.clock === "out_of_bounds" ? [clockDrift(refusal)] : []),
     // A key that was accepted before is still registered, unless the customer changed that just now.
     ...(refusal.workedBefore ? [...replay, jwks] : [jwks, ...replay]),
-    ...(hasOwnAudience ? [] : [audienceRewritten(request)]),
+    ...(isAudienceSuspect ? [] : [hasOwnAudience ? audienceSet(request) : audienceRewritten(request)]),
     ...(refusal.clock === "unknown" ? [clockUnknown] : []),
   ];
 }
@@ -91,10 +93,11 @@ const clockUnknown: Cause = Object.freeze({
 
 function replayed({ workedBefore }: Refusal): Cause {
   const before = workedBefore ? "The same key was accepted before, and " : "";
+  const same = workedBefore ? "" : " The refusal looks the same as for a wrong JWKS.";
   return {
     id: "jti_replayed",
     summary: "The same assertion arrived twice",
-    evidence: `${before}${before === "" ? "R" : "r"}equests go through a fetch of your own. Every assertion has a fresh jti, but a fetch or proxy that retries sends one twice.`,
+    evidence: `${before}${before === "" ? "R" : "r"}equests go through a fetch of your own. Every assertion has a fresh jti, but a fetch or proxy that retries sends one twice.${same}`,
     remedy:
       "Switch off retries in the fetch that was given and in proxies: the client retries itself, with a fresh jti.",
   };

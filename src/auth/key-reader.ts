@@ -6,11 +6,18 @@ import { importSigningKey, type SigningKey } from "./signing-key.js";
 /** Keys given as text that stay imported: one is enough but where each tenant has a key of its own. */
 const mostTexts = 1_000;
 
+/** Gives a key by what was configured. `shareInFlight` false: another caller's import is not awaited. */
+export type KeyReader = (
+  privateKey: unknown,
+  keyId: string | undefined,
+  shareInFlight?: boolean,
+) => Promise<SigningKey>;
+
 /**
  * Gives a function that reads a key or a function of one. While the same key is given, as the same object or an equal
  * text, nothing is parsed again.
  */
-export function keyReader(): (privateKey: unknown, keyId: string | undefined) => Promise<SigningKey> {
+export function keyReader(): KeyReader {
   const texts = new RecentlyUsed<ImportedKeys>(mostTexts);
   const objects = new WeakMap<object, ImportedKeys>();
   const importedOf = (source: unknown): ImportedKeys => {
@@ -20,20 +27,30 @@ export function keyReader(): (privateKey: unknown, keyId: string | undefined) =>
     objects.set(source, found);
     return found;
   };
-  return async (privateKey, keyId) => {
+  return async (privateKey, keyId, shareInFlight = true) => {
     const given = await readKey(privateKey, keyId);
     const imported = importedOf(given.privateKey);
     const found = imported.get(given.keyId);
-    if (found !== undefined) return found;
+    if (found?.key !== undefined) return found.key;
+    if (found !== undefined && shareInFlight) return found.importing;
     const importing = importSigningKey(given.privateKey, given.keyId);
-    imported.set(given.keyId, importing);
-    importing.catch(() => imported.delete(given.keyId));
+    const entry: ImportedKey = { importing };
+    if (found === undefined) imported.set(given.keyId, entry);
+    const forget = () => {
+      if (imported.get(given.keyId) === entry) imported.delete(given.keyId);
+    };
+    importing.then((key) => imported.set(given.keyId, { importing, key }), forget);
     return importing;
   };
 }
 
 /** By the `keyId` that was given with the key. */
-type ImportedKeys = Map<string | undefined, Promise<SigningKey>>;
+type ImportedKeys = Map<string | undefined, ImportedKey>;
+
+interface ImportedKey {
+  readonly importing: Promise<SigningKey>;
+  readonly key?: SigningKey;
+}
 
 /** What a function gives, alone or with its `kid`. @throws ConfigurationError `key_invalid` when it fails */
 async function readKey(

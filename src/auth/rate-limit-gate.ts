@@ -6,6 +6,18 @@ import { backoffMs, sleep } from "./backoff.js";
 
 /** The share of a `Retry-After` that is added at random: never earlier than asked. */
 const jitter = 0.1;
+/** How often it is looked whether another's probe has ended, where its promise must not be awaited. */
+const lookEveryMs = 1_000;
+/** A probe of a request that was killed never ends: one this much over the time limit is taken for dead. */
+const probeGraceMs = 5_000;
+
+export interface RateLimitGateOptions {
+  readonly now: () => number;
+  /** One HTTP request, and so one probe. */
+  readonly timeoutMs: number;
+  /** Whether a promise made by one caller may be awaited by another. */
+  readonly shareInFlight: boolean;
+}
 
 /**
  * The sliding window of section 8 counts a tenant's requests, whoever sends them: so the gate is shared by all
@@ -14,15 +26,15 @@ const jitter = 0.1;
  */
 export class RateLimitGate {
   readonly #variant: Variant;
-  readonly #now: () => number;
+  readonly #options: RateLimitGateOptions;
   #opensAt = 0;
   #refusals = 0;
   #refusedAt = 0;
-  #probe: Promise<void> | undefined;
+  #probe: Probe | undefined;
 
-  constructor(variant: Variant, now: () => number) {
+  constructor(variant: Variant, options: RateLimitGateOptions) {
     this.#variant = variant;
-    this.#now = now;
+    this.#options = options;
   }
 
   /** Epoch milliseconds. In the past when it is open. */
@@ -43,33 +55,59 @@ export class RateLimitGate {
    */
   async enter({ deadlineAt, signal }: { deadlineAt: number; signal: AbortSignal }): Promise<() => void> {
     while (this.#refusals > 0) {
-      const waitMs = this.#opensAt - this.#now();
-      if (this.#opensAt > deadlineAt) throw this.error();
+      const now = this.#now();
+      const waitMs = this.#opensAt - now;
+      if (this.#opensAt > deadlineAt || now > deadlineAt) throw this.error();
+      // Looked at again after the wait: another 429 may have come meanwhile.
       if (waitMs > 0) await sleep(waitMs, signal);
-      if (this.#probe === undefined) return this.#startProbe();
-      await endOf(this.#probe, signal);
+      else if (this.#probe === undefined || this.#isDead(this.#probe)) return this.#startProbe();
+      else if (this.#options.shareInFlight) await endOf(this.#probe.ended, signal);
+      else await sleep(lookEveryMs, signal);
     }
     return () => {};
   }
 
   #startProbe(): () => void {
-    let end = () => {};
-    this.#probe = new Promise((resolve) => {
-      end = () => {
-        this.#probe = undefined;
-        resolve();
-      };
+    let resolve = () => {};
+    const ended = new Promise<void>((end) => {
+      resolve = end;
     });
-    return end;
+    const probe = { startedAt: this.#now(), ended };
+    this.#probe = probe;
+    return () => {
+      if (this.#probe === probe) this.#probe = undefined;
+      resolve();
+    };
   }
 
-  /** A 429 came. Absent, wrong or past `Retry-After`: the schedule of section 8. */
-  refused(answer: Pick<Answer, "headers" | "receivedAt">): void {
-    const askedMs = parseRetryAfterMs(answer.headers, answer.receivedAt);
+  #isDead({ startedAt }: Probe): boolean {
+    return this.#now() - startedAt > this.#options.timeoutMs + probeGraceMs;
+  }
+
+  /** By this machine's clock, as it is now: one that was set back must not keep the gate closed for longer. */
+  #now(): number {
+    const now = this.#options.now();
+    const backMs = this.#refusedAt - now;
+    if (backMs > 0) {
+      this.#refusedAt -= backMs;
+      this.#opensAt -= backMs;
+    }
+    return now;
+  }
+
+  /**
+   * A 429 came. Absent, wrong or past `Retry-After`: the schedule of section 8, of which those to requests that were
+   * under way together are one step.
+   */
+  refused({ headers, sentAt, receivedAt }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): void {
+    const now = this.#now();
+    const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt;
+    const askedMs = parseRetryAfterMs(headers, receivedAt);
+    if (askedMs === undefined && !isNextStep) return;
     const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + jitter * Math.random());
-    this.#refusals++;
-    this.#refusedAt = this.#now();
-    this.#opensAt = Math.max(this.#opensAt, this.#now() + waitMs);
+    if (isNextStep) this.#refusals++;
+    this.#refusedAt = now;
+    this.#opensAt = Math.max(this.#opensAt, now + waitMs);
   }
 
   /** Any other answer came. One to a request sent before the last 429 came says nothing of the limit since. */
@@ -84,6 +122,12 @@ export class RateLimitGate {
       { variant: this.#variant, retryAt: this.#opensAt },
     );
   }
+}
+
+interface Probe {
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly ended: Promise<void>;
 }
 
 function endOf(probe: Promise<void>, signal: AbortSignal): Promise<void> {

@@ -13,6 +13,8 @@ const tellBeyondMs = 5_000;
 export class ServerClock {
   #offsetMs: number | undefined;
   #errorMs = 0;
+  /** The offset that was news last: a clock that drifts slowly is news once it has come far enough. */
+  #newsMs = 0;
   #distrusted = false;
   #proven = false;
 
@@ -43,8 +45,11 @@ export class ServerClock {
     if (Number.isNaN(date)) return undefined;
     // `Date` is cut to whole seconds: on average it is half a second old.
     const offset = date + 500 - (sentAt + receivedAt) / 2;
-    const isNews = this.#offsetMs === undefined || Math.abs(offset - this.#offsetMs) > tellBeyondMs;
-    if (isNews) this.#proven = false;
+    const isNews = Math.abs(offset - this.#newsMs) > tellBeyondMs;
+    if (isNews) {
+      this.#newsMs = offset;
+      this.#proven = false;
+    }
     this.#offsetMs = offset;
     this.#errorMs = (receivedAt - sentAt) / 2 + 1_000;
     return isNews && !this.#distrusted && Math.abs(offset) > tellBeyondMs ? offset : undefined;

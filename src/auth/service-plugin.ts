@@ -48,11 +48,11 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
   const readKey = keyReader();
   return machineCredential("A", {
     tokenEndpoint: tokenEndpointOfA,
-    async prepare(target): Promise<PreparedCredential> {
+    async prepare(target, options): Promise<PreparedCredential> {
       const { clientId, privateKey, keyId, audience } = await readSettings(settings, target, "A");
       requireText(clientId, "clientId", "A");
       if (audience !== undefined) requireText(audience, "audience", "A");
-      const key = await readKey(privateKey, keyId);
+      const key = await readKey(privateKey, keyId, options?.shareInFlight);
       const tokenEndpoint = tokenEndpointOfA(target);
       const aud = audience ?? new URL(tokenEndpoint).href;
       return {

@@ -8,7 +8,7 @@
  *
  * No timers: renewal is driven by use. All state is in the instance.
  */
-import { isBivariantError, isTokenRequestError, type Variant } from "../errors.js";
+import { isBivariantError, type Variant } from "../errors.js";
 import type { Target } from "../variants/variant.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
@@ -101,9 +101,7 @@ export class TokenLifecycle implements Auth {
     const renewal = this.#start();
     renewal.keep();
     const settled = renewal.result.then(
-      () => {
-        this.#failures = 0;
-      },
+      () => {},
       (error: unknown) => {
         this.#nextAttemptAt = this.#now() + backoffMs(this.#failures++);
         const code = isBivariantError(error) ? error.code : "unknown";
@@ -134,7 +132,9 @@ export class TokenLifecycle implements Auth {
   async #renew(signal: AbortSignal): Promise<AccessToken> {
     const { variant, target, driver, state, options, explain } = this.#context;
     const storeFailed = (code: string) => this.#tell({ type: "store_failed", code });
-    const prepared = await driver.prepare(target);
+    const { shareInFlight } = options;
+    const prepare = () => driver.prepare(target, { shareInFlight });
+    const prepared = await prepare();
     const key = JSON.stringify([
       "token",
       variant,
@@ -152,14 +152,28 @@ export class TokenLifecycle implements Auth {
       const held = this.#windowOf(stored);
       if (this.#now() < held.renewAt) return this.#hold(held);
     }
-    this.#closing.check(prepared.fingerprint);
+    const round = this.#closing.check(prepared.fingerprint);
+    let isRefused = false;
+    const refused = (fingerprint: string) => {
+      isRefused = true;
+      return this.#closing.refused(round, fingerprint);
+    };
     try {
-      const refused = () => this.#closing.refused();
       const acceptedFingerprint = this.#acceptedFingerprint;
-      const request = { variant, target, state, options, tell: this.#tell, acceptedFingerprint, refused };
-      const token = createAccessToken(await requestToken(prepared, request, signal));
+      const request = {
+        variant,
+        target,
+        state,
+        options,
+        prepare,
+        tell: this.#tell,
+        acceptedFingerprint,
+        refused,
+      };
+      const granted = await requestToken(prepared, request, signal);
+      const token = createAccessToken(granted.fields);
       this.#closing.accepted();
-      this.#acceptedFingerprint = prepared.fingerprint;
+      this.#acceptedFingerprint = granted.prepared.fingerprint;
       this.#hold(this.#windowOf(token));
       // Not awaited: a slow store must not make callers wait for a token that is there.
       const written = writeStoredToken(options.store, key, token, storeFailed);
@@ -169,9 +183,11 @@ export class TokenLifecycle implements Auth {
     } catch (cause) {
       if (signal.aborted) throw cause;
       const error = explain === undefined ? cause : await explain(cause);
-      this.#closing.keep(error, prepared.fingerprint);
-      if (isTokenRequestError(error))
-        this.#tell({ type: "closed_after_refusal", code: error.code, retryAt: this.#closing.closedUntil });
+      if (isRefused) {
+        this.#closing.keep(error);
+        const code = isBivariantError(error) ? error.code : "unknown";
+        this.#tell({ type: "closed_after_refusal", code, retryAt: this.#closing.closedUntil });
+      }
       throw error;
     }
   }
@@ -188,6 +204,8 @@ export class TokenLifecycle implements Auth {
 
   #hold(held: HeldToken): AccessToken {
     this.#held = held;
+    this.#failures = 0;
+    this.#nextAttemptAt = 0;
     return held.token;
   }
 }

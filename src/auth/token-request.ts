@@ -1,5 +1,11 @@
 /** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
-import { TokenRequestError, TransportError, type Variant, wireText } from "../errors.js";
+import {
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+  type Variant,
+  wireText,
+} from "../errors.js";
 import { type Answer, exchange } from "../variants/exchange.js";
 import { parseRetryAfterMs } from "../variants/retry-after.js";
 import type { Target } from "../variants/variant.js";
@@ -33,8 +39,16 @@ export interface TokenRequestContext {
   readonly tell: (event: EventBody) => void;
   /** The fingerprint of the credential that was accepted last. */
   readonly acceptedFingerprint: string | undefined;
+  /** Reads the credential again: a key may have been rotated while an attempt waited. */
+  readonly prepare: () => Promise<PreparedCredential>;
   /** Told of a refusal before its error is made; gives the instant before which no other request is sent. */
-  readonly refused: () => number;
+  readonly refused: (fingerprint: string) => number;
+}
+
+export interface GrantedToken {
+  readonly fields: AccessTokenFields;
+  /** What the service accepted. */
+  readonly prepared: PreparedCredential;
 }
 
 /**
@@ -42,19 +56,24 @@ export interface TokenRequestContext {
  * or a network fault is retried by the same schedule; every attempt is signed anew.
  */
 export async function requestToken(
-  prepared: PreparedCredential,
+  first: PreparedCredential,
   context: TokenRequestContext,
   signal: AbortSignal,
-): Promise<AccessTokenFields> {
+): Promise<GrantedToken> {
   const { options, state } = context;
   const deadlineAt = options.now() + options.rateLimitDeadlineMs;
   let faults = 0;
   let useOwnClock = false;
   let clockTried = false;
+  let wasInBounds = false;
+  let prepared = first;
   for (let attempt = 1; ; attempt++) {
     const leave = await state.gate.enter({ deadlineAt, signal });
     let outcome: Attempted;
     try {
+      if (attempt > 1) prepared = await context.prepare();
+      // Whoever waited may have left while the settings were read.
+      signal.throwIfAborted();
       context.tell({ type: "token_requested", clientId: prepared.clientId, attempt });
       outcome = await sendOnce(prepared, context, useOwnClock, signal);
     } finally {
@@ -74,10 +93,11 @@ export async function requestToken(
       if ("fault" in outcome) throw outcome.fault;
     }
     if (outcome.answer.status === 429) continue;
-    const read = readAnswer(context, outcome);
-    if (read.token !== undefined) return read.token;
+    const read = readAnswer(prepared, context, outcome);
+    if (read.token !== undefined) return { fields: read.token, prepared };
     const other = clockTried ? undefined : otherClock(context, outcome, read.refusal);
-    if (other === undefined) throw refusalError(prepared, context, outcome, read.refusal);
+    wasInBounds ||= !mayBeOutOfBounds(context, outcome);
+    if (other === undefined) throw refusalError(prepared, context, wasInBounds, read.refusal);
     clockTried = true;
     useOwnClock = other === "own";
   }
@@ -133,11 +153,13 @@ async function sendOnce(
     return { answer, sent: sent as unknown as SentAttempt, correctedByMs, isByOwnClock };
   } catch (fault) {
     if (fault instanceof TransportError && fault.retryable) return { fault };
+    if (fault instanceof UnexpectedResponseError) context.refused(prepared.fingerprint);
     throw fault;
   }
 }
 
 function readAnswer(
+  { fingerprint }: PreparedCredential,
   { variant, target, state, tell, refused }: TokenRequestContext,
   { answer, sent, correctedByMs, isByOwnClock }: Answered,
 ): { token: AccessTokenFields } | { token?: undefined; refusal: TokenRequestError } {
@@ -157,9 +179,16 @@ function readAnswer(
     return { token };
   } catch (error) {
     if (error instanceof TokenRequestError) return { refusal: error };
-    refused();
+    refused(fingerprint);
     throw error;
   }
+}
+
+function mayBeOutOfBounds({ state }: TokenRequestContext, { answer, sent }: Answered): boolean {
+  return (
+    sent.issuedAtSeconds !== undefined &&
+    state.clock.outOfBounds(sent.issuedAtSeconds, answer.sentAt, assertionBounds) !== "no"
+  );
 }
 
 /**
@@ -167,31 +196,28 @@ function readAnswer(
  * of bounds; our own, when the server's was applied and was never accepted yet.
  */
 function otherClock(
-  { state }: TokenRequestContext,
-  { answer, sent }: Answered,
+  context: TokenRequestContext,
+  outcome: Answered,
   refusal: TokenRequestError,
 ): "server" | "own" | undefined {
-  if (refusal.error !== "invalid_client" || sent.issuedAtSeconds === undefined) return undefined;
-  const { clock } = state;
-  if (clock.outOfBounds(sent.issuedAtSeconds, answer.sentAt, assertionBounds) !== "no") return "server";
+  if (refusal.error !== "invalid_client" || outcome.sent.issuedAtSeconds === undefined) return undefined;
+  const { clock } = context.state;
+  if (mayBeOutOfBounds(context, outcome)) return "server";
   return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
 }
 
 function refusalError(
   prepared: PreparedCredential,
   { variant, state, options, acceptedFingerprint, refused }: TokenRequestContext,
-  { answer, sent }: Answered,
+  wasInBounds: boolean,
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
 ): TokenRequestError {
   const { clock } = state;
-  const isOut =
-    sent.issuedAtSeconds !== undefined &&
-    clock.outOfBounds(sent.issuedAtSeconds, answer.sentAt, assertionBounds) !== "no";
   const causes =
     prepared.explain?.({
       grant: "client_credentials",
       error,
-      clock: clock.offsetMs === undefined ? "unknown" : isOut ? "out_of_bounds" : "in_bounds",
+      clock: clock.offsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
       clockOffsetMs: clock.offsetMs,
       workedBefore: acceptedFingerprint === prepared.fingerprint,
       hasOwnFetch: options.hasOwnFetch,
@@ -199,6 +225,6 @@ function refusalError(
   const [first] = causes;
   return new TokenRequestError(
     first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,
-    { variant, status, error, errorDescription, errorUri, causes, retryAt: refused() },
+    { variant, status, error, errorDescription, errorUri, causes, retryAt: refused(prepared.fingerprint) },
   );
 }
