@@ -1,0 +1,249 @@
+// service.fetch: any request under the base URL, and the bearer nowhere else, also across redirects.
+import { describe, expect, test } from "vitest";
+import { createService } from "../../src/index.js";
+import { numberedAuth } from "../support/numbered-auth.js";
+import { type RecordingServer, recordingServer } from "../support/recording-server.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
+import { steppedClock } from "../support/stepped-clock.js";
+
+const variants = [{ variant: "A" as const }, { variant: "B" as const }];
+
+function client(variant: "A" | "B", script: FetchScript, baseUrl = "https://service.example/prefix") {
+  const clock = steppedClock();
+  const fetch = scriptedFetch(script);
+  const auth = numberedAuth({ variant, baseUrl, now: clock.now });
+  return { service: createService(auth, { fetch, now: clock.now }), auth, clock, fetch };
+}
+
+describe.each(variants)("the address, Variant $variant", ({ variant }) => {
+  const base = "https://service.example/prefix";
+  const inside = [
+    { name: "a relative path", input: "v1/x", url: `${base}/v1/x` },
+    { name: "a leading slash stays under the prefix", input: "/v1/x", url: `${base}/v1/x` },
+    { name: "many leading slashes name no host", input: "//evil.example/x", url: `${base}/evil.example/x` },
+    { name: "leading backslashes name no host", input: "\\\\evil.example", url: `${base}/evil.example` },
+    { name: "a query", input: "v1/x?a=1&b=2", url: `${base}/v1/x?a=1&b=2` },
+    { name: "dots that stay inside", input: "v1/../v2", url: `${base}/v2` },
+    { name: "an absolute URL inside", input: `${base}/v1/x`, url: `${base}/v1/x` },
+    { name: "a URL object inside", input: new URL(`${base}/v1/x`), url: `${base}/v1/x` },
+    { name: "nothing", input: "", url: `${base}/` },
+    { name: "an at sign in a path", input: "v1/user@evil.example", url: `${base}/v1/user@evil.example` },
+  ];
+  test.each(inside)("$name is taken", async ({ input, url }) => {
+    const { service, fetch } = client(variant, () => new Response("x"));
+    expect(await (await service.fetch(input)).text()).toBe("x");
+    expect(fetch.calls[0]?.url).toBe(url);
+    expect(fetch.calls[0]?.headers.get("authorization")).toBe("Bearer token-1");
+  });
+
+  const outside: { name: string; input: unknown }[] = [
+    { name: "dots that lead out", input: "../admin" },
+    { name: "dots that lead out further down", input: "v1/../../admin" },
+    { name: "encoded dots that lead out", input: "%2e%2e/admin" },
+    { name: "backslashes that lead out", input: "..\\admin" },
+    { name: "an encoded slash behind dots", input: "v1/..%2f..%2f..%2fadmin" },
+    { name: "an absolute URL above the prefix", input: "https://service.example/other" },
+    { name: "an absolute URL beside the prefix", input: "https://service.example/prefixed/x" },
+    { name: "another origin", input: "https://evil.example/prefix/x" },
+    { name: "another port", input: "https://service.example:444/prefix/x" },
+    { name: "plain http", input: "http://service.example/prefix/x" },
+    { name: "user info", input: "https://service.example@evil.example/prefix/x" },
+    { name: "user info on the right host", input: "https://user:pw@service.example/prefix/x" },
+    { name: "a backslash after the host", input: "https:\\\\evil.example\\prefix" },
+    { name: "another scheme", input: "file:///etc/hosts" },
+    { name: "data", input: "data:text/plain,x" },
+    { name: "a number", input: 7 },
+    { name: "a Request", input: new Request("https://service.example/prefix/x") },
+  ];
+  test.each(outside)("$name is refused, and nothing is sent", async ({ input }) => {
+    const { service, fetch } = client(variant, () => new Response("x"));
+    const error = await rejectionOf(service.fetch(input as string));
+    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "input" });
+    expect((error as Error).message).not.toContain("pw");
+    expect(fetch.calls).toHaveLength(0);
+  });
+});
+
+describe.each(variants)("what a caller gives goes along, Variant $variant", ({ variant }) => {
+  test("method, headers, body and what else is in the init", async () => {
+    const { service, fetch } = client(variant, () => new Response("x"));
+    const dispatcher = { name: "a proxy of undici's" };
+    const headers = new Headers({ "X-One": "1", Authorization: "Bearer forged" });
+    await service.fetch("v1/x", { method: "put", headers, body: "b", dispatcher } as RequestInit);
+    const [sent] = fetch.calls;
+    expect(sent).toMatchObject({ method: "PUT", body: "b", init: { dispatcher } });
+    expect(sent?.headers.get("x-one")).toBe("1");
+    expect(sent?.headers.get("authorization")).toBe("Bearer token-1");
+  });
+
+  test("a refusal is the answer, not an exception", async () => {
+    const { service } = client(variant, () => new Response("no", { status: 403 }));
+    const response = await service.fetch("v1/x");
+    expect([response.status, await response.text()]).toEqual([403, "no"]);
+  });
+
+  test("an abort ends it with the signal's reason, also while the body is read", async () => {
+    const controller = new AbortController();
+    const server = await recordingServer(() => (response) => {
+      response.writeHead(200);
+      response.write("half");
+    });
+    const auth = numberedAuth({ variant, baseUrl: server.url, now: Date.now });
+    const response = await createService(auth).fetch("v1/x", { signal: controller.signal });
+    const read = rejectionOf(response.text());
+    setImmediate(() => controller.abort(new Error("the user left")));
+    expect(await read).toMatchObject({ message: "the user left" });
+  });
+
+  test("timeoutMs bounds the wait for the head, and the body is the caller's to read", async () => {
+    const server = await recordingServer(() => (response) => {
+      response.writeHead(200);
+      response.write("slow ");
+      setTimeout(() => response.end("body"), 45);
+    });
+    const auth = numberedAuth({ variant, baseUrl: server.url, now: Date.now });
+    const service = createService(auth, { timeoutMs: 40 });
+    expect(await (await service.fetch("v1/x")).text()).toBe("slow body");
+    const silent = await recordingServer(() => "silence");
+    const waiting = createService(numberedAuth({ variant, baseUrl: silent.url, now: Date.now }), {
+      timeoutMs: 30,
+    });
+    expect(await rejectionOf(waiting.fetch("v1/x"))).toMatchObject({ code: "timed_out" });
+  });
+});
+
+describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
+  /** A server that redirects /prefix/from, and another origin; both answer everything else with 200. */
+  async function servers(status: number, location: (url: string, elsewhere: string) => string) {
+    const elsewhere = await recordingServer(() => ({ status: 200, body: "elsewhere" }));
+    const server: RecordingServer = await recordingServer(({ path }) =>
+      path === "/prefix/from"
+        ? { status, headers: { location: location(server.url, elsewhere.url) } }
+        : { status: 200, body: "arrived" },
+    );
+    const auth = numberedAuth({ variant, baseUrl: `${server.url}/prefix`, now: Date.now });
+    return { service: createService(auth), server, elsewhere };
+  }
+  const statuses = [301, 302, 303, 307, 308];
+
+  test.each(statuses)("a %i inside keeps the bearer", async (status) => {
+    const { service, server } = await servers(status, () => "/prefix/to");
+    expect(await (await service.fetch("from")).text()).toBe("arrived");
+    const last = server.requests.at(-1);
+    expect(last).toMatchObject({ path: "/prefix/to", method: "GET" });
+    expect(last?.headers.authorization).toBe("Bearer token-1");
+  });
+
+  test.each(statuses)("a %i out of the prefix loses it", async (status) => {
+    const { service, server } = await servers(status, () => "/other");
+    expect(await (await service.fetch("from")).text()).toBe("arrived");
+    expect(server.requests.at(-1)?.path).toBe("/other");
+    expect(server.requests.at(-1)?.headers.authorization).toBeUndefined();
+  });
+
+  test.each(statuses)("a %i to another origin loses it, and cookies with it", async (status) => {
+    const { service, elsewhere } = await servers(status, (_url, other) => `${other}/prefix/x`);
+    const headers = { cookie: "session=1", "x-note": "kept" };
+    expect(await (await service.fetch("from", { headers })).text()).toBe("elsewhere");
+    const [request] = elsewhere.requests;
+    expect(request?.raw).not.toContain("token-1");
+    expect(request?.headers.cookie).toBeUndefined();
+    expect(request?.headers["x-note"]).toBe("kept");
+  });
+
+  test.each([307, 308])("a %i with a body to another origin is not followed", async (status) => {
+    const { service, elsewhere } = await servers(status, (_url, other) => `${other}/x`);
+    const response = await service.fetch("from", { method: "POST", body: "secret body" });
+    expect(response.status).toBe(status);
+    expect(elsewhere.requests).toHaveLength(0);
+  });
+
+  test.each([307, 308])("a %i with a body inside sends it again, with the bearer", async (status) => {
+    const { service, server } = await servers(status, () => "to");
+    await service.fetch("from", { method: "POST", body: "again" });
+    expect(server.requests.at(-1)).toMatchObject({ method: "POST", path: "/prefix/to", body: "again" });
+    expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer token-1");
+  });
+
+  test.each([301, 302, 303])(
+    "a %i after a POST becomes a GET without the body and what describes it",
+    async (status) => {
+      const { service, server } = await servers(status, () => "to");
+      const headers = { "content-type": "text/plain" };
+      await service.fetch("from", { method: "POST", body: "once", headers });
+      expect(server.requests.at(-1)).toMatchObject({ method: "GET", path: "/prefix/to", body: "" });
+      expect(server.requests.at(-1)?.headers["content-type"]).toBeUndefined();
+    },
+  );
+
+  test("once out, the bearer does not come back", async () => {
+    const { service, fetch } = client(variant, ({ url }) => {
+      const next: Record<string, string> = {
+        "https://service.example/prefix/from": "https://evil.example/",
+        "https://evil.example/": "https://service.example/prefix/v1/x",
+      };
+      const location = next[url];
+      return location === undefined
+        ? new Response("x")
+        : new Response(null, { status: 302, headers: { location } });
+    });
+    await service.fetch("from");
+    expect(fetch.calls.map(({ headers }) => headers.has("authorization"))).toEqual([true, false, false]);
+  });
+
+  const unfollowed = [
+    { name: "from https to http", location: "http://service.example/prefix/x" },
+    { name: "to another scheme", location: "file:///etc/hosts" },
+    { name: "to no URL", location: "http://[" },
+    { name: "to nowhere", location: undefined },
+  ];
+  test.each(unfollowed)("one $name is not followed", async ({ location }) => {
+    const { service, fetch } = client(variant, () => {
+      return new Response(null, { status: 302, headers: location === undefined ? {} : { location } });
+    });
+    expect((await service.fetch("from")).status).toBe(302);
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("a circle ends", async () => {
+    const { service, fetch } = client(variant, () => {
+      return new Response(null, { status: 302, headers: { location: "/prefix/from" } });
+    });
+    expect((await service.fetch("from")).status).toBe(302);
+    expect(fetch.calls).toHaveLength(21);
+  });
+
+  test.each(["manual", "error"] as const)('with redirect: "%s" none is followed', async (redirect) => {
+    const { service, fetch } = client(variant, () => {
+      return new Response(null, { status: 302, headers: { location: "/prefix/to" } });
+    });
+    const outcome = service.fetch("from", { redirect });
+    if (redirect === "manual") expect((await outcome).status).toBe(302);
+    else expect(await rejectionOf(outcome)).toMatchObject({ code: "response_redirected" });
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("a 401 from outside says nothing of the token: it is kept, and nothing is sent again", async () => {
+    const { service, auth, clock, fetch } = client(variant, ({ url }) =>
+      url.startsWith("https://evil.example")
+        ? new Response("", { status: 401 })
+        : new Response(null, { status: 302, headers: { location: "https://evil.example/" } }),
+    );
+    await auth.getAccessToken();
+    clock.advance(60_000);
+    expect((await service.fetch("from")).status).toBe(401);
+    expect(auth.invalidated).toEqual([]);
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("call and paths follow by the same rules", async () => {
+    const { service, fetch } = client(variant, ({ url }) =>
+      url.startsWith("https://evil.example")
+        ? Response.json(["elsewhere"])
+        : new Response(null, { status: 302, headers: { location: "https://evil.example/x" } }),
+    );
+    await service.call("listDevices");
+    expect(fetch.calls.map(({ headers }) => headers.has("authorization"))).toEqual([true, false]);
+  });
+});
