@@ -14,18 +14,20 @@ export interface Comparison {
 
 const ROUNDS = 41;
 const WARM_UP_ROUNDS = 6;
-/** Long enough for the clock and for the garbage of a round to fall into that round. */
-const ROUND_MS = 60;
+/** Short beside what disturbs a machine, so that a round's disturbance falls on both sides alike. */
+const SLICE_MS = 1;
+const SLICES_PER_ROUND = 50;
 
 export async function compare(ours: Loop, theirs: Loop): Promise<Comparison> {
   const times = { ours: await timesFor(ours), theirs: await timesFor(theirs) };
   const rounds: { ours: number; theirs: number }[] = [];
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
-    // Who begins changes with every round: the second one meets the caches and the heap of the first.
-    const first = round % 2 === 0;
-    const a = first ? await nanoseconds(ours, times.ours) : undefined;
-    const b = await nanoseconds(theirs, times.theirs);
-    rounds.push({ ours: a ?? (await nanoseconds(ours, times.ours)), theirs: b });
+    const sum = { ours: 0, theirs: 0 };
+    for (let slice = 0; slice < SLICES_PER_ROUND; slice++) {
+      sum.ours += await nanoseconds(ours, times.ours);
+      sum.theirs += await nanoseconds(theirs, times.theirs);
+    }
+    rounds.push({ ours: sum.ours / SLICES_PER_ROUND, theirs: sum.theirs / SLICES_PER_ROUND });
   }
   const kept = rounds.slice(WARM_UP_ROUNDS);
   return {
@@ -41,10 +43,10 @@ async function nanoseconds(loop: Loop, times: number): Promise<number> {
   return Number(process.hrtime.bigint() - startedAt) / times;
 }
 
-/** How many runs fill a round, once the code is warm. */
+/** How many runs fill a slice, once the code is warm. */
 async function timesFor(loop: Loop): Promise<number> {
   for (let times = 1; ; times *= 2) {
-    const took = (await nanoseconds(loop, times)) * times;
-    if (took > (ROUND_MS * 1e6) / 2) return Math.ceil((times * ROUND_MS * 1e6) / took);
+    const tookMs = ((await nanoseconds(loop, times)) * times) / 1e6;
+    if (tookMs > 50) return Math.max(1, Math.round((times * SLICE_MS) / tookMs));
   }
 }
