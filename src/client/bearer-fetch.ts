@@ -54,7 +54,9 @@ export async function bearerFetch<T>(
   const token = await auth.getAccessToken({ signal: request.signal });
   const answer = await send(request, token, context);
   if (answer.response.status !== 401 || !answer.withBearer) return answer;
-  if (now() - (token.issuedAt ?? 0) <= youngTokenMs) return answer;
+  const ageMs = now() - (token.issuedAt ?? 0);
+  // A clock that was set back makes every token look young: that must not keep a refused one.
+  if (ageMs >= 0 && ageMs <= youngTokenMs) return answer;
   auth.invalidate(token);
   if (!canBeSentAgain(request.body)) return answer;
   let renewed: AccessToken;
