@@ -1,0 +1,139 @@
+// A service in a few lines, for tests of time and order: its token answers come when they are told to, and its API checks every bearer.
+import { type MachineCredential, serviceAccount, servicePlugin, type Variant } from "../../src/index.js";
+
+export const BASE_URL = "https://service.example";
+
+export interface SeenTokenRequest {
+  readonly tenantId: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly signal: AbortSignal;
+  /** Gives the answer; a rejection is a fault of the network. */
+  readonly answer: (response: Response | Error) => void;
+}
+
+export interface FakeServiceOptions {
+  readonly variant: Variant;
+  readonly now: () => number;
+  readonly lifetimeSeconds?: number;
+  /** Called for each token request; when it is not given, each is answered with a token at once. */
+  readonly onTokenRequest?: (request: SeenTokenRequest) => void;
+  /** The status of an API call that bears a valid token. Default 200. */
+  readonly apiStatus?: (tenantId: string) => number;
+}
+
+export interface FakeService {
+  readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
+  readonly tokenRequests: SeenTokenRequest[];
+  /** Token requests that are neither answered nor aborted, by tenant; the most there ever were. */
+  readonly mostInFlight: () => number;
+  readonly apiCalls: () => number;
+  /** What no client may do, in words: a token used after its expiry, or for another tenant. */
+  readonly misuses: string[];
+  readonly credential: MachineCredential;
+  /** A fresh token of a tenant. */
+  readonly token: (tenantId: string) => Response;
+  /** The route of a tenant, relative to the base URL. */
+  readonly route: (tenantId: string) => string;
+}
+
+export function fakeService(options: FakeServiceOptions): FakeService {
+  const { variant, now, lifetimeSeconds = 3_600 } = options;
+  const tokens = new Map<string, { tenantId: string; expiresAt: number }>();
+  const tokenRequests: SeenTokenRequest[] = [];
+  const inFlight = new Map<string, number>();
+  const misuses: string[] = [];
+  let most = 0;
+  let calls = 0;
+
+  const token = (tenantId: string) => {
+    const value = `token-${tenantId}-${tokens.size + 1}`;
+    tokens.set(value, { tenantId, expiresAt: now() + lifetimeSeconds * 1_000 });
+    return Response.json({ access_token: value, token_type: "Bearer", expires_in: lifetimeSeconds });
+  };
+
+  const requestToken = (tenantId: string, signal: AbortSignal) => {
+    const count = (by: number) =>
+      inFlight.set(tenantId, (inFlight.get(tenantId) ?? 0) + by).get(tenantId) ?? 0;
+    most = Math.max(most, count(1));
+    return new Promise<Response>((resolve, reject) => {
+      let isOver = false;
+      const over = () => {
+        if (!isOver) count(-1);
+        isOver = true;
+      };
+      signal.addEventListener("abort", () => {
+        over();
+        reject(signal.reason);
+      });
+      const answer = (response: Response | Error) => {
+        over();
+        if (response instanceof Error) reject(response);
+        else resolve(response);
+      };
+      const request = { tenantId, at: now(), signal, answer };
+      tokenRequests.push(request);
+      if (options.onTokenRequest === undefined) answer(token(tenantId));
+      else options.onTokenRequest(request);
+    });
+  };
+
+  const callApi = (tenantId: string, headers: Headers) => {
+    calls++;
+    const bearer = headers.get("authorization")?.replace("Bearer ", "") ?? "";
+    const held = tokens.get(bearer);
+    if (held === undefined) misuses.push(`a token that was never given, for ${tenantId}`);
+    else if (held.tenantId !== tenantId) misuses.push(`a token of ${held.tenantId} for ${tenantId}`);
+    else if (now() >= held.expiresAt) misuses.push(`a token ${now() - held.expiresAt} ms after its expiry`);
+    return new Response("[]", { status: options.apiStatus?.(tenantId) ?? 200 });
+  };
+
+  return {
+    tokenRequests,
+    mostInFlight: () => most,
+    apiCalls: () => calls,
+    misuses,
+    token,
+    route: (tenantId) => (variant === "A" ? `api/v1/${tenantId}/devices` : `v1/devices?of=${tenantId}`),
+    credential: variant === "A" ? unsignedPlugin() : accountOfTenant(),
+    async fetch(url, init = {}) {
+      const { pathname, searchParams } = new URL(url);
+      const signal = init.signal ?? new AbortController().signal;
+      signal.throwIfAborted();
+      if (pathname === "/v1/auth/token")
+        return requestToken(JSON.parse(String(init.body)).client_id.slice("account-".length), signal);
+      const [, , , tenantId = ""] = pathname.split("/");
+      if (pathname.endsWith("/oauth/token")) return requestToken(tenantId, signal);
+      return callApi(searchParams.get("of") ?? tenantId, new Headers(init.headers));
+    },
+  };
+}
+
+/** Signs nothing: this service looks at no signature, and a real one would take real time. */
+function unsignedPlugin(): MachineCredential<"A"> {
+  const privateKey = { keyId: "key-1", sign: () => new Uint8Array(256) };
+  return servicePlugin({ clientId: "plugin", privateKey });
+}
+
+function accountOfTenant(): MachineCredential<"B"> {
+  return serviceAccount(({ tenantId }) => ({
+    clientId: `account-${tenantId}`,
+    clientSecret: "secret-of-the-account",
+  }));
+}
+
+/** Lets everything run that needs no more time. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Whether a promise is settled without any more time. */
+export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const done = () => {
+    settled = true;
+  };
+  promise.then(done, done);
+  await settle();
+  return settled;
+}

@@ -1,0 +1,116 @@
+// A day in the life of a token: who calls often enough never waits for a renewal, and nobody asks for more than is needed.
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createAuth } from "../../src/index.js";
+import { START, steppedClock } from "../support/stepped-clock.js";
+import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
+import { stillDigests } from "./still-digests.js";
+
+const daySeconds = 24 * 3_600;
+/** How long the token endpoint takes to answer. */
+const latencyMs = 2_000;
+
+interface Day {
+  readonly requests: number;
+  readonly calls: number;
+  /** Calls after the first that were not answered from memory. */
+  readonly waits: number;
+}
+
+/** Calls through a day, with `gapSeconds` between two calls; the token endpoint answers only after a while. */
+async function liveThroughADay(
+  variant: "A" | "B",
+  lifetimeSeconds: number,
+  gapSeconds: () => number,
+): Promise<Day> {
+  const clock = steppedClock();
+  const { now } = clock;
+  const pending: SeenTokenRequest[] = [];
+  const service = fakeService({ variant, now, lifetimeSeconds, onTokenRequest: (one) => pending.push(one) });
+  const { credential, fetch } = service;
+  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now });
+  let calls = 0;
+  let waits = 0;
+  while (now() < START + daySeconds * 1_000) {
+    const token = auth.getAccessToken();
+    if (!(await isSettled(token)) && calls > 0) waits++;
+    if (pending.length > 0) clock.advance(latencyMs);
+    for (const request of pending.splice(0)) request.answer(service.token(request.tenantId));
+    expect((await token).expiresAt).toBeGreaterThan(now());
+    calls++;
+    await settle();
+    clock.advance(gapSeconds() * 1_000);
+  }
+  return { requests: service.tokenRequests.length, calls, waits };
+}
+
+/** The same numbers in every run. */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
+  const random = randomNumbers(20_260_101);
+  const often = [
+    { name: "tokens of 3600 s, a call every 60 s", lifetimeSeconds: 3_600, gapSeconds: () => 60 },
+    { name: "tokens of 3600 s, a call every 240 s", lifetimeSeconds: 3_600, gapSeconds: () => 240 },
+    {
+      name: "tokens of 3600 s, calls at random up to 260 s apart",
+      lifetimeSeconds: 3_600,
+      gapSeconds: () => 1 + random() * 259,
+    },
+    { name: "tokens of 900 s, a call every 60 s", lifetimeSeconds: 900, gapSeconds: () => 60 },
+    {
+      name: "tokens of 600 s, calls at random up to 50 s apart",
+      lifetimeSeconds: 600,
+      gapSeconds: () => 1 + random() * 49,
+    },
+    { name: "tokens of 86400 s, a call every 200 s", lifetimeSeconds: 86_400, gapSeconds: () => 200 },
+  ];
+
+  test.each(often)(
+    "$name: nobody waits after the first token, and at most 1.15 requests go out per lifetime",
+    async ({ lifetimeSeconds, gapSeconds }) => {
+      stillDigests();
+      const { requests, waits } = await liveThroughADay(variant, lifetimeSeconds, gapSeconds);
+      expect(waits).toBe(0);
+      expect(requests).toBeLessThanOrEqual(Math.max(2, (1.15 * daySeconds) / lifetimeSeconds));
+      expect(requests).toBeGreaterThanOrEqual(daySeconds / lifetimeSeconds);
+    },
+  );
+
+  test("calls rarer than the renewal window do wait: the measure can tell", async () => {
+    stillDigests();
+    const { waits, calls } = await liveThroughADay(variant, 600, () => 599);
+    expect(waits).toBeGreaterThan(calls / 2);
+  });
+
+  test("in hours without calls no request is sent and no timer is pending", async () => {
+    stillDigests();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "Date"], now: START });
+    const service = fakeService({ variant, now: Date.now });
+    const { credential, fetch } = service;
+    const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch });
+    const sent: number[] = [];
+    for (const idleHours of [5, 3, 12]) {
+      await auth.getAccessToken();
+      // Into the renewal window, so that a renewal in the background has just ended.
+      await vi.advanceTimersByTimeAsync(3_400_000);
+      await auth.getAccessToken();
+      await settle();
+      const before = service.tokenRequests.length;
+      expect(vi.getTimerCount()).toBe(0);
+      await vi.advanceTimersByTimeAsync(idleHours * 3_600_000);
+      sent.push(service.tokenRequests.length - before);
+    }
+    expect(sent).toEqual([0, 0, 0]);
+    expect(service.tokenRequests).toHaveLength(6);
+  });
+});
