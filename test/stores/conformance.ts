@@ -1,0 +1,252 @@
+// What every token store promises, as tests of a factory: run them for each store there is.
+import { beforeEach, describe, expect, test } from "vitest";
+import type { TokenStore } from "../../src/index.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+
+export interface StoreUnderTest {
+  readonly name: string;
+  /**
+   * An empty store that reads the given clock. Called once per test; `onTestFinished` may clean up after it. A store
+   * that cannot be given a clock says so by `ownClock`.
+   */
+  readonly create: (clock: { readonly now: () => number }) => TokenStore | Promise<TokenStore>;
+  /** Expiry is by a clock that no test moves: the tests of it are left out. */
+  readonly ownClock?: boolean;
+}
+
+export function describeStore({ name, create, ownClock = false }: StoreUnderTest): void {
+  describe(`${name} keeps the promises of a token store`, () => {
+    let clock: SteppedClock;
+    let store: TokenStore;
+    beforeEach(async () => {
+      clock = steppedClock();
+      store = await create(clock);
+    });
+
+    test("what was never written is undefined", async () => {
+      expect(await store.get("key")).toBeUndefined();
+    });
+
+    test("what was written is read, with the version that writing gave", async () => {
+      const written = await store.set("key", "value");
+      expect(written.value).toBe("value");
+      expect(await store.get("key")).toEqual(written);
+    });
+
+    test.each([
+      { what: "an empty text", key: "k", value: "" },
+      { what: "JSON", key: '["token","A","https://a.example/x"]', value: '{"a":"ä\\n\u0000"}' },
+      { what: "letters beyond ASCII", key: "schlüssel", value: "日本語 🙂" },
+      { what: "a long text", key: "k", value: "x".repeat(100_000) },
+      { what: "a key like a path", key: "../../k", value: "v" },
+      { what: "a key like a property", key: "__proto__", value: "v" },
+    ])("$what survives", async ({ key, value }) => {
+      await store.set(key, value);
+      expect((await store.get(key))?.value).toBe(value);
+      expect(await store.get(`${key}x`)).toBeUndefined();
+    });
+
+    test("every write changes the version, also of the same value", async () => {
+      const versions = [];
+      for (let times = 0; times < 5; times++) versions.push((await store.set("key", "same")).version);
+      expect(new Set(versions).size).toBe(5);
+    });
+
+    test("without ifVersion the last write wins", async () => {
+      await store.set("key", "first");
+      await store.set("key", "second");
+      expect((await store.get("key"))?.value).toBe("second");
+    });
+
+    test("with ifVersion only that version is written over", async () => {
+      const first = await store.set("key", "first");
+      const second = await store.set("key", "second", { ifVersion: first.version });
+      const error = await rejectionOf(store.set("key", "third", { ifVersion: first.version }));
+      expect(error).toMatchObject({ name: "StoreError", code: "store_conflict" });
+      expect(await store.get("key")).toEqual(second);
+    });
+
+    test("with ifVersion null only where there is none", async () => {
+      await store.set("key", "first", { ifVersion: null });
+      expect(await rejectionOf(store.set("key", "second", { ifVersion: null }))).toMatchObject({
+        code: "store_conflict",
+      });
+      expect((await store.get("key"))?.value).toBe("first");
+    });
+
+    test("a version of what was deleted is no version any more, also after it was written again", async () => {
+      const first = await store.set("key", "first");
+      await store.delete("key");
+      expect(await rejectionOf(store.set("key", "x", { ifVersion: first.version }))).toMatchObject({
+        code: "store_conflict",
+      });
+      await store.set("key", "again", { ifVersion: null });
+      expect(await rejectionOf(store.set("key", "x", { ifVersion: first.version }))).toMatchObject({
+        code: "store_conflict",
+      });
+    });
+
+    test("of many that write over one version, one wins", async () => {
+      const { version } = await store.set("key", "start");
+      const writes = Array.from({ length: 20 }, (_, index) =>
+        store.set("key", String(index), { ifVersion: version }).then(
+          () => index,
+          () => undefined,
+        ),
+      );
+      const winners = (await Promise.all(writes)).filter((index) => index !== undefined);
+      expect(winners).toHaveLength(1);
+      expect((await store.get("key"))?.value).toBe(String(winners[0]));
+    });
+
+    test("what was deleted is gone, and deleting nothing is no error", async () => {
+      await store.set("key", "value");
+      await store.delete("key");
+      await store.delete("key");
+      expect(await store.get("key")).toBeUndefined();
+    });
+
+    test("keys are apart", async () => {
+      await store.set("a", "1");
+      await store.set("b", "2");
+      await store.delete("a");
+      expect((await store.get("b"))?.value).toBe("2");
+    });
+
+    test.skipIf(ownClock)(
+      "what expires is gone from that instant on, and can be written as if it never was",
+      async () => {
+        const old = await store.set("key", "value", { expiresAt: clock.now() + 1_000 });
+        clock.advance(999);
+        expect((await store.get("key"))?.value).toBe("value");
+        clock.advance(1);
+        expect(await store.get("key")).toBeUndefined();
+        expect(await rejectionOf(store.set("key", "x", { ifVersion: old.version }))).toMatchObject({
+          code: "store_conflict",
+        });
+        await store.set("key", "new", { ifVersion: null });
+        expect((await store.get("key"))?.value).toBe("new");
+      },
+    );
+
+    test.skipIf(ownClock)("a write without expiresAt takes an earlier expiry away", async () => {
+      await store.set("key", "value", { expiresAt: clock.now() + 1_000 });
+      await store.set("key", "value");
+      clock.advance(10_000);
+      expect((await store.get("key"))?.value).toBe("value");
+    });
+
+    test("a lock gives what the task gives", async () => {
+      expect(await store.lock("key", async () => 42)).toBe(42);
+    });
+
+    test("tasks under one lock never overlap, and all run", async () => {
+      let inside = 0;
+      let most = 0;
+      let total = 0;
+      const task = async () => {
+        inside++;
+        most = Math.max(most, inside);
+        const before = total;
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        total = before + 1;
+        inside--;
+      };
+      await Promise.all(Array.from({ length: 10 }, () => store.lock("key", task)));
+      expect([most, total]).toEqual([1, 10]);
+    });
+
+    test("without the lock they would", async () => {
+      let inside = 0;
+      let most = 0;
+      const task = async () => {
+        inside++;
+        most = Math.max(most, inside);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        inside--;
+      };
+      await Promise.all(Array.from({ length: 10 }, task));
+      expect(most).toBeGreaterThan(1);
+    });
+
+    test("locks of different keys do not wait for each other", async () => {
+      const order: string[] = [];
+      let release = () => {};
+      const first = store.lock("a", async () => {
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+        order.push("a");
+      });
+      await store.lock("b", async () => void order.push("b"));
+      release();
+      await first;
+      expect(order).toEqual(["b", "a"]);
+    });
+
+    test("a lock that is not had in time is store_locked, and its task does not run", async () => {
+      let release = () => {};
+      let ran = false;
+      const held = store.lock("key", () => new Promise<void>((resolve) => (release = resolve)));
+      const error = await rejectionOf(
+        store.lock(
+          "key",
+          async () => {
+            ran = true;
+          },
+          { timeoutMs: 20 },
+        ),
+      );
+      expect(error).toMatchObject({ name: "StoreError", code: "store_locked" });
+      release();
+      await held;
+      await store.lock("key", async () => {});
+      expect(ran).toBe(false);
+    });
+
+    test("one that gave up leaves the lock to those behind it, and not before it is free", async () => {
+      const order: string[] = [];
+      let release = () => {};
+      const held = store.lock("key", async () => {
+        await new Promise<void>((resolve) => (release = resolve));
+        order.push("first");
+      });
+      const impatient = rejectionOf(store.lock("key", async () => {}, { timeoutMs: 10 }));
+      const patient = store.lock("key", async () => void order.push("third"));
+      expect(await impatient).toMatchObject({ code: "store_locked" });
+      release();
+      await Promise.all([held, patient]);
+      expect(order).toEqual(["first", "third"]);
+    });
+
+    test.each([
+      {
+        how: "rejects",
+        task: async () => {
+          throw new Error("the task's own");
+        },
+      },
+      {
+        how: "throws",
+        task: (): Promise<never> => {
+          throw new Error("the task's own");
+        },
+      },
+    ])("a task that $how rejects with its own error and releases the lock", async ({ task }) => {
+      expect(await rejectionOf(store.lock("key", task))).toMatchObject({ message: "the task's own" });
+      expect(await store.lock("key", async () => "next", { timeoutMs: 1_000 })).toBe("next");
+    });
+
+    test("a task may read and write under its lock", async () => {
+      const add = () =>
+        store.lock("key", async () => {
+          const entry = await store.get("key");
+          const next = String(Number(entry?.value ?? "0") + 1);
+          await store.set("key", next, { ifVersion: entry?.version ?? null });
+        });
+      await Promise.all(Array.from({ length: 10 }, add));
+      expect((await store.get("key"))?.value).toBe("10");
+    });
+  });
+}

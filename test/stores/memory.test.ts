@@ -1,0 +1,39 @@
+// The store in memory: it keeps the promises of every store, shares nothing, and forgets what expired.
+import { expect, test } from "vitest";
+import { memoryStore } from "../../src/index.js";
+import { steppedClock } from "../support/stepped-clock.js";
+import { describeStore } from "./conformance.js";
+
+describeStore({ name: "memoryStore", create: ({ now }) => memoryStore({ now }) });
+
+test("two stores share nothing", async () => {
+  const [one, other] = [memoryStore(), memoryStore()];
+  await one.set("key", "value");
+  expect(await other.get("key")).toBeUndefined();
+});
+
+test("an inspection shows no value", async () => {
+  const { inspect } = await import("node:util");
+  const store = memoryStore();
+  await store.set("key", "stored-secret");
+  expect(inspect(store, { showHidden: true, depth: 10 })).not.toContain("stored-secret");
+});
+
+test("what expired and is never read again is dropped in the end", async () => {
+  const clock = steppedClock();
+  let readings = 0;
+  const store = memoryStore({
+    now: () => {
+      readings++;
+      return clock.now();
+    },
+  });
+  for (let index = 0; index < 900; index++)
+    await store.set(`short ${index}`, "v", { expiresAt: clock.now() + 1 });
+  clock.advance(2);
+  for (let index = 0; index < 100; index++) await store.set(`long ${index}`, "v");
+  const before = readings;
+  for (let index = 0; index < 1_000; index++) await store.set("one", "v");
+  // The second sweep looks at what the first left: the hundred and the one.
+  expect(readings - before).toBe(101);
+});
