@@ -296,16 +296,31 @@ export const isApiError: (value: unknown) => value is ApiError = isNamed("ApiErr
 export const isStoreError: (value: unknown) => value is StoreError = isNamed("StoreError");
 
 const maximumWireTextCharacters = 200;
+/** So many characters of a secret in a row are an echo of it, however the rest was cut off. */
+const echoCharacters = 10;
 
 /**
  * Text from the wire, fit for a message: one line, bounded, without control characters, and absent altogether
- * when it echoes one of the secrets that were sent.
+ * when it echoes one of the secrets that were sent, whole or in part.
  */
 export function wireText(value: unknown, secrets: readonly string[] = []): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
-  if (secrets.some((secret) => secret !== "" && value.includes(secret))) return undefined;
-  const line = value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
+  const start = value.slice(0, 2 * maximumWireTextCharacters);
+  const line = start.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
+  if (secrets.some((secret) => isEchoOf(secret, start) || isEchoOf(secret, line))) return undefined;
   return line.length > maximumWireTextCharacters ? `${line.slice(0, maximumWireTextCharacters)}…` : line;
+}
+
+function isEchoOf(secret: string, text: string): boolean {
+  const inForm = new URLSearchParams({ _: secret }).toString().slice(2);
+  // As it is, inside JSON, inside a form and inside a URL.
+  const forms = [secret, JSON.stringify(secret).slice(1, -1), inForm, inForm.replace(/\+/g, "%20")];
+  return forms.some((form) => {
+    if (form.length <= echoCharacters) return form !== "" && text.includes(form);
+    for (let at = 0; at + echoCharacters <= form.length; at++)
+      if (text.includes(form.slice(at, at + echoCharacters))) return true;
+    return false;
+  });
 }
 
 /**
