@@ -261,7 +261,7 @@ describe("revo, the tenant and the person of a token of Variant A", () => {
 
   test("another tenant than the one asked for is told as an event, and the token is served", async () => {
     const events: ServiceEvent[] = [];
-    const answer = () => Response.json({ access_token: "t", revo: { tenant: "other" } });
+    const answer = () => Response.json({ access_token: "token-value", revo: { tenant: "other" } });
     const { auth } = authFor("A", answer, events);
     expect((await auth.getAccessToken()).tenant).toBe("other");
     expect(events).toContainEqual(

@@ -1,0 +1,407 @@
+// Secrets are planted, a hostile server echoes whatever it receives, and every output is searched for them.
+import { createSign } from "node:crypto";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  apiClient,
+  connect,
+  createAuth,
+  createConnector,
+  createService,
+  detectVariant,
+  type MachineCredential,
+  memoryStore,
+  type ServiceEvent,
+  serviceAccount,
+  servicePlugin,
+  userInterfacePlugin,
+} from "../../src/index.js";
+import { cryptoKey, pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
+import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
+import { scriptedFetch } from "../support/scripted-fetch.js";
+import { shown } from "../support/shown.js";
+
+/** Holds what JSON, a form and a URL write differently, so that an echo of any of them is known. */
+const clientSecret = 'canary-secret-"quoted"\\back/slash+plus %41 ünï-0123456789';
+const accessToken = "canary-access-token-8f31bb02c7de4a55a1f0";
+const clientIds = ["canary-plugin", "canary-account"];
+const tenantId = "acme";
+
+/** Every form in which a planted secret could show, long enough that none is found by chance. */
+function planted(requests: readonly RecordedRequest[] = []): string[] {
+  const { d = "", p = "", q = "", dp = "", dq = "", qi = "" } = privateJwk(rsaKey());
+  const lines = [pkcs8(rsaKey()), pkcs1(rsaKey())].flatMap((pem) =>
+    pem.split("\n").filter((line) => line.length > 20 && !line.startsWith("-----")),
+  );
+  const assertions = requests.flatMap(({ body }) => new URLSearchParams(body).get("client_assertion") ?? []);
+  return [
+    clientSecret,
+    JSON.stringify(clientSecret).slice(1, -1),
+    encodeURIComponent(clientSecret),
+    new URLSearchParams({ s: clientSecret }).toString().slice(2),
+    "canary-secret",
+    accessToken,
+    ...[d, p, q, dp, dq, qi],
+    ...lines,
+    ...assertions,
+    // Parts of an assertion: its header, its claims, its signature.
+    ...assertions.flatMap((assertion) => assertion.split(".")),
+    "eyJhbGciOi",
+  ];
+}
+
+function expectNone(outputs: readonly unknown[], requests: readonly RecordedRequest[] = []): void {
+  const text = outputs.map((output) => shown(output)).join("\n");
+  for (const secret of planted(requests))
+    expect(text.includes(secret), `${secret.slice(0, 30)}… is shown`).toBe(false);
+}
+
+let events: ServiceEvent[];
+let printed: unknown[];
+beforeEach(() => {
+  events = [];
+  printed = [];
+  for (const method of ["log", "info", "warn", "error", "debug", "trace"] as const)
+    vi.spyOn(console, method).mockImplementation((...told) => void printed.push(...told));
+  for (const stream of [process.stdout, process.stderr]) {
+    const write = stream.write.bind(stream);
+    vi.spyOn(stream, "write").mockImplementation(((chunk: string, ...rest: never[]) => {
+      if (String(chunk).includes("canary")) printed.push(String(chunk));
+      return write(chunk, ...rest);
+    }) as typeof stream.write);
+  }
+  return () => vi.restoreAllMocks();
+});
+const onEvent = (event: ServiceEvent) => void events.push(event);
+
+const keyForms: { form: string; key: () => unknown }[] = [
+  { form: "PKCS#8", key: () => pkcs8(rsaKey()) },
+  { form: "PKCS#1", key: () => pkcs1(rsaKey()) },
+  { form: "JWK", key: () => privateJwk(rsaKey()) },
+  { form: "JWK text", key: () => JSON.stringify(privateJwk(rsaKey())) },
+  { form: "CryptoKey", key: () => cryptoKey(rsaKey()) },
+  { form: "KeyObject", key: () => rsaKey().privateKey },
+  { form: "function", key: () => () => pkcs8(rsaKey()) },
+  {
+    form: "signer",
+    key: () => ({
+      keyId: "kms",
+      sign: (bytes: Uint8Array) => createSign("sha256").update(bytes).sign(rsaKey().privateKey),
+    }),
+  },
+];
+
+const plugin = (privateKey: unknown = pkcs8(rsaKey())) =>
+  servicePlugin({ clientId: "canary-plugin", privateKey: privateKey as string });
+const account = () => serviceAccount({ clientId: "canary-account", clientSecret });
+const credentialOf = (variant: "A" | "B"): MachineCredential => (variant === "A" ? plugin() : account());
+
+/** Everything a request held, in the forms a server might hand it back. */
+function echoes({ raw, body, headers }: RecordedRequest): string[] {
+  let json: Record<string, string> = {};
+  try {
+    json = JSON.parse(Buffer.from(body, "latin1").toString("utf8"));
+  } catch {
+    // A form.
+  }
+  const form = new URLSearchParams(body);
+  return [
+    headers.authorization ?? "",
+    json.client_secret ?? form.get("client_assertion") ?? "",
+    body,
+    decodeURIComponent(body.replace(/\+/g, " ").replace(/%(?![0-9a-f]{2})/gi, "%25")),
+    raw,
+  ];
+}
+
+const ascii = (text: string) => text.replace(/[^\x20-\x7e]/g, "?").slice(0, 4_000);
+
+interface Echo {
+  readonly name: string;
+  readonly answer: (echo: string) => { status: number; headers?: Record<string, string>; body?: string };
+}
+
+/** The ways in which a token endpoint could hand back what it was sent. */
+const tokenEchoes: Echo[] = [
+  ...[400, 401, 403, 404, 405, 200].map((status) => ({
+    name: `error and error_description, ${status}`,
+    answer: (echo: string) => ({
+      status,
+      body: JSON.stringify({
+        error: echo,
+        error_description: `you sent ${echo}`,
+        error_uri: `https://x/?${echo}`,
+      }),
+    }),
+  })),
+  {
+    name: "error_description beside a known error",
+    answer: (echo) => ({
+      status: 400,
+      body: JSON.stringify({ error: "invalid_client", error_description: echo }),
+    }),
+  },
+  {
+    name: "an error_description that is cut off",
+    answer: (echo) => ({
+      status: 400,
+      body: JSON.stringify({ error: "invalid_client", error_description: echo.slice(0, 60) }),
+    }),
+  },
+  {
+    name: "an error_description that begins in the middle",
+    answer: (echo) => ({
+      status: 400,
+      body: JSON.stringify({ error: "invalid_client", error_description: echo.slice(9, 120) }),
+    }),
+  },
+  {
+    name: "an error_description behind control characters",
+    answer: (echo) => ({
+      status: 400,
+      body: JSON.stringify({ error: "invalid_client", error_description: `\u0000\u200b${echo}\r\n${echo}` }),
+    }),
+  },
+  { name: "field names", answer: (echo) => ({ status: 400, body: JSON.stringify({ [echo]: 1 }) }) },
+  { name: "nested fields", answer: (echo) => ({ status: 400, body: JSON.stringify({ detail: { echo } }) }) },
+  { name: "headers", answer: (echo) => ({ status: 400, headers: echoHeaders(echo), body: "{}" }) },
+  {
+    name: "a redirect",
+    answer: (echo) => ({ status: 302, headers: { location: `/?${encodeURIComponent(echo)}` } }),
+  },
+  {
+    name: "a page",
+    answer: (echo) => ({ status: 200, headers: { "content-type": "text/html" }, body: `<p>${echo}` }),
+  },
+  { name: "broken JSON", answer: (echo) => ({ status: 200, body: `{"access_token":"${echo}` }) },
+  { name: "a JSON text", answer: (echo) => ({ status: 200, body: JSON.stringify(echo) }) },
+  {
+    name: "a wrong shape",
+    answer: (echo) => ({ status: 200, body: JSON.stringify({ access_token: [echo] }) }),
+  },
+  {
+    name: "wrong values beside a token",
+    answer: (echo) => ({
+      status: 200,
+      body: JSON.stringify({ access_token: accessToken, token_type: echo, expires_in: echo }),
+    }),
+  },
+  { name: "an empty 500", answer: () => ({ status: 500 }) },
+  {
+    name: "429",
+    answer: (echo) => ({ status: 429, headers: { ...echoHeaders(echo), "retry-after": "600" }, body: echo }),
+  },
+];
+
+function echoHeaders(echo: string): Record<string, string> {
+  const value = ascii(echo);
+  return {
+    "x-echo": value,
+    "www-authenticate": `Bearer error="${value}"`,
+    "content-type": `application/json; x=${value}`,
+  };
+}
+
+describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
+  describe("a token endpoint that echoes", () => {
+    test.each(tokenEchoes)("$name: nothing of it comes out", async ({ answer }) => {
+      for (let which = 0; which < 5; which++) {
+        const server = await recordingServer((request) => {
+          const echo = echoes(request)[which] ?? "";
+          return answer(echo === "" ? request.body : echo);
+        });
+        const connector = createConnector({
+          credentials: [credentialOf(variant)],
+          onEvent,
+          rateLimitDeadlineMs: 0,
+        });
+        const service = await connector.connect({ baseUrl: server.url, tenantId });
+        const failures: unknown[] = [];
+        for (const attempt of [() => service.auth.getAccessToken(), () => service.call("listDevices")])
+          failures.push(await attempt().catch((error: unknown) => error));
+        for (const failure of failures) expect(failure).toBeInstanceOf(Error);
+        expectNone([...failures, ...events, ...printed, service, service.auth, connector], server.requests);
+      }
+    });
+
+    test("and hands the secret out as the tenant of a token: the event does not repeat it", async () => {
+      const server = await recordingServer((request) => ({
+        status: 200,
+        body: JSON.stringify({
+          access_token: accessToken,
+          revo: { tenant: echoes(request)[1] || accessToken },
+        }),
+      }));
+      const auth = createAuth({ baseUrl: server.url, tenantId, credential: credentialOf(variant), onEvent });
+      await auth.getAccessToken();
+      expectNone([...events, ...printed, auth], server.requests);
+    });
+  });
+
+  describe("an API that echoes", () => {
+    const api: Echo[] = [
+      ...[400, 401, 403, 404, 409, 429, 500, 503, 202, 302].map((status) => ({
+        name: `the bearer in its body, ${status}`,
+        answer: (echo: string) => ({
+          status,
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ error: echo }),
+        }),
+      })),
+      { name: "in headers", answer: (echo) => ({ status: 403, headers: echoHeaders(echo), body: "" }) },
+      {
+        name: "in a page",
+        answer: (echo) => ({ status: 200, headers: { "content-type": "text/html" }, body: echo }),
+      },
+      { name: "in broken JSON", answer: (echo) => ({ status: 200, body: `{"x":"${echo}` }) },
+      {
+        name: "in a redirect",
+        answer: (echo) => ({ status: 307, headers: { location: `https://[${encodeURIComponent(echo)}` } }),
+      },
+    ];
+    test.each(api)(
+      "$name: it lives in ApiError.body at most, which is not enumerable",
+      async ({ answer }) => {
+        const server = await recordingServer((request) =>
+          request.path.endsWith("/token")
+            ? { status: 200, body: JSON.stringify({ access_token: accessToken }) }
+            : answer(request.headers.authorization ?? ""),
+        );
+        const options = { baseUrl: server.url, tenantId, credentials: [credentialOf(variant)], onEvent };
+        const service = await connect(options);
+        const outcome = await service.call("listDevices").catch((error: unknown) => ({ error }));
+        const { error } = outcome as { error: unknown };
+        expect(error).toBeInstanceOf(Error);
+        expectNone([error, ...events, ...printed, service], server.requests);
+        expect(Object.keys(error as object)).not.toContain("body");
+      },
+    );
+  });
+
+  test("a fetch that puts the whole request into its error: its fields and message stay behind", async () => {
+    const fetch = scriptedFetch(({ init }) => {
+      const sent = JSON.stringify({ ...init, signal: undefined });
+      throw Object.assign(new TypeError(`could not send ${sent}`, { cause: new Error(sent) }), {
+        config: init,
+        code: "ECONNRESET",
+      });
+    });
+    const auth = createAuth({
+      baseUrl: "https://service.example",
+      tenantId,
+      credential: credentialOf(variant),
+      fetch,
+      onEvent,
+      rateLimitDeadlineMs: 0,
+    });
+    const error = await auth.getAccessToken().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "network_failed" });
+    const sent = fetch.calls.map(({ body }) => ({ body }) as RecordedRequest);
+    expectNone([error, ...events, ...printed], sent);
+  });
+
+  test("a store that puts what it was given into its error", async () => {
+    const fault = async (...given: unknown[]): Promise<never> => {
+      throw Object.assign(new Error(`could not store ${JSON.stringify(given)}`), { given });
+    };
+    const store = { get: async () => undefined, set: fault, delete: fault, lock: fault };
+    const fetch = scriptedFetch(() => Response.json({ access_token: accessToken }));
+    const options = { baseUrl: "https://service.example", tenantId, credential: credentialOf(variant) };
+    const auth = createAuth({ ...options, fetch, store, onEvent });
+    await auth.getAccessToken();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(events.map(({ type }) => type)).toContain("store_failed");
+    expectNone([...events, ...printed, auth]);
+  });
+
+  test("a token, its Auth and its service show no value, also after it was used and stored", async () => {
+    const server = await recordingServer(({ path }) => ({
+      status: 200,
+      headers: { "content-type": "application/json" },
+      body: path.endsWith("/token") ? JSON.stringify({ access_token: accessToken }) : "[]",
+    }));
+    const store = memoryStore();
+    const connector = createConnector({ credentials: [credentialOf(variant)], store, onEvent });
+    const service = await connector.connect({ baseUrl: server.url, tenantId });
+    const token = await service.auth.getAccessToken();
+    await service.call("listDevices");
+    expect(token.value).toBe(accessToken);
+    expectNone(
+      [token, { ...token }, service, service.auth, connector, store, ...events, ...printed],
+      server.requests,
+    );
+  });
+});
+
+describe("objects that hold secrets show none", () => {
+  test.each(keyForms)("a credential with a key as $form, before and after it signed", async ({ key }) => {
+    const credential = plugin(await key());
+    const fetch = scriptedFetch(() => Response.json({ access_token: accessToken }));
+    const auth = createAuth({ baseUrl: "https://service.example", tenantId, credential, fetch, onEvent });
+    expectNone([credential, auth]);
+    await auth.getAccessToken();
+    const service = createService(auth);
+    expectNone([credential, auth, service, ...events, ...printed]);
+  });
+
+  test("the credentials of persons, and a service account", () => {
+    const endpoint = "https://service.example/authorize";
+    expectNone([
+      userInterfacePlugin({ clientId: "canary-plugin", privateKey: pkcs8(rsaKey()) }),
+      apiClient({
+        clientId: "p",
+        redirectUri: "https://p.example",
+        authorizationEndpoint: endpoint,
+        clientSecret,
+      }),
+      account(),
+      serviceAccount(async () => ({ clientId: "canary-account", clientSecret })),
+    ]);
+  });
+
+  test("a settings function that fails with the secret in its message", async () => {
+    const credential = serviceAccount(() => {
+      throw new Error(`vault refused ${clientSecret}`);
+    });
+    const auth = createAuth({ baseUrl: "https://service.example", credential, onEvent });
+    const error = await auth.getAccessToken().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "credential_invalid" });
+    expectNone([error, ...events, ...printed]);
+  });
+});
+
+test("a detection sends nothing that could be echoed, and repeats nothing that was", async () => {
+  const echo: Script = ({ raw }) => ({
+    status: 400,
+    headers: { "content-type": `application/json; ${ascii(accessToken)}` },
+    body: JSON.stringify({ error: accessToken, error_description: raw + accessToken }),
+  });
+  const server = await recordingServer(echo);
+  const detection = await detectVariant({ baseUrl: server.url, tenantId });
+  const error = await connect({
+    baseUrl: server.url,
+    tenantId,
+    credentials: [plugin(), account()],
+    onEvent,
+  }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: "variant_unknown" });
+  for (const { raw } of server.requests) {
+    expectNone([raw]);
+    for (const clientId of clientIds) expect(raw).not.toContain(clientId);
+  }
+  expectNone([detection, error, ...events, ...printed]);
+});
+
+describe("the search finds what is there", () => {
+  test.each([
+    { where: "a message", value: () => new Error(`refused ${clientSecret}`) },
+    { where: "a cause", value: () => new Error("x", { cause: new Error(accessToken) }) },
+    { where: "a field of a cause", value: () => new Error("x", { cause: { body: { accessToken } } }) },
+    { where: "a hidden property", value: () => Object.defineProperty({}, "key", { value: pkcs8(rsaKey()) }) },
+    { where: "a property behind a symbol", value: () => ({ [Symbol("s")]: privateJwk(rsaKey()) }) },
+    { where: "JSON", value: () => ({ toJSON: () => accessToken }) },
+    { where: "a stack", value: () => Object.assign(new Error("x"), { stack: clientSecret }) },
+    { where: "an event", value: () => ({ type: "x", tenant: accessToken }) },
+  ])("in $where", ({ value }) => {
+    expect(() => expectNone([value()])).toThrow(/is shown/);
+  });
+});
