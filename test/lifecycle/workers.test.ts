@@ -1,0 +1,132 @@
+// Runtimes in which a request's promises die with it: renewals are handed to waitUntil, and nobody awaits another's promise.
+import { describe, expect, test, vi } from "vitest";
+import { createAuth, type ServiceEvent, servicePlugin } from "../../src/index.js";
+import { pkcs8, rsaKey } from "../support/keys.js";
+import { steppedClock } from "../support/stepped-clock.js";
+import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
+import { stillDigests } from "./still-digests.js";
+
+const variants = ["A", "B"] as const;
+const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
+
+function auths(variant: "A" | "B", waitUntil?: (promise: Promise<unknown>) => void, shareInFlight = true) {
+  stillDigests();
+  const clock = steppedClock();
+  const pending: SeenTokenRequest[] = [];
+  const events: ServiceEvent[] = [];
+  const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
+  const { credential, fetch } = service;
+  const onEvent = (event: ServiceEvent) => void events.push(event);
+  const shared = { credential, fetch, now: clock.now, onEvent, waitUntil, shareInFlight };
+  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", ...shared });
+  const answer = async (response?: () => Response) => {
+    await settle();
+    for (const one of pending.splice(0)) one.answer(response?.() ?? service.token(one.tenantId));
+    await settle();
+  };
+  return { auth, clock, service, pending, events, answer };
+}
+
+async function inTheWindow(parts: ReturnType<typeof auths>): Promise<void> {
+  const first = parts.auth.getAccessToken();
+  await parts.answer();
+  parts.clock.advance((await first).expiresAt - parts.clock.now() - 60_000);
+}
+
+describe.each(variants)("a renewal in the background of Variant %s", (variant) => {
+  test("is given to waitUntil, and that promise is fulfilled when the renewal is over", async () => {
+    const kept: Promise<unknown>[] = [];
+    const parts = auths(variant, (promise) => void kept.push(promise));
+    await inTheWindow(parts);
+    kept.length = 0;
+    await parts.auth.getAccessToken();
+    expect(kept).toHaveLength(1);
+    expect(await isSettled(kept[0] as Promise<unknown>)).toBe(false);
+    await parts.answer();
+    expect(await isSettled(kept[0] as Promise<unknown>)).toBe(true);
+  });
+
+  test("that fails fulfils what waitUntil was given all the same, and harms nobody while the old token lives", async () => {
+    const kept: Promise<unknown>[] = [];
+    const parts = auths(variant, (promise) => void kept.push(promise));
+    await inTheWindow(parts);
+    kept.length = 0;
+    const { value } = await parts.auth.getAccessToken();
+    await parts.answer(refusal);
+    await expect(kept[0]).resolves.toBeUndefined();
+    expect((await parts.auth.getAccessToken()).value).toBe(value);
+    expect(parts.events.filter(({ type }) => type === "renewal_failed")).toHaveLength(1);
+    expect(parts.service.tokenRequests).toHaveLength(2);
+  });
+
+  test("goes on where waitUntil throws", async () => {
+    const parts = auths(variant, () => {
+      throw new Error("the answer was sent already");
+    });
+    await inTheWindow(parts);
+    await parts.auth.getAccessToken();
+    await parts.answer();
+    expect((await parts.auth.getAccessToken()).value).toBe("token-acme-2");
+  });
+});
+
+describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
+  test("lets no caller wait for what another asked for: a killed request keeps nobody waiting", async () => {
+    const { auth, service, pending } = auths(variant, undefined, false);
+    const killed = auth.getAccessToken();
+    await settle();
+    expect(pending.splice(0)).toHaveLength(1);
+    const next = auth.getAccessToken();
+    await settle();
+    pending[0]?.answer(service.token("acme"));
+    expect((await next).value).toBe("token-acme-1");
+    expect(await isSettled(killed)).toBe(false);
+  });
+
+  test("with sharing the same killed request does keep the next caller waiting: the measure can tell", async () => {
+    const { auth, pending } = auths(variant);
+    auth.getAccessToken();
+    await settle();
+    pending.splice(0);
+    expect(await isSettled(auth.getAccessToken())).toBe(false);
+    expect(pending).toHaveLength(0);
+  });
+
+  test("waits for no background renewal of another's once the token is expired", async () => {
+    const parts = auths(variant, undefined, false);
+    await inTheWindow(parts);
+    await parts.auth.getAccessToken();
+    await settle();
+    expect(parts.pending.splice(0)).toHaveLength(1);
+    parts.clock.advance(60_000);
+    const next = parts.auth.getAccessToken();
+    await parts.answer();
+    expect((await next).value).toBe("token-acme-2");
+  });
+
+  test("counts the refusals of a crowd as one step of the closing schedule", async () => {
+    const { auth, clock, events, answer } = auths(variant, undefined, false);
+    const crowd = Array.from({ length: 50 }, () => auth.getAccessToken().catch((error: unknown) => error));
+    await settle();
+    await answer(refusal);
+    const errors = await Promise.all(crowd);
+    expect(new Set(errors.map((error) => (error as { retryAt: number }).retryAt))).toEqual(
+      new Set([clock.now() + 1_000]),
+    );
+    expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(50);
+  });
+});
+
+test("shareInFlight: false awaits no import of a key that another caller began", async () => {
+  const clock = steppedClock();
+  const service = fakeService({ variant: "A", now: clock.now });
+  const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });
+  const options = { baseUrl: BASE_URL, tenantId: "acme", credential, fetch: service.fetch, now: clock.now };
+  const auth = createAuth({ ...options, shareInFlight: false });
+  const importKey = vi.spyOn(crypto.subtle, "importKey").mockImplementationOnce(() => new Promise(() => {}));
+  const killed = auth.getAccessToken();
+  const next = auth.getAccessToken();
+  expect((await next).value).toBe("token-acme-1");
+  expect(await isSettled(killed)).toBe(false);
+  importKey.mockRestore();
+});
