@@ -8,6 +8,8 @@ import { printableJson } from "./report/printable-json.js";
 /** What is used of a stream of the process. */
 export interface Stream {
   readonly isTTY?: boolean;
+  /** Of a terminal. */
+  readonly columns?: number;
   write(text: string): unknown;
 }
 
@@ -30,6 +32,12 @@ export class Output {
     this.#streams = streams;
     this.paint = painter(streams.stdout, streams.env);
     this.#paintNote = painter(streams.stderr, streams.env);
+  }
+
+  /** Of the terminal that stdout is; absent for a pipe or a file. */
+  get columns(): number | undefined {
+    const { isTTY, columns } = this.#streams.stdout;
+    return isTTY === true ? columns : undefined;
   }
 
   /** Lines of a result. */

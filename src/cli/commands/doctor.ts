@@ -1,15 +1,17 @@
 /** `bivariant doctor`: what works, what does not, and what to do about it. */
 import type { Command } from "commander";
+import { ConfigurationError, isConfigurationError } from "../../errors.js";
 import type { Context, Finish } from "../context.js";
 import { examine } from "../doctor/examine.js";
 import type { Finding } from "../doctor/finding.js";
-import { findingLines } from "../doctor/finding-lines.js";
+import { findingLines, summaryLine } from "../doctor/finding-lines.js";
+import type { Patient } from "../doctor/patient.js";
+import { readJwks } from "../doctor/read-jwks.js";
 import { exitCodes, exitCodesHelp } from "../exit-codes.js";
 import { makeFetch } from "../make-fetch.js";
 import { Progress } from "../progress.js";
 import { addSettings } from "../settings/add-settings.js";
 import { readAccount } from "../settings/read-account.js";
-import { readJsonFile } from "../settings/read-json-file.js";
 import { readPlugin } from "../settings/read-plugin.js";
 import { readSettings } from "../settings/read-settings.js";
 import { connectionSettings } from "../settings/setting-table.js";
@@ -22,31 +24,29 @@ export function addDoctor(program: Command, context: Context, finish: Finish): v
     .option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key")
     .action(async (flags: Record<string, unknown>) => {
       const settings = readSettings(flags, env);
-      const { baseUrl = "", tenant, variant, timeoutMs = 10_000, allowInsecureHttp } = settings;
-      const plugin = variant === "B" ? undefined : await readPlugin(settings);
-      const account = variant === "A" ? undefined : await readAccount(settings);
-      const registeredJwks =
-        flags.jwks === undefined ? undefined : await readJsonFile(String(flags.jwks), "jwks");
-      const fetch = makeFetch(env);
-      const target = { baseUrl, tenantId: tenant, variant, allowInsecureHttp };
+      const { baseUrl, tenant, variant, timeoutMs = 10_000, allowInsecureHttp } = settings;
+      // Everything else that is wrong is found out; without an address there is nobody to examine.
+      if (baseUrl === undefined)
+        throw new ConfigurationError("base_url_invalid", "There is no base URL.", { option: "baseUrl" });
+      const patient: Patient = {
+        ...{ baseUrl, tenantId: tenant, variant, allowInsecureHttp, timeoutMs, signal },
+        plugin: variant === "B" ? undefined : await readPlugin(settings).catch(notUsable),
+        account: variant === "A" ? undefined : await readAccount(settings).catch(notUsable),
+        registeredJwks: flags.jwks === undefined ? undefined : await readJwks(String(flags.jwks)),
+        fetch: makeFetch(env),
+        checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
+      };
       const findings: Finding[] = [];
       await new Progress(output).during("examining", async () => {
-        for await (const finding of examine({
-          ...target,
-          plugin,
-          account,
-          registeredJwks,
-          fetch,
-          timeoutMs,
-          signal,
-        })) {
+        for await (const finding of examine(patient)) {
           findings.push(finding);
-          if (!output.json) output.lines(findingLines(finding, output.paint));
+          if (!output.json) output.lines(findingLines(finding, output.paint, output.columns));
         }
       });
       signal.throwIfAborted();
       const isWell = findings.every(({ verdict }) => verdict !== "fail");
       if (output.json) output.value({ ok: isWell, findings });
+      else output.lines(["", summaryLine(findings, output.paint)]);
       finish(isWell ? exitCodes.done : exitCodes.checkSaidNo);
     });
   addSettings(command, connectionSettings).addHelpText(
@@ -56,9 +56,17 @@ Example:
   $ bivariant doctor --base-url https://customer.example --tenant acme --jwks registered.json
 
 Looks at the base URL, reachability, TLS, the clock, the key, the registered JWKS, aud, an assertion (decoded, not
-sent), the variant, one token request and one API call. Each is pass, fail or unknown.
-With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy" }] }. Exits 1 when a check failed.
+sent), the variant, one token request and one API call. Each is pass, fail or unknown, and says why. Nothing printed
+is secret.
+With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?, "causes"? }] }, always with all checks.
+Exits 1 when a check failed, 0 when none did: look at those that are unknown too.
 
 ${exitCodesHelp}`,
   );
+}
+
+/** A credential that is begun and wrong is something to tell with the rest. */
+function notUsable(error: unknown): ConfigurationError {
+  if (isConfigurationError(error)) return error;
+  throw error;
 }

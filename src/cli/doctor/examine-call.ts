@@ -1,62 +1,101 @@
 /** One token request and one API call. */
+import type { AccessToken } from "../../auth/access-token.js";
+import type { Auth } from "../../auth/auth.js";
 import { createAuth } from "../../auth/create-auth.js";
 import { serviceAccount } from "../../auth/service-account.js";
 import { servicePlugin } from "../../auth/service-plugin.js";
 import { createService } from "../../create-service.js";
-import { type BivariantError, type Cause, isBivariantError, type Variant } from "../../errors.js";
-import type { Patient } from "./examine.js";
+import { isBivariantError, isConfigurationError, type Variant, wireText } from "../../errors.js";
+import { whereToSet } from "../settings/setting-table.js";
+import { waysToConfigure } from "./examine-detection.js";
+import type { Reach } from "./examine-reach.js";
+import { explainRefusal } from "./explain-refusal.js";
 import { type Finding, fail, pass, unknown } from "./finding.js";
+import type { Patient } from "./patient.js";
 
-export async function examineCall(patient: Patient, variant: Variant | undefined): Promise<Finding[]> {
-  const credential = credentialOf(patient, variant);
-  if (credential === undefined)
-    return [
-      unknown("token", "No token was asked for: there is no credential for a variant that is there."),
-      unknown("api_call", "Not tried, for want of a token."),
-    ];
-  const { baseUrl, tenantId, fetch, timeoutMs, signal, allowInsecureHttp } = patient;
+/** What was found before. */
+export interface Before extends Reach {
+  readonly canSign: boolean;
+  readonly variant: Variant | undefined;
+}
+
+export async function examineCall(patient: Patient, before: Before): Promise<Finding[]> {
+  const obstacle = obstacleOf(patient, before);
+  const untried = unknown("api_call", "Not tried, for want of a token.");
+  if (obstacle !== undefined) return [obstacle, untried];
+  const now = () => Date.now() + before.correctionMs;
+  let auth: Auth;
+  let token: AccessToken;
   try {
-    // One request: a doctor who waits out a rate limit or retries would hide what he is asked to find.
-    const auth = createAuth({
-      baseUrl,
-      tenantId,
-      credential,
-      fetch,
-      timeoutMs,
-      allowInsecureHttp,
-      rateLimitDeadlineMs: 0,
-    });
-    const token = await auth.getAccessToken({ signal });
-    const lifetimeSeconds = Math.round((token.expiresAt - (token.issuedAt ?? Date.now())) / 1000);
-    const differs = token.tenant !== undefined && token.tenant !== tenantId;
-    const findings = [
-      differs
-        ? fail("token", `A token came, but for the tenant ${token.tenant}.`, "Correct the tenant id.")
-        : pass("token", `A token came; it lives ${lifetimeSeconds} s.`),
-    ];
-    const service = createService(auth, { fetch, timeoutMs });
-    const outcome = await service.call("listDevices", { signal });
-    return [
-      ...findings,
-      outcome.ok
-        ? pass("api_call", `listDevices was answered ${outcome.status}.`)
-        : refused("api_call", outcome.error, outcome.error.causes),
-    ];
+    auth = authOf(patient, before, now);
+    token = await auth.getAccessToken({ signal: patient.signal });
   } catch (error) {
     if (!isBivariantError(error)) throw error;
-    const { causes } = error as { causes?: readonly Cause[] };
-    return [refused("token", error, causes), unknown("api_call", "Not tried, for want of a token.")];
+    return [explainRefusal("token", error, before), untried];
   }
+  return [tokenFinding(auth, token, patient), await callFinding(auth, patient, before, now)];
 }
 
-function credentialOf({ plugin, account }: Patient, variant: Variant | undefined) {
-  if (variant === "A" && plugin !== undefined) return servicePlugin(plugin);
-  return variant === "B" && account !== undefined ? serviceAccount(account) : undefined;
+/** Why no token is asked for. A credential that is begun and wrong stops the client too, whichever is served. */
+function obstacleOf(
+  { plugin, account, variant: named }: Patient,
+  { isReached, variant, canSign }: Before,
+): Finding | undefined {
+  if (plugin === undefined && account === undefined) {
+    const wanted = named ?? variant;
+    const ways =
+      wanted === undefined
+        ? `for Variant A ${waysToConfigure.A}; for Variant B ${waysToConfigure.B}`
+        : waysToConfigure[wanted];
+    return fail("token", "No credential is configured.", `Set ${ways}.`);
+  }
+  if (isConfigurationError(account))
+    return fail("token", account.message, whereToSet(account) ?? `Set ${waysToConfigure.B}.`);
+  if (plugin !== undefined && !canSign)
+    return unknown("token", "Not asked for, for want of a key that can sign.");
+  if (!isReached) return unknown("token", "Not asked for: the deployment was not reached.");
+  if (variant === undefined)
+    return unknown("token", "Not asked for: no variant was found that there is a credential for.");
+  return undefined;
 }
 
-function refused(check: string, error: BivariantError, causes: readonly Cause[] = []): Finding {
-  const [first, ...others] = causes;
-  if (first === undefined) return fail(check, `${error.code}: ${error.message}`, "See the evidence.");
-  const less = others.length === 0 ? "" : ` Less likely: ${others.map(({ summary }) => summary).join("; ")}.`;
-  return fail(check, `${error.code}: ${first.summary}. ${first.evidence}${less}`, first.remedy);
+/** One request: a doctor who waits out a rate limit or tries again would hide what he is asked to find. */
+function authOf({ plugin, account, ...patient }: Patient, { variant }: Before, now: () => number): Auth {
+  const { baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs } = patient;
+  const options = { baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, now, rateLimitDeadlineMs: 0 };
+  return createAuth({
+    ...options,
+    // Judged by `obstacleOf` to be there and whole.
+    credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
+  });
+}
+
+function tokenFinding({ variant }: Auth, token: AccessToken, { tenantId }: Patient): Finding {
+  const lifetimeSeconds = Math.round((token.expiresAt - (token.issuedAt ?? Date.now())) / 1000);
+  if (variant === "A" && token.tenant !== undefined && token.tenant !== tenantId)
+    return fail(
+      "token",
+      `A token came, but for the tenant ${wireText(token.tenant, [token.value])}, not ${tenantId}.`,
+      "Correct the tenant id: --tenant or BIVARIANT_TENANT.",
+    );
+  return pass("token", `A token came, which lives ${lifetimeSeconds} s.`);
+}
+
+async function callFinding(
+  auth: Auth,
+  patient: Patient,
+  before: Before,
+  now: () => number,
+): Promise<Finding> {
+  const { fetch, timeoutMs, signal } = patient;
+  try {
+    const service = createService(auth, { fetch, timeoutMs, now });
+    const outcome = await service.call("listDevices", { signal });
+    return outcome.ok
+      ? pass("api_call", `listDevices was answered ${outcome.status}.`)
+      : explainRefusal("api_call", outcome.error, before);
+  } catch (error) {
+    if (!isBivariantError(error)) throw error;
+    return explainRefusal("api_call", error, before);
+  }
 }
