@@ -1,5 +1,5 @@
 /** What a customer needs to register a plugin, as a sheet to hand over (sections 1 and 2.1 of the description). */
-import type { JWK } from "jose";
+import type { PublicJwks } from "./public-jwks.js";
 
 export interface Registration {
   /** Left out: a line to fill in. */
@@ -7,7 +7,7 @@ export interface Registration {
   readonly type: "service" | "user interface";
   readonly scopes: readonly string[];
   readonly devices?: readonly string[] | undefined;
-  readonly jwks: { readonly keys: readonly JWK[] };
+  readonly jwks: PublicJwks;
 }
 
 export function registrationSheet({ clientId, type, scopes, devices, jwks }: Registration): string {
