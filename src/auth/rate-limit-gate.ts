@@ -21,8 +21,8 @@ export interface RateLimitGateOptions {
 
 /**
  * The sliding window of section 8 counts a tenant's requests, whoever sends them: so the gate is shared by all
- * credentials of a tenant. While it recovers it lets one request through at a time, until one is answered without
- * a 429; a crowd that waited does not exceed the window again at once.
+ * credentials of a tenant. Those who waited go through one at a time, and so does everybody until one was answered
+ * without a 429: a crowd that waited does not exceed the window again at once.
  */
 export class RateLimitGate {
   readonly #variant: Variant;
@@ -54,12 +54,13 @@ export class RateLimitGate {
    * @throws the signal's reason
    */
   async enter({ deadlineAt, signal }: { deadlineAt: number; signal: AbortSignal }): Promise<() => void> {
-    while (this.#refusals > 0) {
+    // Who waited once takes his turn to the end: the first that passes says nothing of room for the whole crowd.
+    for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
       const now = this.#now();
-      const waitMs = this.#opensAt - now;
-      if (this.#opensAt > deadlineAt || now > deadlineAt) throw this.error();
+      const isClosed = this.#refusals > 0 && this.#opensAt > now;
+      if (this.#refusals > 0 && Math.max(this.#opensAt, now) > deadlineAt) throw this.error();
       // Looked at again after the wait: another 429 may have come meanwhile.
-      if (waitMs > 0) await sleep(waitMs, signal);
+      if (isClosed) await sleep(this.#opensAt - now, signal);
       else if (this.#probe === undefined || this.#isDead(this.#probe)) return this.#startProbe();
       else if (this.#options.shareInFlight) await endOf(this.#probe.ended, signal);
       else await sleep(lookEveryMs, signal);
