@@ -1,15 +1,15 @@
 // Compiles the package as npm packs it into a folder of its own: tsx would measure its own wrappers too.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Build } from "./row.js";
 
-/** Below node_modules, where the dependencies resolve. @throws when the compiler does. */
+/** Below node_modules, where the dependencies resolve; whoever calls removes it. @throws when nothing compiles */
 export function buildPackage(root: string): Build {
-  const folder = join(root, "node_modules", ".cache", "bench");
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  const cache = join(root, "node_modules", ".cache");
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "bench-"));
   const compiler = join(root, "node_modules/typescript-7/bin/tsc");
   // Whether the types hold is asked elsewhere.
   const { status } = spawnSync(

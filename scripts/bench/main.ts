@@ -1,9 +1,10 @@
 // Measures what this package costs beside what one would use without it. `--json`; `--only warm-call,bundle-size`.
+import { rmSync } from "node:fs";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { buildPackage } from "./build-package.js";
-import type { Figures, Row } from "./row.js";
+import type { Build, Figures, Row } from "./row.js";
 import { bundleSize } from "./rows/bundle-size.js";
 import { importTime } from "./rows/import-time.js";
 import { warmCall } from "./rows/warm-call.js";
@@ -16,14 +17,18 @@ const names = values.only?.split(",") ?? ROWS.map(({ name }) => name);
 const unknown = names.find((name) => !ROWS.some((row) => row.name === name));
 
 if (unknown === undefined) {
-  await run();
+  const build = buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
+  try {
+    await run(build);
+  } finally {
+    rmSync(build.folder, { recursive: true, force: true });
+  }
 } else {
   console.error(`there is no row "${unknown}"; there are ${ROWS.map(({ name }) => name).join(", ")}`);
   process.exitCode = 2;
 }
 
-async function run(): Promise<void> {
-  const build = buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
+async function run(build: Build): Promise<void> {
   const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length };
   if (!values.json) console.log(`Node ${machine.node}, ${machine.cores} × ${machine.cpu}\n`);
   const results: object[] = [];
