@@ -1,5 +1,5 @@
 /** The client assertion of Variant A: a short-lived JWT, signed last thing before it is sent. */
-import { base64url } from "jose";
+import { encode as base64url } from "jose/base64url";
 import type { SigningKey } from "./signing-key.js";
 
 /** Well under the 5 minutes of section 2.2: a fast clock must not meet the maximum. */
@@ -27,9 +27,9 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
   };
   const signed = `${encode(header)}.${encode(payload)}`;
   const signature = await key.sign(new TextEncoder().encode(signed));
-  return `${signed}.${base64url.encode(signature)}`;
+  return `${signed}.${base64url(signature)}`;
 }
 
 function encode(part: object): string {
-  return base64url.encode(JSON.stringify(part));
+  return base64url(JSON.stringify(part));
 }
