@@ -1,0 +1,268 @@
+// A token near its expiry is served while a new one is fetched; one that expired is waited for.
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createAuth, type ServiceEvent } from "../../src/index.js";
+import { credentialOf } from "../support/deployment.js";
+import { gatedFetch } from "../support/gated-fetch.js";
+import { scriptedFetch } from "../support/scripted-fetch.js";
+import { settled } from "../support/settled.js";
+import { steppedClock } from "../support/stepped-clock.js";
+import { tokenAnswer } from "../support/token-answer.js";
+
+const baseUrl = "https://service.example";
+const tenantId = "acme";
+const refusal = () => Response.json({ error: "invalid_grant" }, { status: 400 });
+
+const unhandled: unknown[] = [];
+const onUnhandled = (reason: unknown) => void unhandled.push(reason);
+beforeEach(() => {
+  unhandled.length = 0;
+  process.on("unhandledRejection", onUnhandled);
+});
+afterEach(async () => {
+  await settled();
+  process.off("unhandledRejection", onUnhandled);
+  vi.restoreAllMocks();
+  expect(unhandled).toEqual([]);
+});
+
+describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
+  const credential = credentialOf(variant);
+
+  function holding(options: object = {}) {
+    const clock = steppedClock();
+    const events: ServiceEvent[] = [];
+    const fetch = gatedFetch();
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    const auth = createAuth({ baseUrl, tenantId, credential, fetch, now: clock.now, onEvent, ...options });
+    const types = () => events.map(({ type }) => type);
+    const have = async (value: string, lifetimeSeconds = 3_600) => {
+      const count = fetch.calls.length;
+      const token = auth.getAccessToken();
+      await fetch.arrived(count + 1);
+      fetch.answer(tokenAnswer(value, lifetimeSeconds));
+      return token;
+    };
+    return { clock, events, types, fetch, auth, have };
+  }
+
+  // "The last tenth of the token's own lifetime, at most 5 minutes, with jitter."
+  const windows = [
+    { lifetimeSeconds: 3_600, windowSeconds: 300 },
+    { lifetimeSeconds: 7_200, windowSeconds: 300 },
+    { lifetimeSeconds: 3_000, windowSeconds: 300 },
+    { lifetimeSeconds: 240, windowSeconds: 24 },
+    { lifetimeSeconds: 60, windowSeconds: 6 },
+  ];
+  describe.each([{ random: 0 }, { random: 0.999_999 }])("with the jitter at $random", ({ random }) => {
+    test.each(windows)(
+      "a token of $lifetimeSeconds s is renewed in its last $windowSeconds s",
+      async ({ lifetimeSeconds, windowSeconds }) => {
+        vi.spyOn(Math, "random").mockReturnValue(random);
+        const { clock, fetch, auth, have, types } = holding();
+        await have("token-1", lifetimeSeconds);
+        clock.advance((lifetimeSeconds - windowSeconds) * 1000 - 1);
+        await auth.getAccessToken();
+        await settled();
+        expect(fetch.calls).toHaveLength(1);
+
+        // The jitter begins the window later, by a share of itself; never before it, never near the expiry.
+        clock.advance(windowSeconds * 200);
+        expect((await auth.getAccessToken()).value).toBe("token-1");
+        await fetch.arrived(2);
+        expect(types()).toContain("token_served_while_renewing");
+        fetch.answer(tokenAnswer("token-2", lifetimeSeconds));
+        await settled();
+        expect((await auth.getAccessToken()).value).toBe("token-2");
+        expect(fetch.calls).toHaveLength(2);
+      },
+    );
+  });
+
+  test("renewal is driven by use: without a caller nothing is sent", async () => {
+    const { clock, fetch, have } = holding();
+    await have("token-1");
+    clock.advance(3_590_000);
+    await settled();
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("a hundred callers near expiry are served at once, and one renewal is sent", async () => {
+    const { clock, fetch, auth, have } = holding();
+    await have("token-1");
+    clock.advance(3_500_000);
+    const values = await Promise.all(
+      Array.from({ length: 100 }, async () => (await auth.getAccessToken()).value),
+    );
+    expect(new Set(values)).toEqual(new Set(["token-1"]));
+    await fetch.arrived(2);
+    await settled();
+    expect(fetch.calls).toHaveLength(2);
+    fetch.answer(tokenAnswer("token-2"));
+    await settled();
+  });
+
+  test("a background renewal is kept when the caller that set it off aborts", async () => {
+    const { clock, fetch, auth, have } = holding();
+    await have("token-1");
+    clock.advance(3_500_000);
+    const controller = new AbortController();
+    await auth.getAccessToken({ signal: controller.signal });
+    controller.abort("gone");
+    await fetch.arrived(2);
+    expect(fetch.calls[1]?.init.signal?.aborted).toBe(false);
+    fetch.answer(tokenAnswer("token-2"));
+    await settled();
+    expect((await auth.getAccessToken()).value).toBe("token-2");
+  });
+
+  const failures = [
+    { name: "a refusal", answer: refusal, code: "token_refused" },
+    { name: "a page", answer: () => new Response("<html>"), code: "response_not_json" },
+    {
+      name: "a 429 beyond the deadline",
+      answer: () => new Response("", { status: 429 }),
+      code: "rate_limited",
+    },
+    { name: "a network fault", answer: () => new TypeError("fetch failed"), code: "network_failed" },
+    { name: "a 500", answer: () => new Response("", { status: 500 }), code: "response_not_json" },
+  ];
+  test.each(failures)(
+    "$name in the background harms nobody while the old token lives",
+    async ({ answer, code }) => {
+      const { clock, fetch, auth, have, events } = holding({ rateLimitDeadlineMs: 0 });
+      await have("token-1");
+      clock.advance(3_500_000);
+      expect((await auth.getAccessToken()).value).toBe("token-1");
+      await fetch.arrived(2);
+      fetch.answer(answer());
+      await settled();
+      expect(events).toContainEqual(expect.objectContaining({ type: "renewal_failed", code }));
+      for (let times = 0; times < 5; times++) expect((await auth.getAccessToken()).value).toBe("token-1");
+      await settled();
+      expect(fetch.calls).toHaveLength(2);
+    },
+  );
+
+  test("after a failure it is tried again, on the schedule, and heals", async () => {
+    const { clock, fetch, auth, have } = holding();
+    await have("token-1");
+    clock.advance(3_400_000);
+    await auth.getAccessToken();
+    await fetch.arrived(2);
+    fetch.answer(refusal());
+    await settled();
+    clock.advance(1_900);
+    await auth.getAccessToken();
+    await settled();
+    expect(fetch.calls).toHaveLength(2);
+    clock.advance(700);
+    expect((await auth.getAccessToken()).value).toBe("token-1");
+    await fetch.arrived(3);
+    fetch.answer(tokenAnswer("token-2"));
+    await settled();
+    expect((await auth.getAccessToken()).value).toBe("token-2");
+  });
+
+  test("expired: callers wait, all for one request", async () => {
+    const { clock, fetch, auth, have, types } = holding();
+    await have("token-1");
+    clock.advance(3_600_000);
+    const callers = Array.from({ length: 20 }, () => auth.getAccessToken());
+    await fetch.arrived(2);
+    fetch.answer(tokenAnswer("token-2"));
+    expect(new Set((await Promise.all(callers)).map(({ value }) => value))).toEqual(new Set(["token-2"]));
+    expect(fetch.calls).toHaveLength(2);
+    expect(types()).not.toContain("token_served_while_renewing");
+  });
+
+  test("expired while its renewal is under way: callers join that renewal", async () => {
+    const { clock, fetch, auth, have } = holding();
+    await have("token-1");
+    clock.advance(3_500_000);
+    await auth.getAccessToken();
+    await fetch.arrived(2);
+    clock.advance(100_000);
+    const caller = auth.getAccessToken();
+    fetch.answer(tokenAnswer("token-2"));
+    expect((await caller).value).toBe("token-2");
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("a token of a second is used for that second, not asked for per call", async () => {
+    const { clock, fetch, auth, have } = holding();
+    await have("token-1", 1);
+    clock.advance(500);
+    await auth.getAccessToken();
+    await settled();
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("a slow answer does not lengthen a token's life: it counts from the sending", async () => {
+    const { clock, fetch, auth } = holding();
+    const sentAt = clock.now();
+    const token = auth.getAccessToken();
+    await fetch.arrived(1);
+    clock.advance(8_000);
+    fetch.answer(tokenAnswer("token-1", 60));
+    expect((await token).expiresAt).toBe(sentAt + 60_000);
+  });
+
+  test("waitUntil is given the background renewal, and may refuse it", async () => {
+    const kept: Promise<unknown>[] = [];
+    const waitUntil = (promise: Promise<unknown>) => {
+      kept.push(promise);
+      throw new TypeError("the answer was sent already");
+    };
+    const { clock, fetch, auth, have } = holding({ waitUntil });
+    await have("token-1");
+    kept.length = 0;
+    clock.advance(3_500_000);
+    expect((await auth.getAccessToken()).value).toBe("token-1");
+    expect(kept).toHaveLength(1);
+    await fetch.arrived(2);
+    fetch.answer(refusal());
+    await expect(kept[0]).resolves.toBeUndefined();
+  });
+
+  describe("invalidate", () => {
+    test("drops the token that is held: the next caller gets a new one", async () => {
+      const { fetch, auth, have } = holding();
+      auth.invalidate(await have("token-1"));
+      const next = auth.getAccessToken();
+      await fetch.arrived(2);
+      fetch.answer(tokenAnswer("token-2"));
+      expect((await next).value).toBe("token-2");
+    });
+
+    test("about a token already replaced is ignored: a late 401 cannot discard a fresh one", async () => {
+      const { fetch, auth, have } = holding();
+      const old = await have("token-1");
+      auth.invalidate(old);
+      const fresh = await have("token-2");
+      for (let times = 0; times < 3; times++) auth.invalidate(old);
+      expect(await auth.getAccessToken()).toBe(fresh);
+      expect(fetch.calls).toHaveLength(2);
+    });
+
+    test("twice about one token, by two callers, costs one request", async () => {
+      const { fetch, auth, have } = holding();
+      const old = await have("token-1");
+      auth.invalidate(old);
+      const first = auth.getAccessToken();
+      auth.invalidate(old);
+      const second = auth.getAccessToken();
+      await fetch.arrived(2);
+      fetch.answer(tokenAnswer("token-2"));
+      expect(await first).toBe(await second);
+      expect(fetch.calls).toHaveLength(2);
+    });
+
+    test("about a token of another Auth is ignored", async () => {
+      const { auth, have } = holding();
+      const own = await have("token-1");
+      const fetch = scriptedFetch(() => tokenAnswer("foreign"));
+      auth.invalidate(await createAuth({ baseUrl, tenantId, credential, fetch }).getAccessToken());
+      expect(await auth.getAccessToken()).toBe(own);
+    });
+  });
+});
