@@ -1,0 +1,54 @@
+// An emulated deployment whose clock and whose answers' Date are told apart from the client's own clock.
+import { createAuth, type ServiceEvent } from "../../src/index.js";
+import { deployment, plugin } from "../support/deployment.js";
+import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+
+export interface ClockDeploymentOptions {
+  /** By how much this machine is ahead of the service. */
+  readonly clientAheadSeconds?: number;
+  /** What becomes of the headers on the way, a proxy's doing. */
+  readonly rewrite?: (headers: Headers, serverNow: number) => void;
+  readonly key?: Parameters<typeof plugin>[0];
+}
+
+export function clockDeployment({ clientAheadSeconds = 0, rewrite, key }: ClockDeploymentOptions) {
+  const server: SteppedClock = steppedClock();
+  let aheadMs = clientAheadSeconds * 1_000;
+  const emulator = deployment({ now: server.now });
+  const events: ServiceEvent[] = [];
+  const auth = createAuth({
+    baseUrl: emulator.publicUrl,
+    tenantId: "acme",
+    credential: plugin(key),
+    now: () => server.now() + aheadMs,
+    onEvent: (event) => void events.push(event),
+    async fetch(url, init) {
+      const response = await emulator.fetch(url, init);
+      const headers = new Headers(response.headers);
+      rewrite?.(headers, server.now());
+      return new Response(await response.text(), { status: response.status, headers });
+    },
+  });
+  return {
+    auth,
+    emulator,
+    clock: server,
+    clientNow: () => server.now() + aheadMs,
+    /** Sets this machine's clock. */
+    setAhead: (seconds: number) => {
+      aheadMs = seconds * 1_000;
+    },
+    /** Token requests since the last time this was asked. */
+    requests: () => {
+      const count = emulator.journal.tokenRequests().length;
+      emulator.journal.clear();
+      return count;
+    },
+    clockOff: () => events.filter((event) => event.type === "clock_off"),
+    /** Past the expiry of what is held. */
+    async expire() {
+      const { expiresAt } = await auth.getAccessToken();
+      server.advance(expiresAt - (server.now() + aheadMs));
+    },
+  };
+}

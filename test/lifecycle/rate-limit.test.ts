@@ -1,0 +1,111 @@
+// A tenant that met its rate limit recovers without meeting it again at once, and no other tenant waits for it.
+import { describe, expect, test } from "vitest";
+import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
+import { account, deployment, plugin } from "../support/deployment.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { timeTravel } from "./time-travel.js";
+
+const tenants = ["acme", "globex"];
+
+const limits = [
+  { name: "Retry-After in seconds", retryAfter: "seconds", windowSeconds: 30, refusals: 1 },
+  { name: "Retry-After as a date", retryAfter: "date", windowSeconds: 30, refusals: 1 },
+  // By the schedule: asked at 0, 2 to 2.5, 6 to 7.5 and 14 to 17.5 s.
+  { name: "no Retry-After", retryAfter: false, windowSeconds: 12, refusals: 3 },
+] as const;
+
+describe.each(limits)("200 callers of a rate-limited tenant beside 200 of another, $name", (limit) => {
+  const { retryAfter, windowSeconds, refusals } = limit;
+
+  test(`meet ${refusals} refusals in all, recover, and keep nobody of the other tenant waiting`, async () => {
+    const { advance, until } = timeTravel();
+    const emulator = deployment({
+      tenants,
+      now: Date.now,
+      rateLimit: { requests: 2, windowSeconds, retryAfter },
+    });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    for (let used = 0; used < 2; used++)
+      await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+    const events: ServiceEvent[] = [];
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    const connector = createConnector({ credentials: [plugin()], fetch, onEvent });
+    const done = { acme: 0, globex: 0 };
+    const crowd = (tenantId: "acme" | "globex") =>
+      Array.from({ length: 200 }, async () => {
+        const service = await connector.connect({ baseUrl, tenantId });
+        expect((await service.call("listDevices")).ok).toBe(true);
+        done[tenantId]++;
+      });
+    const calls = [...crowd("acme"), ...crowd("globex")];
+    await until(() => done.globex === 200);
+    expect(done).toEqual({ acme: 0, globex: 200 });
+    await advance(windowSeconds * 1_000 - 1_000);
+    expect(done.acme).toBe(0);
+    await advance(10_000);
+    await Promise.all(calls);
+    const statuses = (tenantId: string) =>
+      emulator.journal.tokenRequests({ tenantId }).map(({ status }) => status);
+    expect(statuses("globex")).toEqual([200]);
+    expect(statuses("acme")).toEqual([200, 200, ...Array.from({ length: refusals }, () => 429), 200]);
+    const told = events.filter(({ type }) => type === "rate_limited");
+    expect(told).toHaveLength(refusals);
+    expect(new Set(told.map((event) => (event as { tenantId: string }).tenantId))).toEqual(new Set(["acme"]));
+  });
+});
+
+test("a limit that lasts beyond rateLimitDeadlineMs is told at once, with the instant after which to ask again", async () => {
+  timeTravel();
+  const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 90 } });
+  const { publicUrl: baseUrl, fetch } = emulator;
+  const auth = () => createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch });
+  await auth().getAccessToken();
+  const limited = auth();
+  const errors = await Promise.all(Array.from({ length: 200 }, () => rejectionOf(limited.getAccessToken())));
+  expect(new Set(errors).size).toBe(1);
+  const { name, retryAt } = errors[0] as { name: string; retryAt: number };
+  expect(name).toBe("RateLimitedError");
+  expect(retryAt).toBeGreaterThanOrEqual(Date.now() + 90_000);
+  expect(retryAt).toBeLessThanOrEqual(Date.now() + 99_000);
+  for (let call = 0; call < 100; call++) await rejectionOf(limited.getAccessToken());
+  expect(emulator.journal.tokenRequests()).toHaveLength(2);
+});
+
+test("while a live token is held it is served, though its renewal meets the limit", async () => {
+  const { advance } = timeTravel();
+  const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 3_350 } });
+  const { publicUrl: baseUrl, fetch } = emulator;
+  const auth = createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch });
+  const first = await auth.getAccessToken();
+  await advance(3_345_000, 3_345_000);
+  for (let second = 0; second < 4; second++) {
+    expect(await auth.getAccessToken()).toBe(first);
+    await advance(1_000);
+  }
+  await advance(10_000);
+  expect((await auth.getAccessToken()).value).not.toBe(first.value);
+  expect(emulator.journal.tokenRequests().map(({ status }) => status)).toEqual([200, 429, 200]);
+});
+
+test("a detection's 429 closes the gate for the token requests of the tenant too, and is told", async () => {
+  const { advance, until } = timeTravel();
+  const emulator = deployment({
+    variants: ["A"],
+    now: Date.now,
+    rateLimit: { requests: 1, windowSeconds: 20 },
+  });
+  const { publicUrl: baseUrl, fetch } = emulator;
+  await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+  const events: ServiceEvent[] = [];
+  const onEvent = (event: ServiceEvent) => void events.push(event);
+  const connector = createConnector({ credentials: [plugin(), account()], fetch, onEvent });
+  const connect = () => connector.connect({ baseUrl, tenantId: "acme" });
+  expect(await rejectionOf(connect())).toMatchObject({ code: "variant_unknown" });
+  expect(events.filter(({ type }) => type === "rate_limited")).toHaveLength(1);
+  const second = connect();
+  await advance(19_000);
+  expect(emulator.journal.tokenRequests({ variant: "A" })).toHaveLength(2);
+  await advance(4_000);
+  await until(() => emulator.journal.tokenRequests({ variant: "A" }).length === 3);
+  expect((await second).variant).toBe("A");
+});

@@ -1,0 +1,76 @@
+// A route that answers 401 costs the token endpoint next to nothing, however often and however concurrently it is called.
+import { describe, expect, test } from "vitest";
+import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
+import { steppedClock } from "../support/stepped-clock.js";
+import { BASE_URL, fakeService, settle } from "./fake-service.js";
+import { stillDigests } from "./still-digests.js";
+
+function refusingRoute(variant: "A" | "B") {
+  stillDigests();
+  const clock = steppedClock();
+  const { now } = clock;
+  const fake = fakeService({ variant, now, apiStatus: () => 401 });
+  const { credential, fetch } = fake;
+  const events: ServiceEvent[] = [];
+  const onEvent = (event: ServiceEvent) => void events.push(event);
+  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now });
+  const service = createService(auth, { fetch, now, onEvent });
+  return { auth, clock, events, fake, call: () => service.fetch(fake.route("acme")) };
+}
+
+describe.each(["A", "B"] as const)("a route that answers 401 to every token of Variant %s", (variant) => {
+  test("called 200 times in a minute, costs two token requests: the token may have been old twice", async () => {
+    const { clock, fake, call } = refusingRoute(variant);
+    for (let made = 0; made < 200; made++) {
+      expect((await call()).status).toBe(401);
+      clock.advance(300);
+    }
+    expect(fake.tokenRequests.length).toBeLessThanOrEqual(2);
+    expect(fake.apiCalls()).toBeLessThanOrEqual(201);
+  });
+
+  test("called 200 times in 100 minutes, costs one token request per call at most, and replays each call once", async () => {
+    const { clock, fake, call, events } = refusingRoute(variant);
+    for (let made = 0; made < 200; made++) {
+      expect((await call()).status).toBe(401);
+      clock.advance(30_001);
+    }
+    expect(fake.tokenRequests.length).toBe(200);
+    expect(fake.apiCalls()).toBe(399);
+    expect(events.filter(({ type }) => type === "call_replayed")).toHaveLength(199);
+  });
+
+  test("called 200 times at once with an old token, costs one more token request", async () => {
+    const { auth, clock, fake, call } = refusingRoute(variant);
+    await auth.getAccessToken();
+    clock.advance(60_000);
+    const answers = await Promise.all(Array.from({ length: 200 }, call));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
+    expect(fake.tokenRequests).toHaveLength(2);
+    expect(fake.apiCalls()).toBe(400);
+  });
+
+  test("refuses a token of one call late: the token that came since is kept", async () => {
+    const { auth, clock, fake } = refusingRoute(variant);
+    const old = await auth.getAccessToken();
+    clock.advance(60_000);
+    auth.invalidate(old);
+    const renewed = await auth.getAccessToken();
+    for (let late = 0; late < 100; late++) auth.invalidate(old);
+    expect(await auth.getAccessToken()).toBe(renewed);
+    expect(fake.tokenRequests).toHaveLength(2);
+    auth.invalidate(renewed);
+    await auth.getAccessToken();
+    await settle();
+    expect(fake.tokenRequests).toHaveLength(3);
+  });
+
+  test("does not keep a refused token for ever where the clock was set back by a day", async () => {
+    const { auth, clock, fake, call } = refusingRoute(variant);
+    const old = await auth.getAccessToken();
+    clock.advance(-86_400_000);
+    expect((await call()).status).toBe(401);
+    expect((await auth.getAccessToken()).value).not.toBe(old.value);
+    expect(fake.tokenRequests).toHaveLength(2);
+  });
+});
