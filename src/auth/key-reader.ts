@@ -1,7 +1,7 @@
 /** Reads a configured key per assertion, and imports the same key only once. */
 import { ConfigurationError } from "../errors.js";
 import { RecentlyUsed } from "./recently-used.js";
-import type { SigningKey } from "./signing-key.js";
+import { importSigningKey, type SigningKey } from "./signing-key.js";
 
 /** Keys given as text that stay imported: one is enough but where each tenant has a key of its own. */
 const mostTexts = 1_000;
@@ -33,7 +33,7 @@ export function keyReader(): KeyReader {
     const found = imported.get(given.keyId);
     if (found?.key !== undefined) return found.key;
     if (found !== undefined && shareInFlight) return found.importing;
-    const importing = importKey(given.privateKey, given.keyId);
+    const importing = importSigningKey(given.privateKey, given.keyId);
     const entry: ImportedKey = { importing };
     if (found === undefined) imported.set(given.keyId, entry);
     const forget = () => {
@@ -42,12 +42,6 @@ export function keyReader(): KeyReader {
     importing.then((key) => imported.set(given.keyId, { importing, key }), forget);
     return importing;
   };
-}
-
-/** Reading keys is loaded with the first key: it costs more to load than the rest of the client together. */
-async function importKey(privateKey: unknown, keyId: string | undefined): Promise<SigningKey> {
-  const { importSigningKey } = await import("./signing-key.js");
-  return importSigningKey(privateKey, keyId);
 }
 
 /** By the `keyId` that was given with the key. */

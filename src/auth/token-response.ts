@@ -41,8 +41,8 @@ export function parseTokenAnswer(
       "response_not_json",
       `The token endpoint answered ${status} without a JSON object. Is baseUrl right, and does this deployment serve Variant ${variant}?`,
     );
-  // A router says `{"error":"not_found"}` too: what is not there has refused nothing.
-  if (!isMissing(status) && ("error" in body || (status >= 400 && status < 500)))
+  // A router says `{"error":"not_found"}` too: what is not there has refused nothing, nor has a server that failed.
+  if (!isMissing(status) && status < 500 && ("error" in body || status >= 400))
     throw refused(answer, body, variant, secrets);
   if (status !== 200)
     throw unexpected(answer, variant, "response_shape", `The token endpoint answered ${status}.`);

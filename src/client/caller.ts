@@ -57,7 +57,13 @@ export function createCaller(options: CallerOptions): Caller {
     const { signal } = init;
     const { response, content: text } = await bearerFetch(
       {
-        ...{ url, method, headers, body, signal, operationId, anonymous },
+        url,
+        method,
+        headers,
+        body,
+        signal,
+        operationId,
+        anonymous,
         limit: (send) => withTimeLimit(send, { variant: auth.variant, timeoutMs, signal }),
         // A success may be large and is the caller's to want; what a refusal says is bounded.
         read: (answer) => (answer.ok ? answer.text() : readRefusal(answer)),
@@ -68,7 +74,8 @@ export function createCaller(options: CallerOptions): Caller {
     const { variant } = auth;
     if (operation.success.includes(status)) {
       const data = parseSuccess(text, response, variant);
-      validate?.({ variant, operationId, status, data }, tell);
+      // The document's schema is of the raw body: what X-Envelope wraps it in is not shown.
+      if (init.envelope === undefined) validate?.({ variant, operationId, status, data }, tell);
       return { ok: true, status, variant, data, response };
     }
     const isDocumented = operation.failure.includes(status);
