@@ -1,5 +1,6 @@
 // An emulated deployment whose clock and whose answers' Date are told apart from the client's own clock.
-import { createAuth, type ServiceEvent } from "../../src/index.js";
+import type { Emulator } from "../../src/emulator/index.js";
+import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
 import { deployment, plugin } from "../support/deployment.js";
 import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
 
@@ -11,7 +12,22 @@ export interface ClockDeploymentOptions {
   readonly key?: Parameters<typeof plugin>[0];
 }
 
-export function clockDeployment({ clientAheadSeconds = 0, rewrite, key }: ClockDeploymentOptions) {
+export interface ClockDeployment {
+  readonly auth: Auth;
+  readonly emulator: Emulator;
+  readonly clock: SteppedClock;
+  readonly clientNow: () => number;
+  /** Sets this machine's clock. */
+  readonly setAhead: (seconds: number) => void;
+  /** Token requests since the last time this was asked. */
+  readonly requests: () => number;
+  readonly clockOff: () => ServiceEvent[];
+  /** Goes past the expiry of what is held. */
+  readonly expire: () => Promise<void>;
+}
+
+export function clockDeployment(options: ClockDeploymentOptions): ClockDeployment {
+  const { clientAheadSeconds = 0, rewrite, key } = options;
   const server: SteppedClock = steppedClock();
   let aheadMs = clientAheadSeconds * 1_000;
   const emulator = deployment({ now: server.now });
@@ -34,18 +50,15 @@ export function clockDeployment({ clientAheadSeconds = 0, rewrite, key }: ClockD
     emulator,
     clock: server,
     clientNow: () => server.now() + aheadMs,
-    /** Sets this machine's clock. */
     setAhead: (seconds: number) => {
       aheadMs = seconds * 1_000;
     },
-    /** Token requests since the last time this was asked. */
     requests: () => {
       const count = emulator.journal.tokenRequests().length;
       emulator.journal.clear();
       return count;
     },
     clockOff: () => events.filter((event) => event.type === "clock_off"),
-    /** Past the expiry of what is held. */
     async expire() {
       const { expiresAt } = await auth.getAccessToken();
       server.advance(expiresAt - (server.now() + aheadMs));
