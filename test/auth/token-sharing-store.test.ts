@@ -1,0 +1,154 @@
+// Tokens in a store: shared by all processes of one identity, by no other, and a store that fails harms nobody.
+import { describe, expect, test } from "vitest";
+import { createAuth, memoryStore, type ServiceEvent, StoreError, type TokenStore } from "../../src/index.js";
+import { account, credentialOf, plugin } from "../support/deployment.js";
+import { scriptedFetch } from "../support/scripted-fetch.js";
+import { settled } from "../support/settled.js";
+import { steppedClock } from "../support/stepped-clock.js";
+import { tokenAnswer } from "../support/token-answer.js";
+
+const baseUrl = "https://service.example";
+const tenantId = "acme";
+const numbered = () => scriptedFetch((_call, index) => tokenAnswer(`token-${index + 1}`));
+
+describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
+  const credential = credentialOf(variant);
+  const body = {
+    revo: { tenant: "acme", user: { userId: "u", firstname: "Ada" }, roles: [{ name: "admin", group: "g" }] },
+  };
+
+  test("two Auths with one store make one request, and the token keeps what its answer told", async () => {
+    const store = memoryStore();
+    const fetch = scriptedFetch(() => Response.json({ access_token: "token-1", ...body }));
+    const [one, other] = [0, 1].map(() => createAuth({ baseUrl, tenantId, credential, fetch, store }));
+    const first = await one?.getAccessToken();
+    await settled();
+    const second = await other?.getAccessToken();
+    expect(fetch.calls).toHaveLength(1);
+    expect(second?.value).toBe("token-1");
+    expect({ ...second }).toEqual({ ...first });
+    expect(Object.keys(second ?? {})).not.toContain("value");
+  });
+
+  test("a token that one renewed is what the other takes when its own is near expiry", async () => {
+    const clock = steppedClock();
+    const store = memoryStore({ now: clock.now });
+    const fetch = numbered();
+    const options = { baseUrl, tenantId, credential, fetch, store, now: clock.now };
+    const [one, other] = [createAuth(options), createAuth(options)];
+    await one.getAccessToken();
+    await settled();
+    await other.getAccessToken();
+    clock.advance(3_600_000);
+    await one.getAccessToken();
+    await settled();
+    expect((await other.getAccessToken()).value).toBe("token-2");
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("a token that the API refused is not taken from the store again", async () => {
+    const store = memoryStore();
+    const fetch = numbered();
+    const auth = createAuth({ baseUrl, tenantId, credential, fetch, store });
+    auth.invalidate(await auth.getAccessToken());
+    await settled();
+    expect((await auth.getAccessToken()).value).toBe("token-2");
+  });
+
+  test("one that another process renewed meanwhile is taken after a refusal, without a request", async () => {
+    const store = memoryStore();
+    const fetch = numbered();
+    const options = { baseUrl, tenantId, credential, fetch, store };
+    const [one, other] = [createAuth(options), createAuth(options)];
+    const old = await one.getAccessToken();
+    await settled();
+    other.invalidate(await other.getAccessToken());
+    await other.getAccessToken();
+    await settled();
+    one.invalidate(old);
+    expect((await one.getAccessToken()).value).toBe("token-2");
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  const failing = async (): Promise<never> => {
+    throw new StoreError("store_unavailable", "The store is down.");
+  };
+  const throwing = (): never => {
+    throw new Error("down");
+  };
+  const silent = () => new Promise<never>(() => {});
+  const stores: { name: string; store: TokenStore; isTold: boolean }[] = [
+    { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing }, isTold: true },
+    {
+      name: "throws",
+      store: { get: throwing, set: throwing, delete: throwing, lock: throwing },
+      isTold: true,
+    },
+    {
+      name: "never answers a write",
+      store: { ...memoryStore(), set: silent },
+      isTold: false,
+    },
+    {
+      name: "holds no JSON",
+      store: { ...memoryStore(), get: async () => ({ value: "{", version: "1" }) },
+      isTold: true,
+    },
+    {
+      name: "holds JSON null",
+      store: { ...memoryStore(), get: async () => ({ value: "null", version: "1" }) },
+      isTold: true,
+    },
+    {
+      name: "holds another shape",
+      store: { ...memoryStore(), get: async () => ({ value: '{"value":7,"expiresAt":"x"}', version: "1" }) },
+      isTold: false,
+    },
+    {
+      name: "holds an expired token",
+      store: {
+        ...memoryStore(),
+        get: async () => ({ value: '{"value":"old","expiresAt":1,"issuedAt":0}', version: "1" }),
+      },
+      isTold: false,
+    },
+  ];
+  test.each(stores)("a store that $name harms nobody", async ({ store, isTold }) => {
+    const events: ServiceEvent[] = [];
+    const fetch = numbered();
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    const auth = createAuth({ baseUrl, tenantId, credential, fetch, store, onEvent });
+    expect((await auth.getAccessToken()).value).toBe("token-1");
+    expect((await auth.getAccessToken()).value).toBe("token-1");
+    await settled();
+    expect(fetch.calls).toHaveLength(1);
+    if (isTold) expect(events.map(({ type }) => type)).toContain("store_failed");
+  });
+});
+
+describe("a store gives an identity no token of another", () => {
+  const base = { baseUrl, tenantId, credential: plugin() };
+  const others = [
+    { name: "another tenant", options: { ...base, tenantId: "globex" } },
+    { name: "another base URL", options: { ...base, baseUrl: "https://other.example" } },
+    { name: "another prefix", options: { ...base, baseUrl: `${baseUrl}/prefix` } },
+    { name: "another client", options: { ...base, credential: plugin({ clientId: "other" }) } },
+    { name: "the other variant", options: { ...base, credential: account({ clientId: "reporter-plugin" }) } },
+  ];
+  test.each(others)("$name", async ({ options }) => {
+    const store = memoryStore();
+    const fetch = numbered();
+    await createAuth({ ...base, fetch, store }).getAccessToken();
+    await settled();
+    expect((await createAuth({ ...options, fetch, store }).getAccessToken()).value).toBe("token-2");
+  });
+
+  test("the same identity, written with a trailing slash, is the same", async () => {
+    const store = memoryStore();
+    const fetch = numbered();
+    await createAuth({ ...base, fetch, store }).getAccessToken();
+    await settled();
+    const token = await createAuth({ ...base, baseUrl: `${baseUrl}/`, fetch, store }).getAccessToken();
+    expect(token.value).toBe("token-1");
+  });
+});
