@@ -60,7 +60,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const order = credentials.map(({ variant }) => variant);
   const resolved = resolveAuthOptions({
     ...options,
-    store: options.store ?? memoryStore({ now: options.now }),
+    // A token and a verdict for each tenant that is held.
+    store: options.store ?? memoryStore({ now: options.now, mostEntries: 2 * mostTenants }),
   });
   // What is forgotten is made again: at worst a token is asked for once more, or a gate that was open is new.
   const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);

@@ -5,13 +5,23 @@ import { StoreError } from "../errors.js";
 /** What is past its expiry is dropped at the latest when this many other entries were written. */
 const sweepEveryWrites = 1_000;
 
+export interface MemoryStoreOptions {
+  /** Epoch milliseconds. */
+  readonly now?: (() => number) | undefined;
+  /** Beyond so many entries the one written longest ago is forgotten. Default: none is. */
+  readonly mostEntries?: number | undefined;
+}
+
 /**
  * Keeps values until they expire or the process ends. Two stores share nothing.
  *
  * @example
  * const connector = createConnector({ credentials, store: memoryStore() });
  */
-export function memoryStore({ now = Date.now }: { now?: (() => number) | undefined } = {}): TokenStore {
+export function memoryStore({
+  now = Date.now,
+  mostEntries = Number.POSITIVE_INFINITY,
+}: MemoryStoreOptions = {}): TokenStore {
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
   const tails = new Map<string, Promise<void>>();
   let writes = 0;
@@ -36,7 +46,10 @@ export function memoryStore({ now = Date.now }: { now?: (() => number) | undefin
       writes++;
       if (writes % sweepEveryWrites === 0) for (const old of [...entries.keys()]) read(old);
       const entry = { value, version: String(writes), expiresAt };
+      // Anew, so that the first in the Map's order is the one written longest ago.
+      entries.delete(key);
       entries.set(key, entry);
+      if (entries.size > mostEntries) entries.delete(entries.keys().next().value ?? key);
       return { value, version: entry.version };
     },
     async delete(key) {
