@@ -1,0 +1,186 @@
+// One connector for many tenants: keys are imported once, memory is bounded, and no tenant pays for another's failure.
+import { describe, expect, test, vi } from "vitest";
+import { RecentlyUsed } from "../../src/auth/recently-used.js";
+import { createConnector, memoryStore, serviceAccount, servicePlugin } from "../../src/index.js";
+import { pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { steppedClock } from "../support/stepped-clock.js";
+import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
+import { stillDigests } from "./still-digests.js";
+
+const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
+
+describe("the private key of 1 000 tenants", () => {
+  const forms = [
+    { name: "a PKCS#8 PEM", privateKey: () => pkcs8(rsaKey()) },
+    { name: "a PKCS#1 PEM", privateKey: () => pkcs1(rsaKey()) },
+    { name: "a JWK", privateKey: () => privateJwk(rsaKey()) },
+    { name: "a JWK as text", privateKey: () => JSON.stringify(privateJwk(rsaKey())) },
+    { name: "a KeyObject", privateKey: () => rsaKey().privateKey },
+  ];
+  test.each(forms)("given as $name is imported no more often than for one", async ({ privateKey }) => {
+    const count = async (tenants: number, isFunction: boolean) => {
+      const importKey = vi.spyOn(crypto.subtle, "importKey");
+      const { fetch } = fakeService({ variant: "A", now: Date.now });
+      const key = privateKey();
+      const settings = { clientId: "plugin", privateKey: key };
+      const credential = servicePlugin(isFunction ? () => settings : settings);
+      const connector = createConnector({ credentials: [credential], fetch });
+      await Promise.all(
+        tenantIds(tenants).map(async (tenantId) => {
+          const service = await connector.connect({ baseUrl: BASE_URL, tenantId });
+          await service.auth.getAccessToken();
+        }),
+      );
+      const { length } = importKey.mock.calls;
+      importKey.mockRestore();
+      return length;
+    };
+    const one = await count(1, false);
+    expect(one).toBeGreaterThan(0);
+    expect([await count(1_000, false), await count(200, true)]).toEqual([one, one]);
+  });
+
+  test("of each tenant its own is imported once each: the measure can tell", async () => {
+    const importKey = vi.spyOn(crypto.subtle, "importKey");
+    const credential = servicePlugin(() => ({ clientId: "plugin", privateKey: privateJwk(rsaKey()) }));
+    const { fetch } = fakeService({ variant: "A", now: Date.now });
+    const connector = createConnector({ credentials: [credential], fetch });
+    for (const tenantId of tenantIds(5)) await connector.connect({ baseUrl: BASE_URL, tenantId });
+    const { length } = importKey.mock.calls;
+    importKey.mockRestore();
+    expect(length).toBeGreaterThanOrEqual(10);
+  });
+});
+
+describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (variant) => {
+  const connected = (onTokenRequest?: (request: SeenTokenRequest) => void) => {
+    stillDigests();
+    const clock = steppedClock();
+    const { now } = clock;
+    const service = fakeService({ variant, now, ...(onTokenRequest && { onTokenRequest }) });
+    const { credential, fetch } = service;
+    const connector = createConnector({ credentials: [credential], fetch, now, rateLimitDeadlineMs: 0 });
+    const tokenOf = async (tenantId: string) => {
+      const { auth } = await connector.connect({ baseUrl: BASE_URL, tenantId });
+      return auth.getAccessToken();
+    };
+    return { clock, service, tokenOf };
+  };
+
+  test("asks for one token for each of 1 000 tenants, and hands none to another", async () => {
+    const { service, tokenOf } = connected();
+    const tenants = tenantIds(1_000);
+    const tokens = await Promise.all([...tenants, ...tenants].map(tokenOf));
+    expect(service.tokenRequests).toHaveLength(1_000);
+    for (const [at, { value }] of tokens.entries())
+      expect(value.startsWith(`token-${tenants[at % 1_000]}-`)).toBe(true);
+  });
+
+  const failures = [
+    { name: "is refused", answer: () => Response.json({ error: "invalid_client" }, { status: 400 }) },
+    {
+      name: "is rate limited",
+      answer: () => new Response("", { status: 429, headers: { "retry-after": "3600" } }),
+    },
+    { name: "gets 503", answer: () => new Response("", { status: 503 }) },
+    { name: "gets no answer", answer: undefined },
+    { name: "meets a reset", answer: () => new TypeError("fetch failed") },
+  ];
+  test.each(failures)("that $name delays no other", async ({ answer }) => {
+    const { service, tokenOf } = connected((request) => {
+      if (request.tenantId !== "tenant-0") request.answer(service.token(request.tenantId));
+      else if (answer !== undefined) request.answer(answer());
+    });
+    const failing = tokenOf("tenant-0").catch((error: unknown) => error);
+    const others = Promise.all(tenantIds(200).slice(1).map(tokenOf));
+    expect(await isSettled(others)).toBe(true);
+    expect(service.tokenRequests.filter(({ tenantId }) => tenantId === "tenant-0")).toHaveLength(1);
+    if (answer === undefined) return;
+    expect(await failing).toHaveProperty("code");
+    expect((await rejectionOf(tokenOf("tenant-0"))) as object).toHaveProperty("code");
+    expect((await tokenOf("tenant-1")).value).toMatch(/^token-tenant-1-/);
+  });
+});
+
+describe("memory", () => {
+  test("what was used least recently is forgotten first", () => {
+    const used = new RecentlyUsed<string>(3);
+    for (const key of ["a", "b", "c", "a", "d"]) used.get(key, () => `first ${key}`);
+    expect(used.size).toBe(3);
+    expect(used.get("a", () => "again")).toBe("first a");
+    expect(used.get("b", () => "again")).toBe("again");
+  });
+
+  test("what must not go stays beyond the capacity, and goes as soon as it may", () => {
+    let isBusy = true;
+    const used = new RecentlyUsed<{ key: string }>(2, ({ key }) => !(isBusy && key.startsWith("busy")));
+    const use = (key: string) => used.get(key, () => ({ key }));
+    for (const key of ["busy-1", "busy-2", "busy-3", "idle-1", "idle-2"]) use(key);
+    expect(used.size).toBe(4);
+    isBusy = false;
+    use("idle-3");
+    expect(used.size).toBe(2);
+  });
+
+  test("of a store with a bound holds what was written last", async () => {
+    const store = memoryStore({ mostEntries: 2 });
+    for (const key of ["a", "b", "a", "c"]) await store.set(key, `value of ${key}`);
+    const values = await Promise.all(["a", "b", "c"].map(async (key) => (await store.get(key))?.value));
+    expect(values).toEqual(["value of a", undefined, "value of c"]);
+  });
+
+  test("of a connector is bounded: of 12 000 tenants it keeps 10 000, and a renewing one is not forgotten", async () => {
+    stillDigests();
+    const pending: SeenTokenRequest[] = [];
+    const clock = steppedClock();
+    const service = fakeService({
+      variant: "B",
+      now: clock.now,
+      onTokenRequest: (request) => {
+        if (request.tenantId === "tenant-0") pending.push(request);
+        else request.answer(service.token(request.tenantId));
+      },
+    });
+    const store = memoryStore({ now: clock.now });
+    // A store that keeps nothing shows what the connector itself remembers.
+    const forgetful = { ...store, get: async () => undefined };
+    const { credential, fetch } = service;
+    const connector = createConnector({ credentials: [credential], fetch, now: clock.now, store: forgetful });
+    const tokenOf = async (tenantId: string) =>
+      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+    const renewing = tokenOf("tenant-0");
+    await settle();
+    for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
+    const again = tokenOf("tenant-0");
+    await settle();
+    expect(pending).toHaveLength(1);
+    pending[0]?.answer(service.token("tenant-0"));
+    expect((await again).value).toBe((await renewing).value);
+    const before = service.tokenRequests.length;
+    await tokenOf("tenant-11999");
+    await tokenOf("tenant-2500");
+    expect(service.tokenRequests).toHaveLength(before);
+    await tokenOf("tenant-1");
+    expect(service.tokenRequests).toHaveLength(before + 1);
+  });
+});
+
+test("1 000 connects at once to one deployment ask once which variant is served", async () => {
+  let asked = 0;
+  const answer = { error: "unsupported_grant_type", error_description: "The token request was rejected." };
+  const credentials = [
+    servicePlugin({ clientId: "plugin", privateKey: { keyId: "key-1", sign: (bytes) => bytes } }),
+    serviceAccount({ clientId: "account", clientSecret: "secret-of-the-account" }),
+  ];
+  const fetch = async () => {
+    asked++;
+    return Response.json(answer, { status: 400 });
+  };
+  const connector = createConnector({ credentials, fetch });
+  const services = await Promise.all(
+    tenantIds(1_000).map(() => connector.connect({ baseUrl: BASE_URL, tenantId: "acme" })),
+  );
+  expect(new Set(services.map(({ variant }) => variant))).toEqual(new Set(["A"]));
+  expect(asked).toBe(1);
+});
