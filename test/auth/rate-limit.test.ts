@@ -175,7 +175,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         if (index === 2) allArrived();
         if (index < 3) return all.then(() => limited());
         most = Math.max(most, ++under);
-        await settled();
+        // Short: each look at the gate moves the clock by a second, and a probe that takes too long counts as dead.
+        await new Promise((resolve) => setImmediate(resolve));
         under--;
         return tokenAnswer(`token-${index}`);
       },
