@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { parseRetryAfterMs } from "../../src/variants/retry-after.js";
 import { credentialOf, deployment } from "../support/deployment.js";
+import { gatedFetch } from "../support/gated-fetch.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
 import { settled } from "../support/settled.js";
@@ -187,6 +188,22 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(6);
     expect(most).toBe(1);
   });
+});
+
+test("an answer to a request that was sent before the 429 came does not open the gate", async () => {
+  const clock = steppedClock();
+  const fetch = gatedFetch();
+  const options = { baseUrl, tenantId, credential: credentialOf("B"), fetch, now: clock.now };
+  const auth = createAuth({ ...options, shareInFlight: false });
+  const [limitedCaller, lucky] = [rejectionOf(auth.getAccessToken()), auth.getAccessToken()];
+  await fetch.arrived(2);
+  clock.advance(1_000);
+  fetch.answer(limited({ "retry-after": "600" }));
+  expect(await limitedCaller).toMatchObject({ code: "rate_limited" });
+  fetch.answer(tokenAnswer());
+  auth.invalidate(await lucky);
+  expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited" });
+  expect(fetch.calls).toHaveLength(2);
 });
 
 describe("the gate is one per tenant", () => {

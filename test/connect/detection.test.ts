@@ -7,6 +7,7 @@ import {
   createConnector,
   memoryStore,
   type ServiceEvent,
+  serviceAccount,
   type TokenStore,
   type Variant,
 } from "../../src/index.js";
@@ -210,6 +211,18 @@ describe("a verdict is remembered", () => {
     expect(await impatient).toBe("gone");
     expect((await patient).variant).toBe("A");
     expect(asked).toBe(1);
+  });
+
+  test("a signal that is aborted while the settings are read ends the wait", async () => {
+    const controller = new AbortController();
+    const fetch = scriptedFetch(() => new Promise<Response>(() => {}));
+    const leaving = serviceAccount(async () => {
+      controller.abort("gone");
+      return { clientId: ACCOUNT_ID, clientSecret: ACCOUNT_SECRET };
+    });
+    const connector = createConnector({ credentials: [plugin(), leaving], fetch, timeoutMs: 10_000 });
+    const target = { baseUrl: "https://service.example", tenantId, signal: controller.signal };
+    expect(await rejectionOf(connector.connect(target))).toBe("gone");
   });
 
   test("a signal that is aborted already asks nothing", async () => {
