@@ -2,7 +2,7 @@
 import { TransportError, type Variant } from "../errors.js";
 
 const tlsCode =
-  /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA)/;
+  /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT|ERROR_IN_CRL)/;
 
 /** Tells a bad certificate from a network that failed. The fault itself stays behind: it may hold the request. */
 export function transportError(fault: unknown, variant: Variant): TransportError {
