@@ -1,0 +1,87 @@
+// Servers on loopback for what only a real connection shows: TLS, client certificates, a CONNECT proxy. Each closes itself.
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer, type ServerOptions } from "node:https";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import type { Emulator } from "../../src/emulator/index.js";
+import { deployment } from "../support/deployment.js";
+
+async function listen(server: Server): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => {});
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+export interface TlsDeployment {
+  readonly url: string;
+  readonly emulator: Emulator;
+  /** Common names of the client certificates that requests came with; empty where one came without. */
+  readonly clients: string[];
+}
+
+/** An emulated deployment behind https. */
+export async function tlsDeployment(options: ServerOptions): Promise<TlsDeployment> {
+  const clients: string[] = [];
+  let emulator: Emulator | undefined;
+  const server = createTlsServer(options, async (incoming, response) => {
+    const peer = incoming.socket as unknown as { getPeerCertificate(): { subject?: { CN?: string } } };
+    clients.push(peer.getPeerCertificate().subject?.CN ?? "");
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const answer = await emulator?.fetch(incoming.url ?? "/", {
+      method: incoming.method ?? "GET",
+      headers: Object.entries(incoming.headers).map(([name, value]): [string, string] => [
+        name,
+        String(value),
+      ]),
+      ...(chunks.length === 0 ? {} : { body: Buffer.concat(chunks).toString() }),
+    });
+    response.writeHead(answer?.status ?? 500, Object.fromEntries(answer?.headers ?? []));
+    response.end(await answer?.text());
+  });
+  const url = `https://127.0.0.1:${await listen(server)}`;
+  emulator = deployment({ publicUrl: url });
+  return { url, emulator, clients };
+}
+
+export interface ConnectProxy {
+  readonly url: string;
+  /** Where tunnels were asked for, as "host:port". */
+  readonly tunnels: string[];
+}
+
+/** A proxy that knows only CONNECT (RFC 9110 section 9.3.6). */
+export async function connectProxy({ refuses = false }: { refuses?: boolean } = {}): Promise<ConnectProxy> {
+  const tunnels: string[] = [];
+  const server = createServer((_incoming, response) => {
+    response.writeHead(501);
+    response.end();
+  });
+  server.on("connect", ({ url = "" }, socket: Socket, head: Buffer) => {
+    tunnels.push(url);
+    if (refuses) return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    const { hostname, port } = new URL(`http://${url}`);
+    const onward = connect(Number(port), hostname, () => {
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      onward.write(head);
+      onward.pipe(socket);
+      socket.pipe(onward);
+    });
+    for (const end of [onward, socket]) end.on("error", () => end.destroy());
+    socket.on("close", () => onward.destroy());
+    onward.on("close", () => socket.destroy());
+  });
+  return { url: `http://127.0.0.1:${await listen(server)}`, tunnels };
+}
