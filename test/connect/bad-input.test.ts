@@ -332,7 +332,7 @@ describe("options that are no such thing", () => {
     const person = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
     const error = await rejectionOf(connect({ baseUrl, tenantId, credentials: [person as never] }));
     expect(error).toMatchObject({ code: "credential_invalid", option: "credentials" });
-    expect((error as Error).message).toMatch(/redeemLaunch, beginLogin or createBackend/);
+    expect((error as Error).message).toMatch(/needs a code.*here go servicePlugin and serviceAccount/i);
   });
 
   test("two credentials of one variant are refused: after a refusal no other identity is tried", async () => {
