@@ -102,7 +102,7 @@ function noVariant(detection: Detection, order: readonly Variant[]): VariantErro
       )
     : new VariantError(
         "variant_unknown",
-        `Which variant is served there cannot be told. ${told(detection)} ${naming}`,
+        `Which variant is served there cannot be told. ${told(detection)} Look at what answers at baseUrl first. ${naming}`,
         { detection },
       );
 }
@@ -110,8 +110,8 @@ function noVariant(detection: Detection, order: readonly Variant[]): VariantErro
 function told({ evidence }: Detection): string {
   return evidence
     .map(
-      ({ variant, question, url, status, reason }) =>
-        `${variant}, ${question} (${url}): ${status}, ${reason}.`,
+      ({ variant, question, url, status, contentType, reason }) =>
+        `${variant}, ${question} (${url}): ${status}${contentType === undefined ? "" : ` ${contentType}`}, ${reason}.`,
     )
     .join(" ");
 }

@@ -56,6 +56,8 @@ export interface Connector<T extends LookupTypes = OperationTypes> {
 export function createConnector<T extends LookupTypes = OperationTypes>(
   options: ConnectorOptions<T>,
 ): Connector<T> {
+  if (typeof options !== "object" || options === null)
+    throw new ConfigurationError("option_invalid", "The options are missing.", { option: "options" });
   const credentials = checkCredentials(options);
   const order = credentials.map(({ variant }) => variant);
   const resolved = resolveAuthOptions({
@@ -116,7 +118,7 @@ function checkCredentials({
   if (!Array.isArray(credentials) || credentials.length === 0)
     throw new ConfigurationError(
       "credential_missing",
-      "credentials is empty. Give servicePlugin (Variant A), serviceAccount (Variant B), or both.",
+      "credentials is no array, or an empty one. Give servicePlugin (Variant A), serviceAccount (Variant B), or both.",
       { option: "credentials" },
     );
   for (const credential of credentials) driverOf(credential, "credentials");

@@ -1,7 +1,7 @@
 /** A service from an Auth in hand. */
 import { type OperationTypes, operations } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
-import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
+import { type AuthOptions, given, resolveAuthOptions } from "./auth/auth-options.js";
 import { teller } from "./auth/events.js";
 import type { Api } from "./client/operation-table.js";
 import type { LookupTypes } from "./client/outcome.js";
@@ -14,7 +14,7 @@ export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> 
 
 export interface CreateServiceOptions<T extends LookupTypes = OperationTypes>
   extends Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> {
-  /** The module that `bivariant generate` made of documents of your own. Default: ours. */
+  /** The module that `generate` of bivariant/generate made of documents of your own: its operations.ts. Default: ours. */
   readonly api?: Api<T> | undefined;
   /** From `bivariant/validate`. */
   readonly validate?: Validate | undefined;
@@ -35,11 +35,11 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
     throw new ConfigurationError("option_invalid", "auth is no Auth. Make one with createAuth.", {
       option: "auth",
     });
-  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions(options);
+  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions({ ...auth.inherited, ...given(options) });
   const { api, validate, detection } = options;
   const table = api === undefined ? operations : api.operations;
   if (typeof table?.A !== "object" || typeof table.B !== "object")
-    throw new ConfigurationError("option_invalid", "api is no module that `bivariant generate` made.", {
+    throw new ConfigurationError("option_invalid", "api is no operations.ts that bivariant/generate made.", {
       option: "api",
     });
   const tell = teller(auth, { onEvent, now });

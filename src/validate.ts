@@ -44,12 +44,20 @@ const mostIssues = 20;
  * survive. Operations and statuses that the documents give no schema pass. Issues name paths and what was expected
  * there, never a value.
  *
- * @param schemas of documents of your own, beside `connect({ api })`. Default: ours.
+ * @param schemas the schemas.ts generated from documents of your own. Give it whenever you give `connect({ api })` the
+ *   operations.ts beside it: without it your operations are not looked at. Default: ours.
  * @throws ConfigurationError `option_invalid`
  * @example
  * const service = await connect({ baseUrl, tenantId, credentials, validate: validator("strict") });
  */
-export function validator(mode: ValidationMode, schemas: ValidationSchemas = ownSchemas): Validate {
+export function validator(
+  mode: ValidationMode,
+  schemas: ValidationSchemas | { readonly schemas: ValidationSchemas } = ownSchemas,
+): Validate {
+  const held =
+    "schemas" in (schemas ?? {})
+      ? (schemas as { schemas: ValidationSchemas }).schemas
+      : (schemas as ValidationSchemas);
   if (mode !== "report" && mode !== "strict")
     throw new ConfigurationError(
       "option_invalid",
@@ -58,12 +66,12 @@ export function validator(mode: ValidationMode, schemas: ValidationSchemas = own
         option: "mode",
       },
     );
-  if (typeof schemas?.A?.operations !== "object" || typeof schemas.B?.operations !== "object")
-    throw new ConfigurationError("option_invalid", "schemas is no module that `bivariant generate` made.", {
+  if (typeof held?.A?.operations !== "object" || typeof held.B?.operations !== "object")
+    throw new ConfigurationError("option_invalid", "schemas is no schemas.ts that bivariant/generate made.", {
       option: "schemas",
     });
   return (answer, tell) => {
-    const issues = issuesOf(answer, schemas);
+    const issues = issuesOf(answer, held);
     if (issues.length === 0) return;
     const { variant, operationId, status } = answer;
     if (mode === "report") return tell({ type: "response_invalid", operationId, status, issues });

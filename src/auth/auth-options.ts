@@ -29,6 +29,11 @@ export interface AuthOptions {
   readonly tenantIdPattern?: RegExp | undefined;
 }
 
+/** The options that are given: one that is `undefined` hides no other. */
+export function given<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+}
+
 /** The options with their defaults. */
 export interface ResolvedAuthOptions {
   readonly fetch: Fetch;

@@ -1,6 +1,7 @@
 /** The one interface behind which it is hidden how a token is had. */
 import type { Variant } from "../errors.js";
 import type { AccessToken } from "./access-token.js";
+import type { AuthOptions } from "./auth-options.js";
 
 /**
  * Gives access tokens for one tenant of one deployment.
@@ -19,6 +20,11 @@ export interface Auth {
    * @throws TokenRequestError, RateLimitedError, TransportError, UnexpectedResponseError, VariantError, ConfigurationError
    */
   getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken>;
+  /**
+   * What the API calls through this Auth use unless told otherwise, so that a proxy, a client certificate or a test's
+   * clock need be given once. An Auth of your own may leave it out.
+   */
+  readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> | undefined;
   /** Drops a token that the API refused. About a token already replaced: ignored. */
   invalidate(token: AccessToken): void;
 }

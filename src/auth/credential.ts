@@ -54,6 +54,7 @@ export interface Refusal {
   readonly grant: "client_credentials" | "authorization_code";
   /** The `error` of the answer. */
   readonly error: string | undefined;
+  readonly status: number;
   /** How the refused assertion's `iat` and `exp` stand to the server's clock, as its `Date` tells that. */
   readonly clock: "out_of_bounds" | "in_bounds" | "unknown";
   /** By how much the server's clock is ahead of this machine's; absent when that is unknown. */
@@ -103,7 +104,7 @@ export function driverOf(credential: MachineCredential, option = "credential"): 
   throw new ConfigurationError(
     "credential_invalid",
     isPerson
-      ? `${option} holds a credential of a person, which needs a code. Give it to redeemLaunch, beginLogin or createBackend; here go servicePlugin and serviceAccount.`
+      ? `${option} holds a credential of a person, which needs a code from a launch or a login. Here go servicePlugin and serviceAccount.`
       : `${option} holds something that is no credential. Make one with servicePlugin or serviceAccount.`,
     { option },
   );

@@ -108,7 +108,7 @@ export class RateLimitGate {
     const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + jitter * Math.random());
     if (isNextStep) this.#refusals++;
     this.#refusedAt = now;
-    this.#opensAt = Math.max(this.#opensAt, now + waitMs);
+    this.#opensAt = Math.max(this.#opensAt, Math.ceil(now + waitMs));
   }
 
   /** Any other answer came. One to a request sent before the last 429 came says nothing of the limit since. */

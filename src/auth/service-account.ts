@@ -1,4 +1,5 @@
 /** Variant B, no user: client_credentials with a client secret, as JSON (section 4.2 of the description). */
+import type { Cause } from "../errors.js";
 import { tokenEndpointOfB } from "../variants/variant-b.js";
 import {
   type MachineCredential,
@@ -20,7 +21,7 @@ export interface ServiceAccountSettings {
  * @throws ConfigurationError `credential_invalid` before the first request
  * @see the description, sections 2.5, 4.2 and 5.10; RFC 6749 section 4.4
  * @example
- * serviceAccount({ clientId: "reports", clientSecret: process.env.CLIENT_SECRET })
+ * serviceAccount({ clientId: "reports", clientSecret: await readFile("client-secret.txt", "utf8") })
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
   return machineCredential("B", {
@@ -50,9 +51,21 @@ export function serviceAccount(settings: Settings<ServiceAccountSettings>): Mach
           });
           return { response, secrets: [clientSecret] };
         },
+        explain: ({ error, status }) =>
+          error === "invalid_client" || status === 401 ? [wrongSecret(clientId)] : [],
       };
     },
   });
+}
+
+/** Variant B's errors are not shown: read by RFC 6749 section 5.2, which is an assumption and said to be one. */
+function wrongSecret(clientId: string): Cause {
+  return {
+    id: "client_secret_mismatch",
+    summary: "The client id or the client secret is not that of a service account of this deployment",
+    evidence: `invalid_client or 401 for ${clientId}, read as RFC 6749 section 5.2 means it: the description does not show Variant B's errors.`,
+    remedy: "Compare the client id, and make a new secret, in the admin area under Service accounts.",
+  };
 }
 
 async function fingerprintOf(clientId: string, clientSecret: string): Promise<string> {

@@ -20,7 +20,7 @@ import type { PrivateKey, SigningKey } from "./signing-key.js";
 /** A private key with the `kid` it was registered under. */
 export interface KeyWithId {
   readonly privateKey: PrivateKey;
-  readonly keyId?: string;
+  readonly keyId?: string | undefined;
 }
 
 export interface ServicePluginSettings {
@@ -29,9 +29,9 @@ export interface ServicePluginSettings {
   /** A key in any form, or a function that is read per assertion, so that keys rotate without a restart. */
   readonly privateKey: PrivateKey | (() => PrivateKey | KeyWithId | Promise<PrivateKey | KeyWithId>);
   /** Default: the JWK's own `kid`, else the RFC 7638 thumbprint. */
-  readonly keyId?: string;
+  readonly keyId?: string | undefined;
   /** Default: the exact URL posted to. For deployments behind a proxy that rewrites it. */
-  readonly audience?: string;
+  readonly audience?: string | undefined;
 }
 
 /**

@@ -42,6 +42,8 @@ const minimumModulusBits = 2048;
 export async function importSigningKey(privateKey: unknown, keyId?: string): Promise<SigningKey> {
   if (keyId !== undefined && (typeof keyId !== "string" || keyId === ""))
     throw refuse("key_invalid", "keyId is not a text.", "keyId");
+  if (ArrayBuffer.isView(privateKey))
+    throw refuse("key_invalid", 'privateKey is bytes. Read the file as text: readFile(path, "utf8").');
   if (typeof privateKey === "string") return fromText(privateKey.trim(), keyId);
   if (typeof privateKey !== "object" || privateKey === null)
     throw refuse("key_invalid", "privateKey is missing. Give a PEM, a JWK, a key object or a signer.");
@@ -73,7 +75,10 @@ async function fromText(text: string, keyId: string | undefined): Promise<Signin
   }
   const label = /^-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined)
-    throw refuse("key_invalid", "privateKey is a text, but neither PEM nor a JWK as JSON.");
+    throw refuse(
+      "key_invalid",
+      "privateKey is a text, but neither PEM nor a JWK as JSON. If it is the path of a file, read the file.",
+    );
   if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(text))
     throw refuse(
       "key_unsupported",
@@ -165,7 +170,10 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
   if (typeof jwk.kty === "string" && jwk.kty !== "RSA")
     throw refuse("key_unsupported", `privateKey is no RSA key: only RSA keys sign RS256. ${howToMakeOne}`);
   if (typeof jwk.n !== "string" || typeof jwk.e !== "string")
-    throw refuse("key_invalid", "privateKey is no key in any form known here.");
+    throw refuse(
+      "key_invalid",
+      "privateKey is no key in any form known here: PEM, JWK, CryptoKey, KeyObject, or a signer { keyId, sign }.",
+    );
   if (typeof jwk.d !== "string")
     throw refuse("key_invalid", "privateKey is a public key: the private half is needed to sign.");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")

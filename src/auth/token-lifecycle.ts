@@ -72,6 +72,11 @@ export class TokenLifecycle implements Auth {
     this.#tell = teller({ variant: this.variant, ...context.target }, context.options);
   }
 
+  get inherited(): Auth["inherited"] {
+    const { fetch, now, timeoutMs, onEvent } = this.#context.options;
+    return { fetch, now, timeoutMs, onEvent };
+  }
+
   getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken> {
     const signal = options?.signal;
     if (signal?.aborted) return Promise.reject(signal.reason);

@@ -135,7 +135,7 @@ async function sendOnce(
         });
         return sent.response;
       },
-      { variant, now: options.now, timeoutMs: options.timeoutMs, signal },
+      { variant, baseUrl: context.target.baseUrl, now: options.now, timeoutMs: options.timeoutMs, signal },
     );
     const offsetMs = state.clock.observe(answer);
     if (offsetMs !== undefined)
@@ -217,6 +217,7 @@ function refusalError(
     prepared.explain?.({
       grant: "client_credentials",
       error,
+      status,
       clock: clock.offsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
       clockOffsetMs: clock.offsetMs,
       workedBefore: acceptedFingerprint === prepared.fingerprint,

@@ -13,6 +13,7 @@ import {
   isUnexpectedResponseError,
   isVariantError,
 } from "../errors.js";
+import { GenerateError } from "../generate/generate-error.js";
 
 export const exitCodes = {
   done: 0,
@@ -47,7 +48,12 @@ export const exitCodesHelp: string = `Exit codes:
  * page or another server, and what helps is looking at the address.
  */
 export function exitCodeOf(error: unknown): ExitCode {
-  if (isConfigurationError(error) || isStoreError(error) || error instanceof EmulatorError)
+  if (
+    isConfigurationError(error) ||
+    isStoreError(error) ||
+    error instanceof EmulatorError ||
+    error instanceof GenerateError
+  )
     return exitCodes.configuration;
   if (isTokenRequestError(error) || isRateLimitedError(error)) return exitCodes.tokenRefused;
   if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return exitCodes.tokenRefused;

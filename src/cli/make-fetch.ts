@@ -60,7 +60,7 @@ function proxyFault(fault: unknown, { url, variable }: ProxyOnTheWay): unknown {
           : `${capital(way)} does not reach the deployment (${status}). Check the address, or name the host in NO_PROXY.`;
     return new TransportError("network_failed", message, { retryable: status >= 500, cause: fault });
   }
-  const { code, cause } = transportError(fault, "A");
+  const { code, cause } = transportError(fault, "A", url.origin);
   // Through a proxy that is spoken to by http the only certificate is the deployment's.
   if (code === "tls_failed" && url.protocol === "http:") return fault;
   const told = systemCodeOf(cause);

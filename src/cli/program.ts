@@ -6,8 +6,10 @@ import { addDemo } from "./commands/demo.js";
 import { addDetect } from "./commands/detect.js";
 import { addDoctor } from "./commands/doctor.js";
 import { addEmulate } from "./commands/emulate.js";
+import { addGenerate } from "./commands/generate.js";
 import { addKeys } from "./commands/keys.js";
 import { addToken } from "./commands/token.js";
+import { addUnknowns } from "./commands/unknowns.js";
 import type { Context, Finish } from "./context.js";
 import { exitCodesHelp } from "./exit-codes.js";
 
@@ -36,7 +38,17 @@ With --json an error is { "error": { "code", "message", ... } } on stdout.
 
 ${exitCodesHelp}`,
     );
-  for (const add of [addDemo, addDetect, addToken, addCall, addDoctor, addKeys, addEmulate])
+  for (const add of [
+    addDemo,
+    addDetect,
+    addToken,
+    addCall,
+    addDoctor,
+    addKeys,
+    addEmulate,
+    addGenerate,
+    addUnknowns,
+  ])
     add(program, context, finish);
   return program;
 }

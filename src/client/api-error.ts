@@ -43,8 +43,9 @@ function codeOf({ response: { status }, isDocumented }: RefusedCall): ApiErrorCo
 
 const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_unauthorized:
-    ": the token was refused on this route. It may take no such token; a token that is merely old was renewed already.",
-  api_forbidden: ": the token does not reach this.",
+    ": the token was refused. The route may take no such token, or the plugin or account may have been disabled. (A token older than 30 s is renewed and the call sent once more before this is told.)",
+  api_forbidden:
+    ": the token does not reach this. Look at the scopes of the plugin (Settings, Tenant Settings, External Plugins) or the roles of the service account (the admin area, Service accounts).",
   api_rate_limited: ": a rate limit was hit; wait until retryAt where it is given.",
   api_refused: ": look at the body of the error.",
   api_failed: ": the server failed; try again later.",
@@ -59,7 +60,7 @@ const causesOfEmpty403: readonly Cause[] = Object.freeze([
     evidence:
       "A 403 with an empty body. A scope granted after the token was minted reaches only the next token.",
     remedy:
-      "Let the customer grant the scope under Settings, Tenant Settings, External Plugins; then call auth.invalidate(token), so that the next token carries it.",
+      "Let the customer grant the scope under Settings, Tenant Settings, External Plugins; then drop the token, so that the next one carries it: service.auth.invalidate(await service.auth.getAccessToken()).",
   },
   {
     id: "grant_narrowed",

@@ -64,7 +64,8 @@ export function createCaller(options: CallerOptions): Caller {
         signal,
         operationId,
         anonymous,
-        limit: (send) => withTimeLimit(send, { variant: auth.variant, timeoutMs, signal }),
+        limit: (send) =>
+          withTimeLimit(send, { variant: auth.variant, baseUrl: auth.baseUrl, timeoutMs, signal }),
         // A success may be large and is the caller's to want; what a refusal says is bounded.
         read: (answer) => (answer.ok ? answer.text() : readRefusal(answer)),
       },

@@ -28,6 +28,7 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
         limit: (send) =>
           withTimeLimit((abort) => send(untilTheEnd(abort, signal)), {
             variant: auth.variant,
+            baseUrl: auth.baseUrl,
             timeoutMs,
             signal,
           }),

@@ -1,4 +1,5 @@
 /** The data of an outcome, for those who prefer an exception to a look at `ok`. */
+import { ConfigurationError } from "../errors.js";
 
 interface Outcomes {
   readonly ok: boolean;
@@ -20,6 +21,10 @@ export function unwrap<O extends Outcomes>(outcome: O): DataOf<O>;
 export function unwrap<O extends Outcomes>(outcome: Promise<O>): Promise<DataOf<O>>;
 export function unwrap<O extends Outcomes>(outcome: O | Promise<O>): DataOf<O> | Promise<DataOf<O>> {
   if (outcome instanceof Promise) return outcome.then((settled) => unwrap(settled));
+  if (typeof outcome?.ok !== "boolean")
+    throw new ConfigurationError("option_invalid", "unwrap takes what a call resolves with.", {
+      option: "outcome",
+    });
   if (outcome.ok) return outcome.data as DataOf<O>;
   throw outcome.error;
 }

@@ -91,12 +91,10 @@ async function askForA(target: Target, options: DetectOptions): Promise<Evidence
   const { error, error_description } = jsonObject(answer.text) ?? {};
   const isKnown = (errorsOfA as readonly unknown[]).includes(error);
   if (answer.status === 400 && isKnown && isFixedDescriptionOfA(error_description))
-    return [tell("A", url, answer, "yes", `400 ${error} with the fixed text of Variant A's token endpoint`)];
+    return [tell("A", url, answer, "yes", `${error} with the fixed text of Variant A's token endpoint`)];
   if (isGone(answer)) return [tell("A", url, answer, "no", "nothing is served at this path")];
   const reason =
-    answer.status === 400
-      ? "a 400, but not with the body of Variant A's token endpoint"
-      : unclear(answer.status);
+    answer.status === 400 ? "not with the body of Variant A's token endpoint" : unclear(answer.status);
   return [tell("A", url, answer, "unknown", reason)];
 }
 
@@ -106,7 +104,7 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
   if (isGone(answer)) return [tell("B", url, answer, "no", "nothing is served at this path")];
   if (!isTellingForB(answer)) {
     const reason = tellingStatusesOfB.includes(answer.status)
-      ? `a ${answer.status} without a JSON object`
+      ? "without a JSON object"
       : unclear(answer.status);
     return [tell("B", url, answer, "unknown", reason)];
   }
@@ -117,9 +115,9 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
   const says = isComparable && sibling.status !== answer.status ? "yes" : "unknown";
   const reason =
     says === "yes"
-      ? `a JSON ${answer.status}, where a made-up sibling path answers ${sibling.status}`
+      ? "the made-up sibling path answers otherwise than the token endpoint"
       : isComparable
-        ? `a made-up sibling path answers ${sibling.status} too: something answers every path alike`
+        ? "the made-up sibling path answers the same: something answers every path alike"
         : unclear(sibling.status);
   return [
     {
@@ -128,7 +126,9 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
         url,
         answer,
         "unknown",
-        `a JSON ${answer.status}, to be compared with a made-up sibling path`,
+        says === "yes"
+          ? "a JSON refusal that a made-up sibling path does not give"
+          : "a JSON refusal, compared with a made-up sibling path",
       ),
       says,
     },
@@ -157,7 +157,7 @@ async function ask(
         redirect: "manual",
         signal: abort,
       }),
-    { variant, now: now ?? Date.now, timeoutMs: timeoutMs ?? 10_000, signal },
+    { variant, baseUrl: new URL(url).origin, now: now ?? Date.now, timeoutMs: timeoutMs ?? 10_000, signal },
   );
   onAnswer?.(variant, answer);
   return answer;
@@ -172,10 +172,11 @@ function isTellingForB(answer: Answer): boolean {
 }
 
 function unclear(status: number): string {
-  if (status >= 300 && status < 400) return "a redirect, which is not followed";
+  if (status < 300) return "a success where a refusal was to come: is this a page, or another server?";
+  if (status < 400) return "a redirect, which is not followed: is baseUrl the final address?";
   if (status === 429) return "rate limited: the answer says nothing of the variant";
   if (status >= 500) return "the server failed: the answer says nothing of the variant";
-  return `a ${status}, which other servers give too`;
+  return "what other servers and proxies say too";
 }
 
 function tell(

@@ -14,6 +14,8 @@ export interface Answer {
 
 export interface ExchangeOptions {
   readonly variant: Variant;
+  /** Whom the request goes to, for messages. */
+  readonly baseUrl: string;
   readonly now: () => number;
   /** For the whole exchange, from sending to the last byte. */
   readonly timeoutMs: number;
@@ -32,7 +34,7 @@ const maximumBodyBytes = 1024 * 1024;
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
-  { variant, now, timeoutMs, signal }: ExchangeOptions,
+  { variant, baseUrl, now, timeoutMs, signal }: ExchangeOptions,
 ): Promise<Answer> {
   return withTimeLimit(
     async (abort) => {
@@ -44,7 +46,7 @@ export function exchange(
       const status = response.type === "opaqueredirect" ? 302 : response.status;
       return { status, headers: response.headers, text, sentAt, receivedAt };
     },
-    { variant, timeoutMs, signal },
+    { variant, baseUrl, timeoutMs, signal },
   );
 }
 

@@ -4,6 +4,8 @@ import { transportError } from "./transport-error.js";
 
 export interface TimeLimitOptions {
   readonly variant: Variant;
+  /** Whom the request goes to, for messages. */
+  readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -17,7 +19,7 @@ export interface TimeLimitOptions {
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
-  { variant, timeoutMs, signal }: TimeLimitOptions,
+  { variant, baseUrl, timeoutMs, signal }: TimeLimitOptions,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -33,7 +35,7 @@ export function withTimeLimit<T>(
       controller.abort(reason);
     };
     const onAbort = () => stop(signal?.reason);
-    const timer = setTimeout(() => stop(timedOut(variant, timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => stop(timedOut(variant, baseUrl, timeoutMs)), timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     task(controller.signal).then(
       (value) => {
@@ -42,15 +44,19 @@ export function withTimeLimit<T>(
       },
       (fault: unknown) => {
         end();
-        reject(isBivariantError(fault) ? fault : transportError(fault, variant));
+        reject(isBivariantError(fault) ? fault : transportError(fault, variant, baseUrl));
       },
     );
   });
 }
 
-function timedOut(variant: Variant, timeoutMs: number): TransportError {
-  return new TransportError("timed_out", `No complete answer within ${timeoutMs} ms (timeoutMs).`, {
-    retryable: true,
-    variant,
-  });
+function timedOut(variant: Variant, baseUrl: string, timeoutMs: number): TransportError {
+  return new TransportError(
+    "timed_out",
+    `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`,
+    {
+      retryable: true,
+      variant,
+    },
+  );
 }

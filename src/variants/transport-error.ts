@@ -5,17 +5,17 @@ const tlsCode =
   /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT|ERROR_IN_CRL)/;
 
 /** Tells a bad certificate from a network that failed. The fault itself stays behind: it may hold the request. */
-export function transportError(fault: unknown, variant: Variant): TransportError {
+export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
   const code = systemCode(fault);
   if (code !== undefined && tlsCode.test(code))
     return new TransportError(
       "tls_failed",
-      `The secure connection failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`,
+      `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`,
       { retryable: false, variant, cause: fault },
     );
   return new TransportError(
     "network_failed",
-    `The request failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`,
+    `The request to ${baseUrl} failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`,
     { retryable: true, variant, cause: fault },
   );
 }

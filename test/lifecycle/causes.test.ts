@@ -206,6 +206,7 @@ describe("the rows of the table that only local evidence decides", () => {
   const refusal: Refusal = {
     grant: "client_credentials",
     error: "invalid_client",
+    status: 400,
     clock: "in_bounds",
     clockOffsetMs: 0,
     workedBefore: false,

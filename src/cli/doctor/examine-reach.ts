@@ -47,7 +47,7 @@ function knock(baseUrl: string, { fetch, variant, timeoutMs, signal }: Patient):
   return exchange(
     (abort) => send(`${baseUrl}/`, { method: "HEAD", redirect: "manual", signal: abort }),
     // The variant is said in errors only.
-    { variant: variant ?? "A", now: Date.now, timeoutMs, signal },
+    { variant: variant ?? "A", baseUrl, now: Date.now, timeoutMs, signal },
   );
 }
 

@@ -1,6 +1,7 @@
 /** An error for scripts: `{ "error": { "code", "message", ... , "exitCode" } }`. */
 import { EmulatorError } from "../../emulator/index.js";
 import { isBivariantError } from "../../errors.js";
+import { GenerateError } from "../../generate/generate-error.js";
 import { exitCodeOf } from "../exit-codes.js";
 
 /**
@@ -21,6 +22,10 @@ function fields(error: unknown): Record<string, unknown> {
   if (error instanceof EmulatorError) {
     const { code, message, name, issues } = error;
     return { code, message, name, issues };
+  }
+  if (error instanceof GenerateError) {
+    const { code, message, name, document, pointer } = error;
+    return { code, message, name, document, pointer };
   }
   // A foreign message may quote anything.
   return {

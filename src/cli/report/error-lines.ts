@@ -10,6 +10,7 @@ import {
   isUnexpectedResponseError,
   isVariantError,
 } from "../../errors.js";
+import { GenerateError } from "../../generate/generate-error.js";
 import type { Paint } from "../paint.js";
 import { whereToSet } from "../settings/setting-table.js";
 import { evidenceLines } from "./evidence-lines.js";
@@ -19,6 +20,7 @@ import { printableJson } from "./printable-json.js";
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (error instanceof EmulatorError)
     return [head(error, paint), ...systemLines(error), ...list(error.issues)];
+  if (error instanceof GenerateError) return [head(error, paint)];
   if (!isBivariantError(error)) return faultLines(error, paint);
   const lines = [head(error, paint)];
   if (isConfigurationError(error)) {

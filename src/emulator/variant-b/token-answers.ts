@@ -13,6 +13,6 @@ export function clientTokenAnswer(accessToken: string): Response {
 /** Error bodies are not shown: the shape is RFC 6749 section 5.2's, the text the rule itself. */
 export function clientRefusalAnswer(refusal: Refusal): Response {
   const { answer, says } = rules[refusal.rule];
-  const body = { error: answer.error, error_description: says };
+  const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
   return Response.json(body, { status: answer.status, headers: NOT_STORED });
 }
