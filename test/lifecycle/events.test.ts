@@ -1,0 +1,281 @@
+// Every event is told once, when its time has come; none holds a secret, and a listener that fails harms nobody.
+import { describe, expect, test } from "vitest";
+import {
+  type Connector,
+  createConnector,
+  memoryStore,
+  type ServiceEvent,
+  type TokenStore,
+  type Validate,
+} from "../../src/index.js";
+import { ACCOUNT_SECRET, account, credentialOf, deployment, plugin } from "../support/deployment.js";
+import { privateJwk, rsaKey } from "../support/keys.js";
+import { shown } from "../support/shown.js";
+import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+
+type Type = ServiceEvent["type"];
+
+interface Story {
+  readonly connector: Connector;
+  readonly connect: () => ReturnType<Connector["connect"]>;
+  readonly clock: SteppedClock;
+  /** What the token endpoint or the API answers next, in place of the deployment. */
+  readonly next: (where: "token" | "api", answer: () => Response) => void;
+  /** When what runs in the background is over. */
+  readonly later: () => Promise<unknown>;
+}
+
+interface Chapter {
+  readonly name: string;
+  readonly variants?: readonly ("A" | "B")[];
+  readonly ofBoth?: boolean;
+  readonly aheadSeconds?: number;
+  readonly store?: TokenStore;
+  readonly before?: (story: Story) => Promise<unknown>;
+  readonly tell: (story: Story) => Promise<unknown>;
+  readonly types: readonly Type[];
+}
+
+const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
+const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
+const token = async ({ connect }: Story) => (await connect()).auth.getAccessToken();
+const call = async ({ connect }: Story) => (await connect()).call("listDevices");
+const quietly = (promise: Promise<unknown>) => promise.catch(() => {});
+const overTheWindow = async (story: Story) => {
+  await token(story);
+  story.clock.advance(3_500_000);
+};
+/** As a validator of one's own does that expects a list. */
+const validate: Validate = ({ operationId, status, data }, tell) => {
+  const issues = ["(whole body): a list is expected"];
+  if (!Array.isArray(data)) tell({ type: "response_invalid", operationId, status, issues });
+};
+const failingStore: TokenStore = {
+  ...memoryStore(),
+  get: () => Promise.reject(new Error(`no store for ${ACCOUNT_SECRET}`)),
+  set: () => Promise.reject(new Error(`no store for ${ACCOUNT_SECRET}`)),
+};
+
+const chapters: Chapter[] = [
+  {
+    name: "a connect with both credentials",
+    ofBoth: true,
+    tell: ({ connect }) => connect(),
+    types: ["variant_detected"],
+  },
+  {
+    name: "a second connect",
+    ofBoth: true,
+    before: ({ connect }) => connect(),
+    tell: ({ connect }) => connect(),
+    types: [],
+  },
+  { name: "the first token", tell: token, types: ["token_requested", "token_renewed"] },
+  { name: "a token from memory", before: token, tell: token, types: [] },
+  {
+    name: "three tokens near expiry",
+    before: overTheWindow,
+    tell: async (story) => {
+      await Promise.all([token(story), token(story), token(story)]);
+      await story.later();
+      await token(story);
+    },
+    types: ["token_served_while_renewing", "token_requested", "token_renewed"],
+  },
+  {
+    name: "tokens near expiry whose renewal is refused",
+    before: overTheWindow,
+    tell: async (story) => {
+      story.next("token", refusal);
+      await token(story);
+      await story.later();
+      await token(story);
+    },
+    types: ["token_served_while_renewing", "token_requested", "closed_after_refusal", "renewal_failed"],
+  },
+  {
+    name: "a refusal, and ten calls after it",
+    tell: async (story) => {
+      story.next("token", refusal);
+      for (let made = 0; made < 11; made++) await quietly(token(story));
+    },
+    types: ["token_requested", "closed_after_refusal"],
+  },
+  {
+    name: "a rate limit, and ten calls after it",
+    tell: async (story) => {
+      story.next("token", limited);
+      for (let made = 0; made < 11; made++) await quietly(token(story));
+    },
+    types: ["token_requested", "rate_limited"],
+  },
+  {
+    name: "a clock that is off by 20 s, and three renewals",
+    aheadSeconds: 20,
+    tell: async (story) => {
+      for (let made = 0; made < 4; made++) {
+        await token(story);
+        story.clock.advance(3_600_000);
+      }
+    },
+    types: [
+      "token_requested",
+      "clock_off",
+      "token_renewed",
+      ...Array<Type[]>(3).fill(["token_requested", "token_renewed"]).flat(),
+    ],
+  },
+  {
+    name: "an answer for another tenant",
+    variants: ["A"],
+    tell: (story) => {
+      story.next("token", () =>
+        Response.json({ access_token: "token-for-another", revo: { tenant: "globex" } }),
+      );
+      return token(story);
+    },
+    types: ["token_requested", "tenant_differs", "token_renewed"],
+  },
+  {
+    name: "a store that fails",
+    store: failingStore,
+    tell: async (story) => {
+      await token(story);
+      await story.later();
+    },
+    types: ["store_failed", "token_requested", "token_renewed", "store_failed"],
+  },
+  {
+    name: "a 401 on an old token",
+    before: async (story) => {
+      await token(story);
+      story.clock.advance(60_000);
+    },
+    tell: (story) => {
+      story.next("api", () => new Response("", { status: 401 }));
+      return call(story);
+    },
+    types: ["token_requested", "token_renewed", "call_replayed"],
+  },
+  {
+    name: "a call that is refused",
+    before: token,
+    tell: (story) => {
+      story.next("api", () => new Response("", { status: 403 }));
+      return call(story);
+    },
+    types: ["call_refused"],
+  },
+  {
+    name: "a success that is not what the document says",
+    before: token,
+    tell: (story) => {
+      story.next("api", () => Response.json("no list of devices"));
+      return call(story);
+    },
+    types: ["response_invalid"],
+  },
+];
+
+type Listener = (event: ServiceEvent) => unknown;
+
+async function tellChapter(variant: "A" | "B", chapter: Chapter, listener: Listener): Promise<string[]> {
+  const clock = steppedClock();
+  const emulator = deployment({ now: clock.now });
+  const answers = { token: [] as (() => Response)[], api: [] as (() => Response)[] };
+  const bearers: string[] = [];
+  const kept: Promise<unknown>[] = [];
+  const both = variant === "A" ? [plugin(), account()] : [account(), plugin()];
+  const connector = createConnector({
+    credentials: chapter.ofBoth ? both : [credentialOf(variant)],
+    now: () => clock.now() + (chapter.aheadSeconds ?? 0) * 1_000,
+    store: chapter.store ?? memoryStore({ now: clock.now }),
+    onEvent: (event) => listener(event) as undefined,
+    waitUntil: (promise) => void kept.push(promise),
+    validate,
+    async fetch(url, init) {
+      bearers.push(String(new Headers(init?.headers).get("authorization")), String(init?.body));
+      const answer = answers[/token$/.test(url) ? "token" : "api"].shift();
+      return answer?.() ?? emulator.fetch(url, init);
+    },
+  });
+  const connect = () => connector.connect({ baseUrl: emulator.publicUrl, tenantId: "acme" });
+  const next: Story["next"] = (where, answer) => void answers[where].push(answer);
+  const later = () => Promise.all(kept);
+  const story = { connector, connect, clock, next, later };
+  await chapter.before?.(story);
+  listener({ type: "here begins the story" } as never);
+  await chapter.tell(story);
+  return bearers;
+}
+
+const secrets = () => [
+  ACCOUNT_SECRET,
+  "client_assertion",
+  "eyJ",
+  privateJwk(rsaKey()).d ?? "",
+  "token-for-another",
+];
+
+describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
+  const ofVariant = chapters.filter(({ variants }) => variants === undefined || variants.includes(variant));
+
+  test.each(ofVariant)("$name tells $types", async (chapter) => {
+    const events: ServiceEvent[] = [];
+    const sent = await tellChapter(variant, chapter, (event) => events.push(event));
+    const at = events.findIndex(({ type }) => (type as string) === "here begins the story");
+    const told = events.slice(at + 1);
+    expect(told.map(({ type }) => type)).toEqual(chapter.types);
+    for (const event of told) {
+      expect(event).toMatchObject({ tenantId: "acme", baseUrl: expect.any(String), at: expect.any(Number) });
+      if (event.type !== "variant_detected") expect(event.variant).toBe(variant);
+    }
+    const text = shown(events);
+    const tokens = sent.filter((one) => one.startsWith("Bearer ")).map((one) => one.slice("Bearer ".length));
+    for (const secret of [...secrets(), ...tokens]) expect(text).not.toContain(secret);
+  });
+
+  const badListeners: { name: string; listener: Listener }[] = [
+    {
+      name: "throws",
+      listener: () => {
+        throw new Error("a listener's fault");
+      },
+    },
+    { name: "rejects", listener: () => Promise.reject(new Error("a listener's fault")) },
+  ];
+  test.each(badListeners)("a listener that $name changes nothing of what happens", async ({ listener }) => {
+    for (const chapter of ofVariant) {
+      const events: ServiceEvent[] = [];
+      const quiet = (event: ServiceEvent) => void events.push(event);
+      await tellChapter(variant, chapter, quiet);
+      const told: ServiceEvent[] = [];
+      await tellChapter(variant, chapter, (event) => {
+        told.push(event);
+        if ((event.type as string) !== "here begins the story") return listener(event);
+        return undefined;
+      });
+      expect(told.map(({ type }) => type)).toEqual(events.map(({ type }) => type));
+    }
+  });
+});
+
+test("every type of the union is told in one of the chapters", () => {
+  const everyType: Record<Type, true> = {
+    variant_detected: true,
+    token_requested: true,
+    token_renewed: true,
+    token_served_while_renewing: true,
+    renewal_failed: true,
+    rate_limited: true,
+    closed_after_refusal: true,
+    clock_off: true,
+    tenant_differs: true,
+    store_failed: true,
+    call_replayed: true,
+    call_refused: true,
+    response_invalid: true,
+  };
+  const told = new Set(chapters.flatMap(({ types }) => types));
+  expect(Object.keys(everyType).filter((type) => !told.has(type as Type))).toEqual([]);
+});
