@@ -78,7 +78,9 @@ function tokenFinding({ variant }: Auth, token: AccessToken, { tenantId }: Patie
       `A token came, but for the tenant ${wireText(token.tenant, [token.value])}, not ${tenantId}.`,
       "Correct the tenant id: --tenant or BIVARIANT_TENANT.",
     );
-  return pass("token", `A token came, which lives ${lifetimeSeconds} s.`);
+  const whose =
+    variant === "B" ? " Its answer names no tenant: the account alone decides whose data it reaches." : "";
+  return pass("token", `A token came, which lives ${lifetimeSeconds} s.${whose}`);
 }
 
 async function callFinding(

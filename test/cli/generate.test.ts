@@ -1,0 +1,66 @@
+// The commands that tell of the documents: generate, its check, and unknowns.
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { unknowns } from "../../generated/unknowns.js";
+import { runInProcess } from "./run-in-process.js";
+
+const folder = mkdtempSync(join(tmpdir(), "bivariant-generate-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+for (const name of ["variant-a.yaml", "variant-b.yaml"])
+  copyFileSync(new URL(`../../openapi/${name}`, import.meta.url), join(folder, name));
+
+const out = join(folder, "generated");
+const documents = [
+  ...["--variant-a", join(folder, "variant-a.yaml")],
+  ...["--variant-b", join(folder, "variant-b.yaml"), "--out", out],
+];
+
+describe("bivariant generate", () => {
+  it("writes the files and names them; its check agrees, and sees a file that changed, is gone or is new", async () => {
+    const written = await runInProcess(["generate", ...documents, "--json"]);
+    expect(written.code).toBe(0);
+    expect(JSON.parse(written.stdout)).toEqual({ out, files: readdirSync(out).sort() });
+    expect((await runInProcess(["generate", ...documents, "--check"])).code).toBe(0);
+
+    writeFileSync(join(out, "operations.ts"), "changed");
+    writeFileSync(join(out, "stray.ts"), "new");
+    rmSync(join(out, "lock.json"));
+    const drifted = await runInProcess(["generate", ...documents, "--check", "--json"]);
+    expect(drifted.code).toBe(1);
+    expect(JSON.parse(drifted.stdout)).toEqual({
+      missing: ["lock.json"],
+      different: ["operations.ts"],
+      extra: ["stray.ts"],
+    });
+  });
+
+  it("tells a document that is refused by code and place, with exit code 2", async () => {
+    const path = join(folder, "broken.yaml");
+    writeFileSync(path, "openapi: 3.0.0\n");
+    const args = ["generate", "--variant-a", path, "--variant-b", path, "--out", out, "--json"];
+    const { code, stdout } = await runInProcess(args);
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout).error).toMatchObject({
+      code: "document_version_unsupported",
+      document: "broken.yaml",
+    });
+  });
+
+  it("asks for its documents", async () => {
+    const { code, stderr } = await runInProcess(["generate"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--variant-a");
+  });
+});
+
+describe("bivariant unknowns", () => {
+  it("lists every one, for people and for machines", async () => {
+    const forPeople = await runInProcess(["unknowns"]);
+    const forMachines = await runInProcess(["unknowns", "--json"]);
+    expect(forPeople.code).toBe(0);
+    expect(forPeople.stdout.trim().split("\n")).toHaveLength(unknowns.length);
+    expect(JSON.parse(forMachines.stdout)).toEqual(unknowns);
+  });
+});
