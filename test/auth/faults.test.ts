@@ -3,6 +3,7 @@ import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import { createAuth } from "../../src/index.js";
 import { credentialOf } from "../support/deployment.js";
+import { HELD_LIMIT_MS, heldTimeLimit } from "../support/held-time-limit.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { type FetchScript, noAnswer, scriptedFetch } from "../support/scripted-fetch.js";
 import { LIMIT_MS, skippedWaits } from "../support/skipped-waits.js";
@@ -79,8 +80,13 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
   });
 
-  test("silence is timed_out, and asked for again", async () => {
-    const { fetch, auth } = failing(noAnswer, { timeoutMs: 20, rateLimitDeadlineMs: 0 });
+  test("silence is timed_out", async () => {
+    const { expire } = heldTimeLimit();
+    const silent: FetchScript = (call) => {
+      setImmediate(expire);
+      return noAnswer(call);
+    };
+    const { fetch, auth } = failing(silent, { timeoutMs: HELD_LIMIT_MS, rateLimitDeadlineMs: 0 });
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "timed_out", retryable: true });
     expect(fetch.calls).toHaveLength(1);
   });

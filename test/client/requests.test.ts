@@ -2,9 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
 import { credentialOf, deployment, PLUGIN_ID } from "../support/deployment.js";
+import { HELD_LIMIT_MS, heldTimeLimit } from "../support/held-time-limit.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { rejectionOf } from "../support/rejection-of.js";
-import { noAnswer, scriptedFetch } from "../support/scripted-fetch.js";
+import { type FetchScript, noAnswer, scriptedFetch } from "../support/scripted-fetch.js";
 import { steppedClock } from "../support/stepped-clock.js";
 
 const baseUrl = "https://service.example/prefix";
@@ -128,39 +129,51 @@ describe("time and abort", () => {
     expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe("gone");
   });
 
-  const slow = [
-    { name: "a silent server", answer: noAnswer },
+  const slow: { name: string; answer: (expire: () => void) => FetchScript }[] = [
+    {
+      name: "a silent server",
+      answer: (expire) => (call) => {
+        setImmediate(expire);
+        return noAnswer(call);
+      },
+    },
     {
       name: "a slow drip",
-      answer: async () =>
-        new Response(
-          new ReadableStream({
-            async pull(stream) {
-              await new Promise((resolve) => setTimeout(resolve, 10));
-              stream.enqueue(new Uint8Array([32]));
-            },
-          }),
-        ),
+      answer: (expire) => () => {
+        let drops = 0;
+        const body = new ReadableStream({
+          async pull(stream) {
+            await new Promise((resolve) => setImmediate(resolve));
+            stream.enqueue(new Uint8Array([32]));
+            if (++drops === 10) expire();
+          },
+        });
+        return new Response(body);
+      },
     },
   ];
   test.each(slow)("$name is timed_out after timeoutMs", async ({ answer }) => {
-    const fetch = scriptedFetch(answer);
-    const service = createService(numberedAuth({ variant: "B", now: Date.now }), { fetch, timeoutMs: 40 });
+    const fetch = scriptedFetch(answer(heldTimeLimit().expire));
+    const auth = numberedAuth({ variant: "B", now: Date.now });
+    const service = createService(auth, { fetch, timeoutMs: HELD_LIMIT_MS });
     const error = await rejectionOf(service.call("listDevices"));
     expect(error).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true, variant: "B" });
   });
 
   test("timeoutMs is for one request: the wait for a token has a limit of its own", async () => {
+    const { expire } = heldTimeLimit();
     const fetch = scriptedFetch(ok);
     const auth = numberedAuth({ variant: "B", now: Date.now });
     const patient = {
       ...auth,
       getAccessToken: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 45));
+        // Were a limit set already, it would be over before the token is there.
+        expire();
+        await new Promise((resolve) => setImmediate(resolve));
         return auth.getAccessToken();
       },
     };
-    const service = createService(patient, { fetch, timeoutMs: 20 });
+    const service = createService(patient, { fetch, timeoutMs: HELD_LIMIT_MS });
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
   });
 

@@ -1,6 +1,7 @@
 // service.fetch: any request under the base URL, and the bearer nowhere else, also across redirects.
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { type RecordingServer, recordingServer } from "../support/recording-server.js";
 import { rejectionOf } from "../support/rejection-of.js";
@@ -96,20 +97,26 @@ describe.each(variants)("what a caller gives goes along, Variant $variant", ({ v
     expect(await read).toMatchObject({ message: "the user left" });
   });
 
-  test("timeoutMs bounds the wait for the head, and the body is the caller's to read", async () => {
+  test("timeoutMs bounds the wait for the head", async () => {
+    const silent = await recordingServer(overWhereSilent(() => "silence", heldTimeLimit()));
+    const auth = numberedAuth({ variant, baseUrl: silent.url, now: Date.now });
+    const waiting = createService(auth, { timeoutMs: HELD_LIMIT_MS });
+    expect(await rejectionOf(waiting.fetch("v1/x"))).toMatchObject({ code: "timed_out" });
+  });
+
+  test("and the body is the caller's to read, after the limit too", async () => {
+    const { expire } = heldTimeLimit();
+    let finish = () => {};
     const server = await recordingServer(() => (response) => {
       response.writeHead(200);
       response.write("slow ");
-      setTimeout(() => response.end("body"), 45);
+      finish = () => response.end("body");
     });
     const auth = numberedAuth({ variant, baseUrl: server.url, now: Date.now });
-    const service = createService(auth, { timeoutMs: 40 });
-    expect(await (await service.fetch("v1/x")).text()).toBe("slow body");
-    const silent = await recordingServer(() => "silence");
-    const waiting = createService(numberedAuth({ variant, baseUrl: silent.url, now: Date.now }), {
-      timeoutMs: 30,
-    });
-    expect(await rejectionOf(waiting.fetch("v1/x"))).toMatchObject({ code: "timed_out" });
+    const response = await createService(auth, { timeoutMs: HELD_LIMIT_MS }).fetch("v1/x");
+    expire();
+    finish();
+    expect(await response.text()).toBe("slow body");
   });
 });
 

@@ -14,6 +14,7 @@ import {
   type VariantErrorCode,
 } from "../../src/index.js";
 import { ACCOUNT_SECRET, account, plugin } from "../support/deployment.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
 import { cryptoKey, ecKey, pkcs8, privateJwk, rsaKey, shortRsaKey } from "../support/keys.js";
 import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
 import { rejectionOf } from "../support/rejection-of.js";
@@ -232,8 +233,8 @@ const transport: Record<TransportErrorCode, Row> = {
   timed_out: {
     name: "a server that never answers",
     server: () => "silence",
-    provoke: (url) => connect({ baseUrl: url, tenantId, credentials: both(), timeoutMs: 30 }),
-    tells: /30 ms \(timeoutMs\)/,
+    provoke: (url) => connect({ baseUrl: url, tenantId, credentials: both(), timeoutMs: HELD_LIMIT_MS }),
+    tells: new RegExp(`${HELD_LIMIT_MS} ms \\(timeoutMs\\)`),
     requests: 1,
   },
   tls_failed: {
@@ -290,7 +291,9 @@ describe.each(classes)("$name", ({ name, guard, rows }) => {
   test.each(Object.entries<Row>(rows).map(([code, row]) => ({ code, ...row })))(
     "$code: $name",
     async (row) => {
-      const server = row.server === undefined ? undefined : await recordingServer(row.server);
+      const limit = heldTimeLimit();
+      const server =
+        row.server === undefined ? undefined : await recordingServer(overWhereSilent(row.server, limit));
       const error = await rejectionOf(Promise.resolve().then(() => row.provoke(server?.url ?? "")));
 
       expect(guard(error), String(error)).toBe(true);

@@ -12,6 +12,7 @@ import {
   type Variant,
 } from "../../src/index.js";
 import { ACCOUNT_ID, ACCOUNT_SECRET, account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
 import { recordingServer, type Script, type ScriptedAnswer } from "../support/recording-server.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { scriptedFetch } from "../support/scripted-fetch.js";
@@ -156,8 +157,13 @@ describe("without a yes nothing is chosen and no credential leaves", () => {
     { name: "silence", server: () => "silence" as const, code: "timed_out" },
     { name: "a reset", server: () => "reset" as const, code: "network_failed" },
   ])("$name rejects as a network fault, never as a verdict", async ({ server: script, code }) => {
-    const server = await recordingServer(script);
-    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), timeoutMs: 40 };
+    const server = await recordingServer(overWhereSilent(script, heldTimeLimit()));
+    const options = {
+      baseUrl: server.url,
+      tenantId,
+      credentials: bothPreferring("A"),
+      timeoutMs: HELD_LIMIT_MS,
+    };
     expect(await rejectionOf(connect(options))).toMatchObject({ name: "TransportError", code });
     expect(server.requests).toHaveLength(1);
   });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
 import { detectionUserAgent } from "../../src/variants/detect.js";
 import { deployment } from "../support/deployment.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
 import {
   type RecordedRequest,
   recordingServer,
@@ -338,21 +339,25 @@ describe("no answer is no verdict", () => {
       code: "network_failed",
       requests: 3,
     },
-    {
-      name: "a server that sends a head and half a body",
-      server: () => (response) => {
-        response.writeHead(404, { "content-length": "100" });
-        response.write("half");
-      },
-      code: "timed_out",
-      requests: 1,
-    },
   ];
   test.each(rows)("$name: $code", async ({ server: script, code, requests }) => {
-    const server = await recordingServer(script);
-    const error = await rejectionOf(detectVariant({ baseUrl: server.url, tenantId: "acme", timeoutMs: 40 }));
+    const server = await recordingServer(overWhereSilent(script, heldTimeLimit()));
+    const options = { baseUrl: server.url, tenantId: "acme", timeoutMs: HELD_LIMIT_MS };
+    const error = await rejectionOf(detectVariant(options));
     expect(error).toMatchObject({ name: "TransportError", code, retryable: true });
     expect(server.requests).toHaveLength(requests);
+  });
+
+  test("a head and half a body: timed_out", async () => {
+    const { expire } = heldTimeLimit();
+    const server = await recordingServer(() => (response) => {
+      response.writeHead(404, { "content-length": "100" });
+      response.write("half");
+      setImmediate(expire);
+    });
+    const options = { baseUrl: server.url, tenantId: "acme", timeoutMs: HELD_LIMIT_MS };
+    expect(await rejectionOf(detectVariant(options))).toMatchObject({ code: "timed_out" });
+    expect(server.requests).toHaveLength(1);
   });
 
   test("a port that nobody listens at: network_failed", async () => {
