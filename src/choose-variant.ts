@@ -125,6 +125,7 @@ export async function explainByDetection(
   variant: Variant,
   isDetected: boolean,
   context: DetectionContext,
+  signal: AbortSignal,
 ): Promise<unknown> {
   if (!(error instanceof UnexpectedResponseError) || !isMisplaced(error)) return error;
   // Without a tenant there is nothing to ask Variant A about.
@@ -132,7 +133,7 @@ export async function explainByDetection(
   const other = variant === "A" ? "B" : "A";
   let detection: Detection;
   try {
-    detection = await ask(context, [variant, other], false, undefined);
+    detection = await ask(context, [variant, other], false, signal);
   } catch {
     return error;
   }

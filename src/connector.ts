@@ -79,7 +79,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const { variant } = credential;
     const { target } = context;
     return auths.get(JSON.stringify([variant, target.baseUrl, target.tenantId, isDetected]), () => {
-      const explain = (error: unknown) => explainByDetection(error, variant, isDetected, context);
+      const explain = (error: unknown, signal: AbortSignal) =>
+        explainByDetection(error, variant, isDetected, context, signal);
       const state = stateOf(variant, target);
       return new TokenLifecycle({
         variant,

@@ -42,7 +42,7 @@ export interface TokenLifecycleContext {
   readonly state: TokenEndpointState;
   readonly options: ResolvedAuthOptions;
   /** Turns an error that the other variant would explain into one that says so. */
-  readonly explain?: ((error: unknown) => Promise<unknown>) | undefined;
+  readonly explain?: ((error: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
 export class TokenLifecycle implements Auth {
@@ -187,7 +187,8 @@ export class TokenLifecycle implements Auth {
       return token;
     } catch (cause) {
       if (signal.aborted) throw cause;
-      const error = explain === undefined ? cause : await explain(cause);
+      const error = explain === undefined ? cause : await explain(cause, signal);
+      if (signal.aborted) throw error;
       if (isRefused) {
         this.#closing.keep(error);
         const code = isBivariantError(error) ? error.code : "unknown";
