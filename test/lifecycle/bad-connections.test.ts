@@ -80,7 +80,9 @@ describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant)
     const waits = skippedBackoff(clock);
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ name: "TransportError", code: row.code, retryable: true, variant });
-    expect(server.requests).toHaveLength(3);
+    expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(3);
+    // A busy machine may meet a short time limit before the request is out.
+    expect(server.requests.length).toBeLessThanOrEqual(3);
     expect(waits.map((ms) => Math.floor(ms / 2_000) * 2)).toEqual([2, 4]);
     expect(shown(error) + shown(events)).not.toMatch(/eyJ/);
     expect(shown(error) + shown(events)).not.toContain(ACCOUNT_SECRET);
