@@ -1,6 +1,6 @@
 // A crowd at the instant of expiry shares one token request, and each of it may leave without harm to the others.
 import { describe, expect, test } from "vitest";
-import { createAuth } from "../../src/index.js";
+import { createAuth, type ServiceEvent } from "../../src/index.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { steppedClock } from "../support/stepped-clock.js";
 import { BASE_URL, fakeService, type SeenTokenRequest, settle } from "./fake-service.js";
@@ -14,12 +14,15 @@ function expiring(variant: "A" | "B", options: CrowdOptions = {}) {
   const pending: SeenTokenRequest[] = [];
   const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
   const { credential, fetch } = service;
+  const events: ServiceEvent[] = [];
+  const onEvent = (event: ServiceEvent) => void events.push(event);
   const auth = createAuth({
     baseUrl: BASE_URL,
     tenantId: "acme",
     credential,
     fetch,
     now: clock.now,
+    onEvent,
     ...options,
   });
   const answerAll = () => {
@@ -39,7 +42,7 @@ function expiring(variant: "A" | "B", options: CrowdOptions = {}) {
     answerAll();
     clock.advance((await first).expiresAt - clock.now());
   };
-  return { auth, clock, service, answerAll, requested, untilExpiry };
+  return { auth, clock, events, service, answerAll, requested, untilExpiry };
 }
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -100,8 +103,8 @@ describe.each(["A", "B"] as const)("at the expiry of a token of Variant %s", (va
     expect(service.tokenRequests[2]?.signal.aborted).toBe(false);
   });
 
-  test("all callers abort before anything is sent: nothing is sent", async () => {
-    const { auth, service, untilExpiry } = expiring(variant);
+  test("all callers abort before anything is sent: nothing is sent, and nothing told", async () => {
+    const { auth, events, service, untilExpiry } = expiring(variant);
     await untilExpiry();
     const controllers = numbers(100).map(() => new AbortController());
     const aborted = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
@@ -109,6 +112,7 @@ describe.each(["A", "B"] as const)("at the expiry of a token of Variant %s", (va
     expect(new Set(await Promise.all(aborted))).toEqual(new Set(["gone"]));
     await settle();
     expect(service.tokenRequests).toHaveLength(1);
+    expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(1);
   });
 
   test("a renewal in the background is aborted by nobody's leaving", async () => {

@@ -59,7 +59,7 @@ describe.each(forms)("a function that gives a $name and its keyId", ({ privateKe
 });
 
 test("a key that is rotated while a rate limit is waited out signs the attempt that follows", async () => {
-  const { advance, until } = timeTravel();
+  const { through, until } = timeTravel();
   const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 20 } });
   const { publicUrl: baseUrl, fetch } = emulator;
   await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
@@ -71,9 +71,7 @@ test("a key that is rotated while a rate limit is waited out signs the attempt t
   await until(() => emulator.journal.tokenRequests({ status: 429 }).length === 1);
   current = newKey();
   emulator.updatePlugin({ ...identity, jwks: jwksOf(newKey()) });
-  await advance(23_000);
-  await until(() => emulator.journal.tokenRequests().length === 3);
-  expect((await token).value).not.toBe("");
+  expect((await through(token)).value).not.toBe("");
   expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual(["token-request.rate-limit"]);
 });
 

@@ -1,5 +1,6 @@
 // Fake timers whose clock moves in steps, with room between the steps for what takes real time, such as a signature.
 import { onTestFinished, vi } from "vitest";
+import { pendingCrypto } from "../support/pending-crypto.js";
 import { START } from "../support/stepped-clock.js";
 import { settle } from "./fake-service.js";
 
@@ -9,6 +10,8 @@ const realPauseMs = 6;
 export interface TimeTravel {
   /** Moves the clock on; 0 only lets everything run that needs no more time. */
   readonly advance: (ms: number, stepMs?: number) => Promise<void>;
+  /** Moves the clock on until the promise is settled; however busy the machine, it is not outrun by much. */
+  readonly through: <T>(promise: Promise<T>, mostMs?: number) => Promise<T>;
   /** Waits, without moving the clock, for what takes real time. */
   readonly until: (isSo: () => boolean) => Promise<void>;
 }
@@ -20,9 +23,26 @@ export function timeTravel({ isPure = false }: { isPure?: boolean } = {}): TimeT
   onTestFinished(() => {
     vi.useRealTimers();
   });
-  const realPause = () => new Promise((resolve) => realSetTimeout(resolve, realPauseMs));
+  const pending = pendingCrypto();
+  const realPause = async () => {
+    // Twice idle: what a signature was waited for by may make another.
+    for (let idle = 0; idle < 2; idle = pending() === 0 ? idle + 1 : 0)
+      await new Promise((resolve) => realSetTimeout(resolve, realPauseMs / 2));
+  };
   const pause = () => (isPure ? settle() : realPause());
   return {
+    async through(promise, mostMs = 600_000) {
+      let isOver = false;
+      const over = () => {
+        isOver = true;
+      };
+      promise.then(over, over);
+      for (let passed = 0; !isOver && passed < mostMs; passed += 500) {
+        await vi.advanceTimersByTimeAsync(500);
+        await realPause();
+      }
+      return promise;
+    },
     async advance(ms, stepMs = 500) {
       await pause();
       for (let left = ms; left > 0; left -= stepMs) {
