@@ -1,0 +1,32 @@
+// The store that a connector makes for itself is bounded, as what the connector remembers is; a store that is given is taken as it is.
+import { beforeEach, expect, test, vi } from "vitest";
+import { createConnector, memoryStore } from "../../src/index.js";
+import { plugin } from "../support/deployment.js";
+
+type Options = Parameters<typeof memoryStore>[0];
+const made = vi.hoisted(() => ({ with: [] as unknown[] }));
+vi.mock("../../src/stores/memory.js", async (original) => {
+  const { memoryStore: real } = await original<{ memoryStore: typeof memoryStore }>();
+  return {
+    memoryStore: (options: Options) => {
+      made.with.push(options);
+      return real(options);
+    },
+  };
+});
+
+beforeEach(() => {
+  made.with.length = 0;
+});
+
+test("a connector without a store makes one for a token and a verdict of each tenant it holds", () => {
+  createConnector({ credentials: [plugin()] });
+  expect(made.with).toEqual([{ now: undefined, mostEntries: 20_000 }]);
+});
+
+test("a connector with a store makes none", () => {
+  const store = memoryStore();
+  made.with.length = 0;
+  createConnector({ credentials: [plugin()], store });
+  expect(made.with).toEqual([]);
+});
