@@ -85,10 +85,17 @@ async function ask(
   }
 }
 
-/** The first variant in order of preference that is there, as long as all before it are known not to be. */
-function chosen(detection: Detection, order: readonly Variant[]): Variant | undefined {
-  const first = order.find((variant) => detection.served[variant] !== "no");
-  return first !== undefined && detection.served[first] === "yes" ? first : undefined;
+/**
+ * The first variant in order of preference that is there, as long as all before it gave an answer that lasts: a rate
+ * limit or a failing server says nothing of next time.
+ */
+function chosen({ served, evidence }: Detection, order: readonly Variant[]): Variant | undefined {
+  const lasts = (variant: Variant) => {
+    const answers = evidence.filter((one) => one.variant === variant);
+    return answers.length > 0 && answers.every(({ status }) => status !== 429 && status < 500);
+  };
+  const first = order.find((variant) => served[variant] === "yes" || !lasts(variant));
+  return first !== undefined && served[first] === "yes" ? first : undefined;
 }
 
 function noVariant(detection: Detection, order: readonly Variant[]): VariantError {

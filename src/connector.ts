@@ -4,6 +4,7 @@ import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
 import { createTokenEndpointState, parseTarget } from "./auth/create-auth.js";
 import { driverOf, type MachineCredential } from "./auth/credential.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
+import { SharedRenewal } from "./auth/shared-renewal.js";
 import { TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { TokenEndpointState } from "./auth/token-request.js";
 import { chooseByDetection, type DetectionContext, explainByDetection } from "./choose-variant.js";
@@ -99,7 +100,10 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const target = parseTarget({ ...options, baseUrl, tenantId }, only?.variant);
       signal?.throwIfAborted();
       // A wrong key or secret is told before anything is asked.
-      await Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved)));
+      const prepared = new SharedRenewal(() =>
+        Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
+      );
+      await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return createService(authOf(only, context, false), options) as Service<T>;
       const detection = await chooseByDetection(context, signal);

@@ -1,17 +1,19 @@
 /** A token as it rests in a store, shared by every process of one identity. */
 import { isStoreError } from "../errors.js";
+import { type TimeLimitOptions, withTimeLimit } from "../variants/time-limit.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { TokenStore } from "./token-store.js";
 
-/** The token under a key; `undefined` when there is none, when it cannot be read, or when the store fails. */
+/** The token under a key; `undefined` when there is none, when it cannot be read, or when the store fails or is silent. */
 export async function readStoredToken(
   store: TokenStore | undefined,
   key: string,
+  limit: TimeLimitOptions,
   failed: (code: string) => void,
 ): Promise<AccessToken | undefined> {
   if (store === undefined) return undefined;
   try {
-    const entry = await store.get(key);
+    const entry = await withTimeLimit(async () => store.get(key), limit);
     if (entry === undefined) return undefined;
     const fields = JSON.parse(entry.value) as Record<string, unknown>;
     const { value, expiresAt, issuedAt } = fields;

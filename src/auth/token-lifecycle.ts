@@ -8,7 +8,7 @@
  *
  * No timers: renewal is driven by use. All state is in the instance.
  */
-import { isBivariantError, type Variant } from "../errors.js";
+import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import type { Target } from "../variants/variant.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
@@ -55,6 +55,8 @@ export class TokenLifecycle implements Auth {
   readonly #tell: (event: EventBody) => void;
   #held: HeldToken | undefined;
   #renewal: SharedRenewal<AccessToken> | undefined;
+  /** Whether the renewal in flight was begun while the held token was still good. */
+  #isBackground = false;
   /** Epoch milliseconds before which no renewal is tried in the background, after this many failed in a row. */
   #nextAttemptAt = 0;
   #failures = 0;
@@ -103,7 +105,7 @@ export class TokenLifecycle implements Auth {
   #serveWhileRenewing({ token, promise }: HeldToken): Promise<AccessToken> {
     if (this.#renewal !== undefined || this.#now() < this.#nextAttemptAt) return promise;
     this.#tell({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
-    const renewal = this.#start();
+    const renewal = this.#start(true);
     renewal.keep();
     const settled = renewal.result.then(
       () => {},
@@ -119,22 +121,30 @@ export class TokenLifecycle implements Auth {
 
   #join(signal: AbortSignal | undefined): Promise<AccessToken> {
     if (!this.#context.options.shareInFlight)
-      return new SharedRenewal((abort) => this.#renew(abort)).join(signal);
-    return (this.#renewal ?? this.#start()).join(signal);
+      return new SharedRenewal((abort) => this.#renew(abort, false)).join(signal);
+    const renewal = this.#renewal;
+    if (renewal === undefined) return this.#start(false).join(signal);
+    if (!this.#isBackground) return renewal.join(signal);
+    // One that began in the background tries only once: who waits for it deserves the schedule.
+    return renewal.join(signal).catch((error: unknown) => {
+      if (signal?.aborted || !(isTransportError(error) || isRateLimitedError(error))) throw error;
+      return this.getAccessToken({ signal });
+    });
   }
 
-  #start(): SharedRenewal<AccessToken> {
+  #start(isBackground: boolean): SharedRenewal<AccessToken> {
     const renewal = new SharedRenewal(
-      (signal) => this.#renew(signal),
+      (signal) => this.#renew(signal, isBackground),
       () => {
         if (this.#renewal === renewal) this.#renewal = undefined;
       },
     );
     this.#renewal = renewal;
+    this.#isBackground = isBackground;
     return renewal;
   }
 
-  async #renew(signal: AbortSignal): Promise<AccessToken> {
+  async #renew(signal: AbortSignal, isBackground: boolean): Promise<AccessToken> {
     const { variant, target, driver, state, options, explain } = this.#context;
     const storeFailed = (code: string) => this.#tell({ type: "store_failed", code });
     const { shareInFlight } = options;
@@ -148,7 +158,8 @@ export class TokenLifecycle implements Auth {
       prepared.clientId,
       "client_credentials",
     ]);
-    const stored = await readStoredToken(options.store, key, storeFailed);
+    const limit = { variant, baseUrl: target.baseUrl, timeoutMs: options.timeoutMs };
+    const stored = await readStoredToken(options.store, key, limit, storeFailed);
     if (
       stored !== undefined &&
       stored.value !== this.#refusedValue &&
@@ -174,6 +185,7 @@ export class TokenLifecycle implements Auth {
         tell: this.#tell,
         acceptedFingerprint,
         refused,
+        isBackground,
       };
       const granted = await requestToken(prepared, request, signal);
       const token = createAccessToken(granted.fields);

@@ -39,6 +39,8 @@ export interface TokenRequestContext {
   readonly tell: (event: EventBody) => void;
   /** The fingerprint of the credential that was accepted last. */
   readonly acceptedFingerprint: string | undefined;
+  /** Nobody waits: one attempt, now or not at all, so that nothing goes on after the program is done. */
+  readonly isBackground: boolean;
   /** Reads the credential again: a key may have been rotated while an attempt waited. */
   readonly prepare: () => Promise<PreparedCredential>;
   /** Told of a refusal before its error is made; gives the instant before which no other request is sent. */
@@ -61,7 +63,8 @@ export async function requestToken(
   signal: AbortSignal,
 ): Promise<GrantedToken> {
   const { options, state } = context;
-  const deadlineAt = options.now() + options.rateLimitDeadlineMs;
+  const deadlineAt = options.now() + (context.isBackground ? 0 : options.rateLimitDeadlineMs);
+  const mostRetries = context.isBackground ? 0 : mostFaultRetries;
   let faults = 0;
   let useOwnClock = false;
   let clockTried = false;
@@ -86,7 +89,7 @@ export async function requestToken(
           : undefined;
       const waitMs = askedMs ?? backoffMs(faults);
       faults++;
-      if (faults <= mostFaultRetries && options.now() + waitMs <= deadlineAt) {
+      if (faults <= mostRetries && options.now() + waitMs <= deadlineAt) {
         await sleep(waitMs, signal);
         continue;
       }

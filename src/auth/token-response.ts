@@ -68,16 +68,18 @@ function refused(
   variant: Variant,
   secrets: readonly string[],
 ): TokenRequestError {
-  const error = wireText(body.error, secrets);
-  const errorDescription = wireText(body.error_description, secrets);
+  const ownSecrets = [body.access_token, body.refresh_token].filter((one) => typeof one === "string");
+  const all = [...secrets, ...ownSecrets];
+  const error = wireText(body.error, all);
+  const errorDescription = wireText(body.error_description, all);
   const told = [error, errorDescription].filter((part) => part !== undefined).join(": ");
   // Variant B's errors are not shown in the description: of an unknown shape only the field names are kept.
   const fields = Object.keys(body)
     .slice(0, 10)
-    .map((key) => wireText(key, secrets)?.slice(0, 40) ?? "?");
+    .map((key) => (/^[A-Za-z][A-Za-z_]{0,29}$/.test(key) ? (wireText(key, all) ?? "?") : "?"));
   return new TokenRequestError(
     `The token endpoint refused the request with status ${status}${told === "" ? ` and a body with the fields ${fields.join(", ") || "(none)"}` : ` (${told})`}.`,
-    { variant, status, error, errorDescription, errorUri: wireText(body.error_uri, secrets) },
+    { variant, status, error, errorDescription, errorUri: wireText(body.error_uri, all) },
   );
 }
 

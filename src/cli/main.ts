@@ -1,14 +1,21 @@
 #!/usr/bin/env node
 /** The command `bivariant`: hands the process's arguments, streams and signals to `run`, and takes its exit code. */
-import { exitCodes } from "./exit-codes.js";
+import { type ExitCode, exitCodes } from "./exit-codes.js";
 import { run } from "./run.js";
 
 const interruption = new AbortController();
+let lostOutput: ExitCode | undefined;
 // Once: a second Ctrl-C ends the process at once.
 process.once("SIGINT", () => interruption.abort(exitCodes.interrupted));
 // `bivariant ... | head`: whoever read has had enough.
 for (const stream of [process.stdout, process.stderr])
-  stream.on("error", () => interruption.abort(exitCodes.outputClosed));
+  stream.on("error", ({ code }: NodeJS.ErrnoException) => {
+    // Whatever comes of the command: output that is lost, on a full disk say, is not done.
+    lostOutput = code === "EPIPE" ? exitCodes.outputClosed : exitCodes.fault;
+    process.exitCode = lostOutput;
+    interruption.abort(lostOutput);
+  });
 
 const { stdout, stderr, env } = process;
-process.exitCode = await run(process.argv.slice(2), { stdout, stderr, env, signal: interruption.signal });
+const exitCode = await run(process.argv.slice(2), { stdout, stderr, env, signal: interruption.signal });
+process.exitCode = lostOutput ?? exitCode;

@@ -17,7 +17,10 @@ export function createProgram(context: Context, finish: Finish): Command {
   const program = new Command("bivariant")
     .description("One client for a service that is described in two contradicting ways.")
     .version(version)
-    .option("--json", "print JSON on stdout, errors included, and nothing else there")
+    .option(
+      "--json",
+      "print JSON on stdout, errors included, and nothing else there (but for --help and --version)",
+    )
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => context.output.lines([text.trimEnd()]),

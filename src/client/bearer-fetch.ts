@@ -131,13 +131,16 @@ async function follow(
   }
 }
 
+/** What goes along out of the base: what is asked for, not who asks. */
+const harmlessHeaders: readonly string[] = ["accept", "accept-language", "range"];
+
 /** Out of the base nothing goes along that identifies the caller; without a body nothing that describes one. */
 function withoutStaleHeaders(
   headers: Readonly<Record<string, string>>,
   { bearer, body }: PlainRequest,
 ): Readonly<Record<string, string>> {
   const isStale = (name: string) =>
-    (!bearer && /^(?:authorization|cookie|proxy-authorization)$/.test(name)) ||
+    (!bearer && !harmlessHeaders.includes(name)) ||
     ((body === undefined || body === null) && name.startsWith("content-"));
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !isStale(name)));
 }

@@ -6,6 +6,7 @@ import { withTimeLimit } from "../variants/time-limit.js";
 import { bearerFetch } from "./bearer-fetch.js";
 import type { CallerOptions } from "./caller.js";
 import { headerRecord } from "./header-record.js";
+import { signalFollower } from "./signal-follower.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed after a 401, and goes nowhere else.
@@ -17,6 +18,7 @@ export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<
 
 export function createServiceFetch(options: Omit<CallerOptions, "validate">): ServiceFetch {
   const { auth, timeoutMs } = options;
+  const untilTheEnd = signalFollower();
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const headers = headerRecord(init.headers);
@@ -38,14 +40,6 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
     );
     return response;
   };
-}
-
-/** The limit ends with the answer's head; an abort of the caller's must still end the body. */
-function untilTheEnd(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
-  const whole = new AbortController();
-  limit.addEventListener("abort", () => whole.abort(limit.reason), { once: true });
-  signal?.addEventListener("abort", () => whole.abort(signal.reason), { once: true });
-  return whole.signal;
 }
 
 function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {

@@ -31,10 +31,10 @@ export function emitOperations(documents: readonly Document[], lists: OperationL
 
 const FIXED_TYPES = `/** Options every call takes besides its parameters. */
 export interface CallOptions {
-  readonly headers?: HeadersInit;
+  readonly headers?: HeadersInit | undefined;
   /** Value of X-Envelope. */
-  readonly envelope?: string;
-  readonly signal?: AbortSignal;
+  readonly envelope?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One row of the runtime table. */

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { parse } from "yaml";
+import { parseDocument } from "yaml";
 import { type Document, documentError, follow, type Variant } from "./document.js";
 import { GenerateError } from "./generate-error.js";
 import { isObject } from "./json-pointer.js";
@@ -19,6 +19,7 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
   const document: Document = { variant, file, sha256: sha256(text), root: parseRoot(text, file) };
   checkVersion(document);
   walkDocument(document.root, (value, pointer) => {
+    if (isObject(value.properties)) refuseProto(document, value.properties, pointer);
     if (typeof value.$ref === "string") follow(document, value, pointer);
   });
   return document;
@@ -44,7 +45,11 @@ async function readText(path: string): Promise<string> {
 function parseRoot(text: string, file: string): Document["root"] {
   let root: unknown;
   try {
-    root = parse(text);
+    const yaml = parseDocument(text);
+    // An unknown tag is only a warning to the parser, and its value then is not what it says.
+    const [problem] = [...yaml.errors, ...yaml.warnings];
+    if (problem !== undefined) throw problem;
+    root = yaml.toJS();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new GenerateError("document_not_yaml", `is not YAML: ${reason}`, { document: file, cause });
@@ -53,6 +58,12 @@ function parseRoot(text: string, file: string): Document["root"] {
     throw new GenerateError("document_not_yaml", "holds no mapping at its top", { document: file });
   }
   return root;
+}
+
+/** A property of that name is the prototype's to most code that would read it. */
+function refuseProto(document: Document, value: object, pointer: string): void {
+  if (Object.hasOwn(value, "__proto__"))
+    throw documentError(document, "schema_unsupported", pointer, "a key named __proto__ cannot be expressed");
 }
 
 function checkVersion(document: Document): void {

@@ -1,4 +1,5 @@
 /** Visits every object of a document that is description and not data. */
+import { GenerateError } from "./generate-error.js";
 import { isObject, type JsonObject, pointerTo } from "./json-pointer.js";
 
 // Below these keys stand instances, in which "$ref" or "x-not-shown" would be an ordinary key ...
@@ -22,7 +23,7 @@ const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
 const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "schemas"]);
 
 export function walkDocument(root: unknown, visit: (value: JsonObject, pointer: string) => void): void {
-  walk(root, "", undefined, visit);
+  walk(root, "", undefined, visit, new Set());
 }
 
 function walk(
@@ -30,10 +31,27 @@ function walk(
   pointer: string,
   parentKey: string | undefined,
   visit: (value: JsonObject, pointer: string) => void,
+  ancestors: Set<unknown>,
+): void {
+  if (typeof value !== "object" || value === null) return;
+  // A YAML alias may name what it stands in.
+  if (ancestors.has(value))
+    throw new GenerateError("reference_circular", "an alias names what it stands in", { pointer });
+  ancestors.add(value);
+  walkChildren(value, pointer, parentKey, visit, ancestors);
+  ancestors.delete(value);
+}
+
+function walkChildren(
+  value: unknown,
+  pointer: string,
+  parentKey: string | undefined,
+  visit: (value: JsonObject, pointer: string) => void,
+  ancestors: Set<unknown>,
 ): void {
   if (Array.isArray(value)) {
     value.forEach((item, index) => {
-      walk(item, pointerTo(pointer, index), undefined, visit);
+      walk(item, pointerTo(pointer, index), undefined, visit, ancestors);
     });
     return;
   }
@@ -42,6 +60,6 @@ function walk(
   if (parentKey === undefined || !SCHEMA_MAPS.has(parentKey)) visit(value, pointer);
   for (const [key, child] of Object.entries(value)) {
     if (INSTANCE_KEYS.has(key) && !named) continue;
-    walk(child, pointerTo(pointer, key), named ? undefined : key, visit);
+    walk(child, pointerTo(pointer, key), named ? undefined : key, visit, ancestors);
   }
 }

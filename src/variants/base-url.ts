@@ -50,6 +50,9 @@ export function isUnderBase(url: URL, baseUrl: string): boolean {
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
   const prefix = base.pathname.replace(/\/+$/, "");
   // A server may decode `%2f` and `%5c` and fold the dots behind them: such a path may lead out of the prefix.
-  if (prefix !== "" && /%2f|%5c/i.test(url.pathname) && /\.|%2e/i.test(url.pathname)) return false;
+  if (prefix !== "" && /%(?:25)*(?:2f|5c)/i.test(url.pathname) && /\.|%(?:25)*2e/i.test(url.pathname))
+    return false;
+  // So do some with `..;`, whose parameters they take off before they fold it.
+  if (prefix !== "" && /\/(?:\.|%(?:25)*2e){1,2}(?:;|%(?:25)*3b)/i.test(url.pathname)) return false;
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
 }

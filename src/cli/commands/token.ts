@@ -1,5 +1,6 @@
 /** `bivariant token`: an access token on stdout, and nothing else there. */
 import type { Command } from "commander";
+import { wireText } from "../../errors.js";
 import type { Context, Finish } from "../context.js";
 import { exitCodes, exitCodesHelp } from "../exit-codes.js";
 import { openService } from "../open-service.js";
@@ -14,7 +15,8 @@ export function addToken(program: Command, context: Context, finish: Finish): vo
     .action(async (flags: Record<string, unknown>) => {
       const { service, token } = await openService(flags, context);
       const { variant } = service;
-      const tenant = token.tenant ?? service.tenantId;
+      // From the wire: no text of a server moves the cursor of a terminal.
+      const tenant = wireText(token.tenant, [token.value]) ?? service.tenantId;
       if (output.json)
         output.value({
           access_token: token.value,

@@ -51,8 +51,9 @@ export async function serve(
     );
     await printTraffic(emulator, output, stop.signal);
   } finally {
-    await close();
+    // The secrets first: whoever presses Ctrl-C twice does not wait for the requests under way.
     await folder?.remove();
+    await close();
     stop.release();
   }
 }

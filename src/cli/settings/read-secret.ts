@@ -1,5 +1,6 @@
 /** A secret from a file or from the environment, never from the command line. */
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { ConfigurationError, type Variant } from "../../errors.js";
 import { namesOf, type SettingName } from "./setting-table.js";
 
@@ -16,7 +17,7 @@ export interface SecretSource {
 /**
  * Reads a secret. One line break at its end, which editors and `echo` leave, does not belong to it.
  *
- * @throws ConfigurationError `credential_missing`, `credential_invalid`; they name the file, never its content
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`; they quote what is surely a path: a secret may stand in its place
  */
 export async function readSecret(source: SecretSource): Promise<string> {
   const { variant, what, value, path, valueName, pathName } = source;
@@ -45,7 +46,9 @@ export async function readSecret(source: SecretSource): Promise<string> {
     const { code } = fault as NodeJS.ErrnoException;
     throw fail(
       "credential_invalid",
-      `The file with the ${what} cannot be read (${code ?? "no code"}): ${path}`,
+      (await isSurelyPath(path, code))
+        ? `The file with the ${what} cannot be read (${code}): ${path}`
+        : `The file with the ${what} cannot be read (${code ?? "no code"}). Give its path with ${namesOf(pathName)}; does that hold the ${what} itself by mistake?`,
     );
   }
   const secret = text.replace(/^\ufeff/, "").replace(/\r?\n$/, "");
@@ -53,7 +56,17 @@ export async function readSecret(source: SecretSource): Promise<string> {
   return secret;
 }
 
-/** A path is quoted in messages; a key that was put in its place must not be. */
+/** There is something of that name, or a folder that it would be in. */
+async function isSurelyPath(path: string, code: string | undefined): Promise<boolean> {
+  if (code === "EISDIR" || code === "EACCES") return true;
+  if (!path.includes("/")) return false;
+  return stat(dirname(path)).then(
+    (folder) => folder.isDirectory(),
+    () => false,
+  );
+}
+
+/** Told at once, before anything tries to open it. */
 function looksLikeContent(path: string): boolean {
   return /[\r\n{}]|-----/.test(path) || path.length > 1024;
 }
