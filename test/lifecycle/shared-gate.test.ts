@@ -19,28 +19,40 @@ interface PluginsOptions {
   readonly shareGate?: boolean;
 }
 
-/** Five plugins of one tenant, each with an identity of its own. */
-function plugins({ requests, windowSeconds, shareInFlight = true, shareGate = true }: PluginsOptions) {
+interface Plugins {
+  readonly auths: readonly TokenLifecycle[];
+  readonly refusals: () => number;
+}
+
+/** Five plugins of one tenant, each with an identity of its own, and all of them ready to ask at once. */
+async function plugins({
+  requests,
+  windowSeconds,
+  shareInFlight = true,
+  shareGate = true,
+}: PluginsOptions): Promise<Plugins> {
   const emulator = deployment({ now: Date.now, rateLimit: { requests, windowSeconds } });
   const options = resolveAuthOptions({ fetch: emulator.fetch, shareInFlight });
   const target = { baseUrl: emulator.publicUrl, tenantId: "acme" };
   const shared = createTokenEndpointState("A", options);
-  const auths = five.map((number) => {
+  const making = five.map(async (number) => {
     const clientId = `plugin-${number}`;
     const jwks = { keys: [publicJwk(rsaKey())] };
     emulator.registerPlugin({ clientId, tenantId: "acme", type: "service", jwks });
     const driver = driverOf(plugin({ clientId }));
+    // The key is imported before: the five meet the gate together.
+    await driver.prepare(target);
     const state = shareGate ? shared : createTokenEndpointState("A", options);
     return new TokenLifecycle({ variant: "A", target, driver, state, options });
   });
   const refusals = () => emulator.journal.tokenRequests({ status: 429 }).length;
-  return { auths, refusals, emulator };
+  return { auths: await Promise.all(making), refusals };
 }
 
 describe.each([{ shareInFlight: true }, { shareInFlight: false }])("with %o five plugins", (sharing) => {
   test("of a tenant with room for three recover without meeting the limit again", async () => {
     const { through, until } = timeTravel();
-    const { auths, refusals } = plugins({ requests: 3, windowSeconds: 20, ...sharing });
+    const { auths, refusals } = await plugins({ requests: 3, windowSeconds: 20, ...sharing });
     const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
     // One or two: the first refusal may come before the last of the crowd has signed.
     await until(() => refusals() > 0);
@@ -50,7 +62,7 @@ describe.each([{ shareInFlight: true }, { shareInFlight: false }])("with %o five
 
   test("of a tenant with room for one meet the limit once more for each that follows, never all at once", async () => {
     const { through, until } = timeTravel();
-    const { auths, refusals } = plugins({ requests: 1, windowSeconds: 6, ...sharing });
+    const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, ...sharing });
     const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
     await until(() => refusals() > 0);
     await through(tokens);
@@ -60,7 +72,7 @@ describe.each([{ shareInFlight: true }, { shareInFlight: false }])("with %o five
 
 test("five plugins with a gate each meet the limit more often: the measure can tell", async () => {
   const { through, until } = timeTravel();
-  const { auths, refusals } = plugins({ requests: 1, windowSeconds: 6, shareGate: false });
+  const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, shareGate: false });
   const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
   await until(() => refusals() === 4);
   await through(tokens);
