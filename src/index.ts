@@ -6,6 +6,7 @@ export type { AuthOptions } from "./auth/auth-options.js";
 export { type CreateAuthOptions, createAuth } from "./auth/create-auth.js";
 export type { MachineCredential, PersonCredential, Settings } from "./auth/credential.js";
 export type { OnEvent, ServiceEvent } from "./auth/events.js";
+export type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
 export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
 export { type KeyWithId, type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
 export type { KeyObjectLike, PrivateKey, Signer } from "./auth/signing-key.js";
@@ -58,6 +59,15 @@ export {
   VariantError,
   type VariantErrorCode,
 } from "./errors.js";
+export {
+  type BegunLogin,
+  beginLogin,
+  type CompleteLoginOptions,
+  completeLogin,
+  type PendingLogin,
+} from "./login.js";
+export { type RedeemLaunchOptions, redeemLaunch } from "./redeem-launch.js";
+export { type ResumeAuthOptions, resumeAuth } from "./resume-auth.js";
 export { memoryStore } from "./stores/memory.js";
 export { type DetectVariantOptions, detectVariant } from "./variants/detect.js";
 export type { Fetch } from "./variants/variant.js";
