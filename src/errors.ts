@@ -70,6 +70,13 @@ export type ApiErrorCode =
   | "api_refused"
   | "api_failed"
   | "api_undocumented";
+/** Of the backend's own sessions: the class is in `bivariant/backend`. */
+export type SessionErrorCode =
+  | "session_missing"
+  | "session_unknown"
+  | "session_expired"
+  | "origin_refused"
+  | "csrf_refused";
 export type StoreErrorCode = "store_unavailable" | "store_locked" | "store_corrupt" | "store_conflict";
 
 /** Every code an error of this package can carry. */
@@ -82,6 +89,7 @@ export type ErrorCode =
   | LoginRequiredErrorCode
   | ApiErrorCode
   | StoreErrorCode
+  | SessionErrorCode
   | "token_refused"
   | "rate_limited";
 
