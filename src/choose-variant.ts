@@ -2,7 +2,7 @@
 import type { ResolvedAuthOptions } from "./auth/auth-options.js";
 import { tell, teller } from "./auth/events.js";
 import { SharedRenewal } from "./auth/shared-renewal.js";
-import type { TokenEndpointState } from "./auth/token-request.js";
+import type { TokenEndpointState } from "./auth/token-attempt.js";
 import { type Detection, UnexpectedResponseError, type Variant, VariantError } from "./errors.js";
 import { detect } from "./variants/detect.js";
 import type { Answer } from "./variants/exchange.js";

@@ -3,10 +3,11 @@ import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
 import { createTokenEndpointState, parseTarget } from "./auth/create-auth.js";
 import { driverOf, type MachineCredential } from "./auth/credential.js";
+import { MachineTokenSource } from "./auth/machine-token-source.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedRenewal } from "./auth/shared-renewal.js";
+import type { TokenEndpointState } from "./auth/token-attempt.js";
 import { TokenLifecycle } from "./auth/token-lifecycle.js";
-import type { TokenEndpointState } from "./auth/token-request.js";
 import { chooseByDetection, type DetectionContext, explainByDetection } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { type CreateServiceOptions, createService, type Service } from "./create-service.js";
@@ -83,14 +84,9 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const explain = (error: unknown, signal: AbortSignal) =>
         explainByDetection(error, variant, isDetected, context, signal);
       const state = stateOf(variant, target);
-      return new TokenLifecycle({
-        variant,
-        target,
-        driver: driverOf(credential),
-        state,
-        options: resolved,
-        explain,
-      });
+      const driver = driverOf(credential);
+      const source = new MachineTokenSource({ variant, target, driver, state, options: resolved, explain });
+      return new TokenLifecycle({ variant, target, options: resolved, source });
     });
   };
 

@@ -25,6 +25,8 @@ export interface Auth {
    * clock need be given once. An Auth of your own may leave it out.
    */
   readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> | undefined;
+  /** Whether there is no other token without the person: a 401 of the API is then the answer. Default: false. */
+  readonly needsPerson?: boolean | undefined;
   /** Drops a token that the API refused. About a token already replaced: ignored. */
   invalidate(token: AccessToken): void;
 }

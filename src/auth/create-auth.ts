@@ -6,10 +6,11 @@ import type { Target } from "../variants/variant.js";
 import type { Auth } from "./auth.js";
 import { type AuthOptions, type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
 import { driverOf, type MachineCredential } from "./credential.js";
+import { MachineTokenSource } from "./machine-token-source.js";
 import { RateLimitGate } from "./rate-limit-gate.js";
 import { ServerClock } from "./server-clock.js";
+import type { TokenEndpointState } from "./token-attempt.js";
 import { TokenLifecycle } from "./token-lifecycle.js";
-import type { TokenEndpointState } from "./token-request.js";
 
 export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions {
   readonly baseUrl: string;
@@ -32,7 +33,8 @@ export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Au
   const target = parseTarget(options, variant);
   const resolved = resolveAuthOptions(options);
   const state = createTokenEndpointState(variant, resolved);
-  return new TokenLifecycle({ variant, target, driver, state, options: resolved }) as TokenLifecycle & {
+  const source = new MachineTokenSource({ variant, target, driver, state, options: resolved });
+  return new TokenLifecycle({ variant, target, options: resolved, source }) as TokenLifecycle & {
     readonly variant: V;
   };
 }

@@ -10,16 +10,13 @@
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import type { Target } from "../variants/variant.js";
-import { type AccessToken, createAccessToken } from "./access-token.js";
+import type { AccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
 import { backoffMs } from "./backoff.js";
-import { ClosingSchedule } from "./closing-schedule.js";
-import type { CredentialDriver } from "./credential.js";
 import { type EventBody, teller } from "./events.js";
 import { SharedRenewal } from "./shared-renewal.js";
-import { readStoredToken, writeStoredToken } from "./stored-token.js";
-import { requestToken, type TokenEndpointState } from "./token-request.js";
+import type { TokenSource } from "./token-source.js";
 
 /** "The last tenth of the token's own lifetime, at most 5 minutes." */
 const renewalShare = 0.1;
@@ -38,11 +35,8 @@ interface HeldToken {
 export interface TokenLifecycleContext {
   readonly variant: Variant;
   readonly target: Target;
-  readonly driver: CredentialDriver;
-  readonly state: TokenEndpointState;
   readonly options: ResolvedAuthOptions;
-  /** Turns an error that the other variant would explain into one that says so. */
-  readonly explain?: ((error: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
+  readonly source: TokenSource;
 }
 
 export class TokenLifecycle implements Auth {
@@ -51,7 +45,6 @@ export class TokenLifecycle implements Auth {
   readonly tenantId: string;
   readonly #context: TokenLifecycleContext;
   readonly #now: () => number;
-  readonly #closing: ClosingSchedule;
   readonly #tell: (event: EventBody) => void;
   #held: HeldToken | undefined;
   #renewal: SharedRenewal<AccessToken> | undefined;
@@ -60,7 +53,6 @@ export class TokenLifecycle implements Auth {
   /** Epoch milliseconds before which no renewal is tried in the background, after this many failed in a row. */
   #nextAttemptAt = 0;
   #failures = 0;
-  #acceptedFingerprint: string | undefined;
   /** The value of a token the API refused: the store may still hold it. */
   #refusedValue: string | undefined;
 
@@ -70,8 +62,11 @@ export class TokenLifecycle implements Auth {
     this.tenantId = context.target.tenantId;
     this.#context = context;
     this.#now = context.options.now;
-    this.#closing = new ClosingSchedule(this.#now);
     this.#tell = teller({ variant: this.variant, ...context.target }, context.options);
+  }
+
+  get needsPerson(): boolean {
+    return this.#context.source.needsPerson;
   }
 
   get inherited(): Auth["inherited"] {
@@ -120,8 +115,7 @@ export class TokenLifecycle implements Auth {
   }
 
   #join(signal: AbortSignal | undefined): Promise<AccessToken> {
-    if (!this.#context.options.shareInFlight)
-      return new SharedRenewal((abort) => this.#renew(abort, false)).join(signal);
+    if (!this.#context.options.shareInFlight) return this.#alone(signal);
     const renewal = this.#renewal;
     if (renewal === undefined) return this.#start(false).join(signal);
     if (!this.#isBackground) return renewal.join(signal);
@@ -132,9 +126,16 @@ export class TokenLifecycle implements Auth {
     });
   }
 
+  #alone(signal: AbortSignal | undefined): Promise<AccessToken> {
+    const renewal: SharedRenewal<AccessToken> = new SharedRenewal((abort) =>
+      this.#renew(abort, false, () => renewal.keep()),
+    );
+    return renewal.join(signal);
+  }
+
   #start(isBackground: boolean): SharedRenewal<AccessToken> {
-    const renewal = new SharedRenewal(
-      (signal) => this.#renew(signal, isBackground),
+    const renewal: SharedRenewal<AccessToken> = new SharedRenewal(
+      (signal) => this.#renew(signal, isBackground, () => renewal.keep()),
       () => {
         if (this.#renewal === renewal) this.#renewal = undefined;
       },
@@ -144,75 +145,23 @@ export class TokenLifecycle implements Auth {
     return renewal;
   }
 
-  async #renew(signal: AbortSignal, isBackground: boolean): Promise<AccessToken> {
-    const { variant, target, driver, state, options, explain } = this.#context;
-    const storeFailed = (code: string) => this.#tell({ type: "store_failed", code });
-    const { shareInFlight } = options;
-    const prepare = () => driver.prepare(target, { shareInFlight });
-    const prepared = await prepare();
-    const key = JSON.stringify([
-      "token",
-      variant,
-      target.baseUrl,
-      target.tenantId,
-      prepared.clientId,
-      "client_credentials",
-    ]);
-    const limit = { variant, baseUrl: target.baseUrl, timeoutMs: options.timeoutMs };
-    const stored = await readStoredToken(options.store, key, limit, storeFailed);
-    if (
-      stored !== undefined &&
-      stored.value !== this.#refusedValue &&
-      stored.value !== this.#held?.token.value
-    ) {
-      const held = this.#windowOf(stored);
-      if (this.#now() < held.renewAt) return this.#hold(held);
-    }
-    const round = this.#closing.check(prepared.fingerprint);
-    let isRefused = false;
-    const refused = (fingerprint: string) => {
-      isRefused = true;
-      return this.#closing.refused(round, fingerprint);
-    };
-    try {
-      const acceptedFingerprint = this.#acceptedFingerprint;
-      const request = {
-        variant,
-        target,
-        state,
-        options,
-        prepare,
-        tell: this.#tell,
-        acceptedFingerprint,
-        refused,
-        isBackground,
-      };
-      const granted = await requestToken(prepared, request, signal);
-      const token = createAccessToken(granted.fields);
-      this.#closing.accepted();
-      this.#acceptedFingerprint = granted.prepared.fingerprint;
-      this.#hold(this.#windowOf(token));
-      // Not awaited: a slow store must not make callers wait for a token that is there.
-      const written = writeStoredToken(options.store, key, token, storeFailed);
-      options.waitUntil?.(written);
-      this.#tell({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
-      return token;
-    } catch (cause) {
-      if (signal.aborted) throw cause;
-      const error = explain === undefined ? cause : await explain(cause, signal);
-      if (signal.aborted) throw error;
-      if (isRefused) {
-        this.#closing.keep(error);
-        const code = isBivariantError(error) ? error.code : "unknown";
-        this.#tell({ type: "closed_after_refusal", code, retryAt: this.#closing.closedUntil });
-      }
-      throw error;
-    }
+  async #renew(signal: AbortSignal, isBackground: boolean, keep: () => void): Promise<AccessToken> {
+    const token = await this.#context.source.renew({
+      signal,
+      isBackground,
+      heldValue: this.#held?.token.value,
+      refusedValue: this.#refusedValue,
+      isFresh: (stored) => this.#now() < this.#windowOf(stored).renewAt,
+      keep,
+    });
+    return this.hold(token);
   }
 
   #windowOf(token: AccessToken): HeldToken {
     const lifetimeMs = token.expiresAt - (token.issuedAt ?? this.#now());
-    const windowMs = Math.min(lifetimeMs * renewalShare, longestRenewalWindowMs);
+    // What cannot be renewed is served to its end.
+    const share = this.#context.source.needsPerson ? 0 : renewalShare;
+    const windowMs = Math.min(lifetimeMs * share, longestRenewalWindowMs);
     return {
       token,
       promise: Promise.resolve(token),
@@ -220,10 +169,16 @@ export class TokenLifecycle implements Auth {
     };
   }
 
-  #hold(held: HeldToken): AccessToken {
-    this.#held = held;
+  /** Takes a token to serve. */
+  protected hold(token: AccessToken): AccessToken {
+    this.#held = this.#windowOf(token);
     this.#failures = 0;
     this.#nextAttemptAt = 0;
-    return held.token;
+    return token;
+  }
+
+  /** Serves no token any more that it held until now. */
+  protected drop(): void {
+    this.#held = undefined;
   }
 }

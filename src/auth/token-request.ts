@@ -1,42 +1,22 @@
 /** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
-import {
-  TokenRequestError,
-  TransportError,
-  UnexpectedResponseError,
-  type Variant,
-  wireText,
-} from "../errors.js";
-import { type Answer, exchange } from "../variants/exchange.js";
+import { TokenRequestError, UnexpectedResponseError, wireText } from "../errors.js";
 import { parseRetryAfterMs } from "../variants/retry-after.js";
-import type { Target } from "../variants/variant.js";
-import { version } from "../version.js";
 import type { AccessTokenFields } from "./access-token.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
 import { backoffMs, sleep } from "./backoff.js";
-import type { PreparedCredential, SentAttempt } from "./credential.js";
-import type { EventBody } from "./events.js";
-import type { RateLimitGate } from "./rate-limit-gate.js";
-import type { AssertionBounds, ServerClock } from "./server-clock.js";
+import type { PreparedCredential } from "./credential.js";
+import type { AssertionBounds } from "./server-clock.js";
+import { type Answered, type Attempted, attemptToken, type TokenAttemptContext } from "./token-attempt.js";
 import { parseTokenAnswer } from "./token-response.js";
-
-/** What a tenant's token requests share, whoever sends them. */
-export interface TokenEndpointState {
-  readonly gate: RateLimitGate;
-  readonly clock: ServerClock;
-}
 
 /** Retries of a 5xx or a network fault: a fault is no rate limit, and a caller should hear of it soon. */
 const mostFaultRetries = 2;
 
 /** Our assertions live 60 s and the service tolerates 30 s (section 2.2 of the description). */
-const assertionBounds: AssertionBounds = { aheadSeconds: 30, behindSeconds: 90 };
+export const assertionBounds: AssertionBounds = { aheadSeconds: 30, behindSeconds: 90 };
 
-export interface TokenRequestContext {
-  readonly variant: Variant;
-  readonly target: Target;
-  readonly state: TokenEndpointState;
+export interface TokenRequestContext extends TokenAttemptContext {
   readonly options: ResolvedAuthOptions;
-  readonly tell: (event: EventBody) => void;
   /** The fingerprint of the credential that was accepted last. */
   readonly acceptedFingerprint: string | undefined;
   /** Nobody waits: one attempt, now or not at all, so that nothing goes on after the program is done. */
@@ -106,56 +86,15 @@ export async function requestToken(
   }
 }
 
-interface Answered {
-  readonly answer: Answer;
-  readonly sent: SentAttempt;
-  /** What was added to this machine's clock for the assertion. */
-  readonly correctedByMs: number;
-  readonly isByOwnClock: boolean;
-}
-type Attempted = Answered | { readonly fault: TransportError };
-
 async function sendOnce(
   prepared: PreparedCredential,
   context: TokenRequestContext,
   isByOwnClock: boolean,
   signal: AbortSignal,
 ): Promise<Attempted> {
-  const { variant, options, state } = context;
-  let sent: SentAttempt | undefined;
-  let correctedByMs = 0;
   try {
-    const answer = await exchange(
-      async (abort) => {
-        sent = await prepared.send({
-          fetch: options.fetch,
-          signal: abort,
-          serverNow: () => {
-            correctedByMs = isByOwnClock ? 0 : state.clock.appliedMs;
-            return options.now() + correctedByMs;
-          },
-          userAgent: `bivariant/${version}`,
-        });
-        return sent.response;
-      },
-      { variant, baseUrl: context.target.baseUrl, now: options.now, timeoutMs: options.timeoutMs, signal },
-    );
-    const offsetMs = state.clock.observe(answer);
-    if (offsetMs !== undefined)
-      context.tell({
-        type: "clock_off",
-        offsetMs: Math.round(offsetMs),
-        errorMs: Math.round(state.clock.errorMs),
-      });
-    if (answer.status === 429) {
-      state.gate.refused(answer);
-      context.tell({ type: "rate_limited", retryAt: state.gate.opensAt });
-    } else {
-      state.gate.passed(answer);
-    }
-    return { answer, sent: sent as unknown as SentAttempt, correctedByMs, isByOwnClock };
+    return await attemptToken((attempt) => prepared.send(attempt), context, { isByOwnClock, signal });
   } catch (fault) {
-    if (fault instanceof TransportError && fault.retryable) return { fault };
     if (fault instanceof UnexpectedResponseError) context.refused(prepared.fingerprint);
     throw fault;
   }

@@ -53,7 +53,7 @@ export async function bearerFetch<T>(
   const { auth, now, tell } = context;
   const token = await auth.getAccessToken({ signal: request.signal });
   const answer = await send(request, token, context);
-  if (answer.response.status !== 401 || !answer.withBearer) return answer;
+  if (answer.response.status !== 401 || !answer.withBearer || auth.needsPerson) return answer;
   const ageMs = now() - (token.issuedAt ?? 0);
   // A clock that was set back makes every token look young: that must not keep a refused one.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return answer;

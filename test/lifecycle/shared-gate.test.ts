@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { resolveAuthOptions } from "../../src/auth/auth-options.js";
 import { createTokenEndpointState } from "../../src/auth/create-auth.js";
 import { driverOf } from "../../src/auth/credential.js";
+import { MachineTokenSource } from "../../src/auth/machine-token-source.js";
 import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
 import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
 import { deployment, plugin } from "../support/deployment.js";
@@ -43,7 +44,8 @@ async function plugins({
     // The key is imported before: the five meet the gate together.
     await driver.prepare(target);
     const state = shareGate ? shared : createTokenEndpointState("A", options);
-    return new TokenLifecycle({ variant: "A", target, driver, state, options });
+    const source = new MachineTokenSource({ variant: "A", target, driver, state, options });
+    return new TokenLifecycle({ variant: "A", target, options, source });
   });
   const refusals = () => emulator.journal.tokenRequests({ status: 429 }).length;
   return { auths: await Promise.all(making), refusals };
