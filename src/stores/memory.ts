@@ -1,6 +1,7 @@
 /** A token store in the memory of this process. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
+import { turns } from "./turns.js";
 
 /** What is past its expiry is dropped at the latest when this many other entries were written. */
 const sweepEveryWrites = 1_000;
@@ -23,7 +24,7 @@ export function memoryStore({
   mostEntries = Number.POSITIVE_INFINITY,
 }: MemoryStoreOptions = {}): TokenStore {
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
-  const tails = new Map<string, Promise<void>>();
+  const queue = turns();
   let writes = 0;
 
   const read = (key: string) => {
@@ -56,35 +57,12 @@ export function memoryStore({
       entries.delete(key);
     },
     async lock(key, task, { timeoutMs = 10_000 } = {}) {
-      const before = tails.get(key) ?? Promise.resolve();
-      let release = () => {};
-      const held = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      const tail = before.then(() => held);
-      tails.set(key, tail);
-      tail.then(() => {
-        if (tails.get(key) === tail) tails.delete(key);
-      });
+      const finish = await queue.take(key, timeoutMs);
       try {
-        await inTime(before, timeoutMs);
         return await task();
       } finally {
-        release();
+        finish();
       }
     },
   };
-}
-
-function inTime(before: Promise<void>, timeoutMs: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new StoreError("store_locked", `The lock was not had within ${timeoutMs} ms.`)),
-      timeoutMs,
-    );
-    before.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
