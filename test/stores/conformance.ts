@@ -41,10 +41,19 @@ export function describeStore({ name, create, ownClock = false }: StoreUnderTest
       { what: "a long text", key: "k", value: "x".repeat(100_000) },
       { what: "a key like a path", key: "../../k", value: "v" },
       { what: "a key like a property", key: "__proto__", value: "v" },
+      { what: "half a surrogate pair", key: "\ud83d", value: "\udc00 alone" },
+      { what: "an empty key", key: "", value: "v" },
+      { what: "a key of 10,000 letters", key: "k".repeat(10_000), value: "v" },
     ])("$what survives", async ({ key, value }) => {
       await store.set(key, value);
       expect((await store.get(key))?.value).toBe(value);
       expect(await store.get(`${key}x`)).toBeUndefined();
+    });
+
+    test("keys that differ in one half of a surrogate pair, in case or in a trailing space are apart", async () => {
+      const keys = ["\ud83d", "\ud83e", "a", "A", "a ", "\u00e4", "a\u0308"];
+      for (const key of keys) await store.set(key, `of ${key}`);
+      for (const key of keys) expect((await store.get(key))?.value).toBe(`of ${key}`);
     });
 
     test("every write changes the version, also of the same value", async () => {
@@ -73,6 +82,26 @@ export function describeStore({ name, create, ownClock = false }: StoreUnderTest
         code: "store_conflict",
       });
       expect((await store.get("key"))?.value).toBe("first");
+    });
+
+    test("with a version there is no writing where there is none", async () => {
+      const { version } = await store.set("other", "value");
+      expect(await rejectionOf(store.set("key", "x", { ifVersion: version }))).toMatchObject({
+        code: "store_conflict",
+      });
+      expect(await store.get("key")).toBeUndefined();
+    });
+
+    test("of many that write where there is none, one wins", async () => {
+      const writes = Array.from({ length: 20 }, (_, index) =>
+        store.set("key", String(index), { ifVersion: null }).then(
+          () => index,
+          () => undefined,
+        ),
+      );
+      const winners = (await Promise.all(writes)).filter((index) => index !== undefined);
+      expect(winners).toHaveLength(1);
+      expect((await store.get("key"))?.value).toBe(String(winners[0]));
     });
 
     test("a version of what was deleted is no version any more, also after it was written again", async () => {
@@ -135,6 +164,26 @@ export function describeStore({ name, create, ownClock = false }: StoreUnderTest
       await store.set("key", "value");
       clock.advance(10_000);
       expect((await store.get("key"))?.value).toBe("value");
+    });
+
+    test.skipIf(ownClock).each([
+      { when: "never, by infinity", expiresAt: Number.POSITIVE_INFINITY, kept: true },
+      { when: "long ago", expiresAt: 0, kept: false },
+      { when: "before all time", expiresAt: Number.NEGATIVE_INFINITY, kept: false },
+    ])("what expires $when can be written", async ({ expiresAt, kept }) => {
+      await store.set("key", "value", { expiresAt });
+      expect((await store.get("key"))?.value).toBe(kept ? "value" : undefined);
+    });
+
+    test.skipIf(ownClock)("what expires takes nothing else along", async () => {
+      await store.set("short", "1", { expiresAt: clock.now() + 1_000 });
+      await store.set("long", "2", { expiresAt: clock.now() + 2_000 });
+      await store.set("kept", "3");
+      clock.advance(1_000);
+      await store.set("new", "4");
+      const values = [];
+      for (const key of ["short", "long", "kept", "new"]) values.push((await store.get(key))?.value);
+      expect(values).toEqual([undefined, "2", "3", "4"]);
     });
 
     test("a lock gives what the task gives", async () => {
@@ -203,6 +252,43 @@ export function describeStore({ name, create, ownClock = false }: StoreUnderTest
       await held;
       await store.lock("key", async () => {});
       expect(ran).toBe(false);
+    });
+
+    test.each([
+      { wait: "no time at all", timeoutMs: 0 },
+      { wait: "for ever", timeoutMs: Number.POSITIVE_INFINITY },
+      { wait: "longer than a timer can", timeoutMs: 2 ** 40 },
+    ])("a free lock is had by who would wait $wait", async ({ timeoutMs }) => {
+      expect(await store.lock("key", async () => "had", { timeoutMs })).toBe("had");
+    });
+
+    test.each([
+      { wait: "for ever", timeoutMs: Number.POSITIVE_INFINITY },
+      { wait: "longer than a timer can", timeoutMs: 2 ** 40 },
+    ])("a held lock is awaited by who would wait $wait", async ({ timeoutMs }) => {
+      const order: string[] = [];
+      let release = () => {};
+      const held = store.lock("key", async () => {
+        await new Promise<void>((resolve) => (release = resolve));
+        order.push("first");
+      });
+      const patient = store.lock("key", async () => void order.push("second"), { timeoutMs });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      release();
+      await Promise.all([held, patient]);
+      expect(order).toEqual(["first", "second"]);
+    });
+
+    test("an entry may be written by who does not hold its lock, and the lock outlives the entry", async () => {
+      let release = () => {};
+      const held = store.lock("key", () => new Promise<void>((resolve) => (release = resolve)));
+      await store.set("key", "value");
+      await store.delete("key");
+      expect(await rejectionOf(store.lock("key", async () => {}, { timeoutMs: 20 }))).toMatchObject({
+        code: "store_locked",
+      });
+      release();
+      await held;
     });
 
     test("one that gave up leaves the lock to those behind it, and not before it is free", async () => {
