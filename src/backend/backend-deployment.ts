@@ -1,0 +1,150 @@
+/** One customer's deployment as the backend knows it, and how the right one is found: never by what a page says it is. */
+import { z } from "zod";
+import type { PersonCredential } from "../auth/credential.js";
+import { ConfigurationError } from "../errors.js";
+import { parseBaseUrl } from "../variants/base-url.js";
+import { parseTenantId } from "../variants/tenant-id.js";
+import type { SessionSubject } from "./session-subject.js";
+
+/** A deployment that people of one tenant come from: by a launch (Variant A), a login (Variant B), or either. */
+export interface BackendDeployment {
+  /** With a login alone a name of yours: Variant B knows none. */
+  readonly tenantId: string;
+  readonly baseUrl: string;
+  /** The exact origin of the host application whose iframe the plugin's page is in; needed for launches. */
+  readonly hostOrigin?: string | undefined;
+  /** Made with `userInterfacePlugin`. */
+  readonly launch?: PersonCredential<"A"> | undefined;
+  /**
+   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it: give
+   * deployments that do not trust each other one each, as `/auth/callback/acme` (RFC 9700 section 4.4.2.2).
+   */
+  readonly login?: PersonCredential<"B"> | undefined;
+}
+
+/** What a deployment is looked up by; what is there must be equal in the one that is given. */
+export interface DeploymentQuery {
+  readonly purpose: "launch" | "login";
+  /** Left out when a login was asked for without naming a tenant. */
+  readonly tenantId?: string;
+  /** Of a launch: where its page says it was launched. */
+  readonly hostOrigin?: string;
+  /** Of a session that is there already. */
+  readonly baseUrl?: string;
+}
+
+/** Looks a deployment up, in a database for instance. */
+export type FindDeployment = (
+  query: DeploymentQuery,
+) => BackendDeployment | undefined | Promise<BackendDeployment | undefined>;
+
+export interface DeploymentOptions {
+  readonly allowInsecureHttp?: boolean | undefined;
+  readonly tenantIdPattern?: RegExp | undefined;
+}
+
+const shape = z.strictObject({
+  tenantId: z.string(),
+  baseUrl: z.string(),
+  hostOrigin: z.string().optional(),
+  launch: z.custom<PersonCredential<"A">>((value) => isCredential(value, "A")).optional(),
+  login: z.custom<PersonCredential<"B">>((value) => isCredential(value, "B")).optional(),
+});
+
+export class Deployments {
+  readonly #find: FindDeployment;
+  readonly #options: DeploymentOptions;
+
+  /** @throws ConfigurationError when one of a list is wrong, or two cannot be told apart */
+  constructor(given: unknown, options: DeploymentOptions) {
+    this.#options = options;
+    this.#find = typeof given === "function" ? (given as FindDeployment) : findIn(parseList(given, options));
+  }
+
+  /** The one that matches the whole query, checked again: a lookup must not give another customer's. */
+  async find(query: DeploymentQuery): Promise<BackendDeployment | undefined> {
+    const given = await this.#find(query);
+    if (given === undefined || given === null) return undefined;
+    const deployment = parseDeployment(given, this.#options);
+    return matches(deployment, query) ? deployment : undefined;
+  }
+
+  /** The deployment of a session; none once it was moved or is not configured any more. */
+  async ofSession({
+    variant,
+    tenantId,
+    baseUrl,
+    hostOrigin,
+  }: SessionSubject): Promise<BackendDeployment | undefined> {
+    if (variant === "B") return this.find({ purpose: "login", tenantId, baseUrl });
+    return this.find({ purpose: "launch", tenantId, baseUrl, ...(hostOrigin && { hostOrigin }) });
+  }
+}
+
+function matches(deployment: BackendDeployment, { purpose, ...wanted }: DeploymentQuery): boolean {
+  if (deployment[purpose] === undefined) return false;
+  return Object.entries(wanted).every(
+    ([key, value]) => value === undefined || deployment[key as keyof BackendDeployment] === value,
+  );
+}
+
+function findIn(list: readonly BackendDeployment[]): FindDeployment {
+  return (query) => {
+    const found = list.filter((deployment) => matches(deployment, query));
+    // A login without a tenant, where several could be meant, is nobody's.
+    return found.length === 1 ? found[0] : undefined;
+  };
+}
+
+function parseList(given: unknown, options: DeploymentOptions): readonly BackendDeployment[] {
+  if (!Array.isArray(given) || given.length === 0)
+    throw invalid("deployments is neither a function nor a list with at least one deployment");
+  const list = given.map((one) => parseDeployment(one, options));
+  const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => [
+    ...(launch === undefined ? [] : [JSON.stringify(["launch", hostOrigin, tenantId])]),
+    ...(login === undefined ? [] : [JSON.stringify(["login", tenantId])]),
+  ]);
+  if (new Set(names).size < names.length)
+    throw invalid(
+      "deployments holds two that cannot be told apart: launches by hostOrigin and tenantId, logins by tenantId",
+    );
+  return list;
+}
+
+/** @throws ConfigurationError `option_invalid`, `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid` */
+function parseDeployment(given: unknown, options: DeploymentOptions): BackendDeployment {
+  const parsed = shape.safeParse(given);
+  if (!parsed.success) {
+    const fields = parsed.error.issues.map(({ path, code }) => path.join(".") || code);
+    throw invalid(`A deployment is wrong in: ${fields.join(", ")}`);
+  }
+  const { tenantId, hostOrigin, launch, login } = parsed.data;
+  if (launch === undefined && login === undefined)
+    throw invalid("A deployment has neither launch (userInterfacePlugin) nor login (apiClient)");
+  if (launch !== undefined && hostOrigin === undefined)
+    throw invalid("A deployment with launch has no hostOrigin: name the origin of its host application");
+  if (hostOrigin !== undefined && !isOrigin(hostOrigin, options))
+    throw invalid('A hostOrigin is no origin such as "https://customer.example"');
+  return {
+    ...parsed.data,
+    tenantId: parseTenantId(tenantId, options.tenantIdPattern),
+    baseUrl: parseBaseUrl(parsed.data.baseUrl, options.allowInsecureHttp),
+  };
+}
+
+function isOrigin(value: string, { allowInsecureHttp }: DeploymentOptions): boolean {
+  try {
+    return parseBaseUrl(value, allowInsecureHttp) === value && new URL(value).origin === value;
+  } catch {
+    return false;
+  }
+}
+
+function isCredential(value: unknown, variant: "A" | "B"): boolean {
+  const { use, variant: own } = (value ?? {}) as { use?: unknown; variant?: unknown };
+  return use === "person" && own === variant;
+}
+
+function invalid(why: string): ConfigurationError {
+  return new ConfigurationError("option_invalid", `${why}.`, { option: "deployments" });
+}

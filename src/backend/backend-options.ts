@@ -1,0 +1,168 @@
+/** The options of createBackend, checked once and with their defaults. */
+import { z } from "zod";
+import type { OperationTypes } from "../../generated/operations.js";
+import { type AuthOptions, resolveAuthOptions } from "../auth/auth-options.js";
+import type { TokenStore } from "../auth/token-store.js";
+import type { LookupTypes } from "../client/outcome.js";
+import type { CreateServiceOptions } from "../create-service.js";
+import { ConfigurationError } from "../errors.js";
+import { memoryStore } from "../stores/memory.js";
+import { parseBaseUrl } from "../variants/base-url.js";
+import { type BackendDeployment, Deployments, type FindDeployment } from "./backend-deployment.js";
+import type { OriginOptions } from "./request-origin.js";
+
+export interface SessionOptions {
+  /**
+   * Keeps the session in a `__Host-` cookie (Secure, HttpOnly, SameSite=None, Partitioned) instead of the page's
+   * memory: it survives a reload of the page, and every request that changes something needs the CSRF token. Default
+   * false.
+   */
+  readonly cookie?: boolean | undefined;
+  /** The fixed end of a session after its beginning. Default 8 hours. */
+  readonly lifetimeMs?: number | undefined;
+  /** A session that nobody used for so long is over. Default 1 hour. */
+  readonly idleMs?: number | undefined;
+}
+
+/** Where an error happened and what the browser was told instead of it. */
+export interface ErrorContext {
+  readonly status: number;
+  /** The stable code of the answer. */
+  readonly code: string;
+  /** The route's name, or `answer` for what was given to `backend.answer`. */
+  readonly route: string;
+}
+
+export interface BackendOptions<T extends LookupTypes = OperationTypes>
+  extends AuthOptions,
+    Pick<CreateServiceOptions<T>, "api" | "validate"> {
+  /** The deployments of all customers, or a function that looks one up. */
+  readonly deployments: readonly BackendDeployment[] | FindDeployment;
+  /** The path under which the routes are. Default "/auth". */
+  readonly path?: string | undefined;
+  /**
+   * The origin at which browsers reach this backend, such as "https://planner.example". Default: that of the request's
+   * URL, which is another one behind a proxy that ends TLS or changes the Host.
+   */
+  readonly publicUrl?: string | undefined;
+  /** Other origins whose pages may use the backend; they are answered with CORS headers. Default: none. */
+  readonly origins?: readonly string[] | undefined;
+  readonly session?: SessionOptions | undefined;
+  /**
+   * Tells this plugin's sessions from those of others in the same store. Default "default": give each plugin its own
+   * where several share one store.
+   */
+  readonly name?: string | undefined;
+  /**
+   * Told of every error behind an answer, the refused requests of browsers aside: their answers hold only a code. What
+   * it throws is ignored. Default: those behind a 5xx go to `console.error`.
+   */
+  readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
+}
+
+export interface Settings extends OriginOptions {
+  readonly deployments: Deployments;
+  readonly path: string;
+  readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
+  readonly name: string;
+  readonly store: TokenStore;
+  /** For browsers that log in: whoever comes along begins a login, which must not push out anybody's session. */
+  readonly loginStore: TokenStore;
+  readonly onError: (error: unknown, context: ErrorContext) => void;
+  /** For redeemLaunch, beginLogin, completeLogin and resumeAuth. */
+  readonly auth: AuthOptions & { readonly store: TokenStore };
+  readonly now: () => number;
+  readonly timeoutMs: number;
+}
+
+const mostLogins = 10_000;
+
+const durationMs = z
+  .number()
+  .min(1_000)
+  .max(366 * 24 * 3_600_000);
+const isFunction = (value: unknown) => typeof value === "function";
+const shape = z.looseObject({
+  path: z
+    .string()
+    .regex(/^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/)
+    .default("/auth"),
+  publicUrl: z.string().optional(),
+  origins: z.array(z.string()).default([]),
+  session: z
+    .strictObject({
+      cookie: z.boolean().default(false),
+      lifetimeMs: durationMs.default(8 * 3_600_000),
+      idleMs: durationMs.default(3_600_000),
+    })
+    .prefault({}),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9._~-]{1,100}$/)
+    .default("default"),
+  onError: z.custom<Settings["onError"]>(isFunction).optional(),
+  allowInsecureHttp: z.boolean().default(false),
+  store: z
+    .custom<TokenStore>((value) => ["get", "set", "delete", "lock"].every((name) => hasMethod(value, name)))
+    .optional(),
+});
+
+/** @throws ConfigurationError */
+export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>): Settings {
+  const parsed = shape.safeParse(options);
+  if (!parsed.success) {
+    const option = parsed.error.issues[0]?.path.join(".") || "options";
+    throw invalid(option, "is not what it should be");
+  }
+  const { store: given, publicUrl, origins, allowInsecureHttp, onError, ...rest } = parsed.data;
+  const { now, timeoutMs } = resolveAuthOptions(options);
+  const store = given ?? memoryStore({ now });
+  return {
+    path: rest.path,
+    session: rest.session,
+    name: rest.name,
+    deployments: new Deployments(options.deployments, options),
+    publicOrigin:
+      publicUrl === undefined ? undefined : parseOrigin(publicUrl, "publicUrl", allowInsecureHttp),
+    origins: origins.map((origin) => parseOrigin(origin, "origins", allowInsecureHttp)),
+    allowInsecureHttp,
+    store,
+    loginStore: given ?? memoryStore({ now, mostEntries: mostLogins }),
+    onError: onError ?? reportFaults,
+    auth: { ...authOptions(options), store },
+    now,
+    timeoutMs,
+  };
+}
+
+function authOptions(options: AuthOptions): AuthOptions {
+  const { fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent } = options;
+  const { waitUntil, shareInFlight, allowInsecureHttp, tenantIdPattern } = options;
+  return {
+    ...{ fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent },
+    ...{ waitUntil, shareInFlight, allowInsecureHttp, tenantIdPattern },
+  };
+}
+
+/** What nobody listens to must not vanish: a fault in the settings would look like a broken page. */
+function reportFaults(error: unknown, { status, route }: ErrorContext): void {
+  if (status >= 500) console.error(`bivariant/backend, ${route}:`, error);
+}
+
+function parseOrigin(value: string, option: string, allowInsecureHttp: boolean): string {
+  try {
+    const origin = parseBaseUrl(value, allowInsecureHttp);
+    if (new URL(origin).origin === origin) return origin;
+  } catch {
+    // Told below, under the option's own name.
+  }
+  throw invalid(option, 'is no origin such as "https://planner.example" (plain http only to loopback)');
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return isFunction((value as Record<string, unknown> | null | undefined)?.[name]);
+}
+
+function invalid(option: string, why: string): ConfigurationError {
+  return new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
+}

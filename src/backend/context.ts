@@ -1,0 +1,90 @@
+/** What the routes work with: the settings, and everything that is remembered between two requests. */
+import { z } from "zod";
+import type { AccessToken } from "../auth/access-token.js";
+import type { PersonAuth } from "../auth/person-auth.js";
+import type { BackendDeployment } from "./backend-deployment.js";
+import type { Settings } from "./backend-options.js";
+import { LoginBrowsers } from "./login-browsers.js";
+import { PersonAuths } from "./person-auths.js";
+import { hashOf } from "./random-token.js";
+import { Records } from "./records.js";
+import { bearerToken, guardedCookieToken } from "./request-session.js";
+import type { SessionSubject } from "./session-subject.js";
+import { type SessionRecord, Sessions } from "./sessions.js";
+
+/** Far beyond the two minutes that a code is valid (section 3 of the description). */
+const spentForMs = 600_000;
+
+export class Context {
+  readonly settings: Settings;
+  readonly sessions: Sessions;
+  readonly browsers: LoginBrowsers;
+  readonly auths: PersonAuths;
+  readonly #spentCodes: Records<true>;
+
+  constructor(settings: Settings) {
+    const { store, name, timeoutMs, now, session } = settings;
+    this.settings = settings;
+    this.auths = new PersonAuths(settings);
+    this.browsers = new LoginBrowsers(settings);
+    this.sessions = new Sessions({
+      ...{ store, name, timeoutMs, now, lifetimeMs: session.lifetimeMs, idleMs: session.idleMs },
+      ended: (ended) => this.forget(ended),
+      failed: (error) => this.failed(error),
+    });
+    this.#spentCodes = new Records(store, `${name}:code`, z.literal(true), timeoutMs);
+  }
+
+  /** The session of a request, and its token. @throws SessionError */
+  async sessionOf(request: Request): Promise<{ readonly token: string; readonly session: SessionRecord }> {
+    const token = this.settings.session.cookie
+      ? await guardedCookieToken(request, this.settings)
+      : bearerToken(request);
+    return { token, session: await this.sessions.find(token) };
+  }
+
+  /** Whether a code was never seen before, in any process: of two at once only one is. */
+  async spend(deployment: BackendDeployment, code: string): Promise<boolean> {
+    const name = await hashOf(deployment.baseUrl, deployment.tenantId, code);
+    return this.#spentCodes.write(name, true, {
+      ifVersion: null,
+      expiresAt: this.settings.now() + spentForMs,
+    });
+  }
+
+  /** Whom a new Auth stands for; from now on it is found by its name. */
+  async subjectOf(auth: PersonAuth, deployment: BackendDeployment): Promise<SessionSubject> {
+    this.auths.hold(auth);
+    const { operator, roles }: AccessToken = await auth.getAccessToken();
+    const { tenantId, baseUrl, hostOrigin } = deployment;
+    return {
+      ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl },
+      ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin }),
+      ...(operator !== undefined && { operator }),
+      ...(roles !== undefined && { roles }),
+    };
+  }
+
+  /** Forgets tokens that nobody will ask for again; a failure there is told and harms nobody. */
+  async forget(subject: SessionSubject): Promise<void> {
+    try {
+      await this.auths.forget(subject);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Tells of an error that no answer shows. */
+  failed(error: unknown): void {
+    this.told(error, { status: 200, code: "none", route: "session" });
+  }
+
+  told(...told: Parameters<Settings["onError"]>): void {
+    try {
+      const result: unknown = this.settings.onError(...told);
+      if (result instanceof Promise) result.catch(() => {});
+    } catch {
+      // A listener's fault is not the browser's.
+    }
+  }
+}

@@ -1,0 +1,145 @@
+/** The server half of an app for people: one handler for the routes, and the way from a request to a Service. */
+import type { OperationTypes } from "../../generated/operations.js";
+import type { LookupTypes } from "../client/outcome.js";
+import { createService, type Service } from "../create-service.js";
+import { ConfigurationError } from "../errors.js";
+import type { Backend, SessionInfo } from "./backend.js";
+import { type BackendOptions, parseOptions } from "./backend-options.js";
+import { Context } from "./context.js";
+import { errorAnswer, isWorthTelling } from "./error-answer.js";
+import { errorPage, wantsPage } from "./navigation-answer.js";
+import { Refusal } from "./refusal.js";
+import { crossOriginHeaders, isAllowedOrigin, requireAllowedOrigin } from "./request-origin.js";
+import { csrfHeader } from "./request-session.js";
+import { answerCallback } from "./routes/callback.js";
+import { answerLaunch } from "./routes/launch.js";
+import { answerLogin } from "./routes/login.js";
+import { answerLogout } from "./routes/logout.js";
+import { answerMe } from "./routes/me.js";
+import { answerSession } from "./routes/session.js";
+import { stateKeyOf } from "./state-key.js";
+
+interface Route {
+  readonly method: "GET" | "POST";
+  /** Whether a browser navigates there, so that a person sees its errors. */
+  readonly isPage?: true;
+  readonly answer: (request: Request, context: Context) => Promise<Response>;
+}
+
+const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["launch", { method: "POST", answer: answerLaunch }],
+  ["login", { method: "GET", isPage: true, answer: answerLogin }],
+  ["callback", { method: "GET", isPage: true, answer: answerCallback }],
+  ["session", { method: "POST", answer: answerSession }],
+  ["me", { method: "GET", answer: answerMe }],
+  ["logout", { method: "POST", answer: answerLogout }],
+]);
+
+/**
+ * Makes the backend of a plugin (Variant A) or of an app that people log in to (Variant B), or of both at once. The
+ * page's half is `startSession` of bivariant/page. The service's tokens stay here, in the store; the browser gets a
+ * session of the backend's own.
+ *
+ * The routes are `POST launch`, `GET login`, `GET callback`, `POST session`, `GET me` and `POST logout`, under `path`.
+ * Everything else is yours: call `connect` in it.
+ *
+ * @throws ConfigurationError
+ * @see the description, sections 4.1 and 5.3 to 5.9
+ * @example
+ * const backend = createBackend({
+ *   deployments: [{ tenantId: "acme", baseUrl, hostOrigin, launch: userInterfacePlugin({ clientId, privateKey }) }],
+ * });
+ * app.all("/auth/*", (context) => backend(context.req.raw));
+ * app.get("/devices", async (context) => {
+ *   try {
+ *     const service = await backend.connect(context.req.raw);
+ *     return Response.json(unwrap(await service.call("listDevices")));
+ *   } catch (error) {
+ *     return backend.answer(error);
+ *   }
+ * });
+ */
+export function createBackend<T extends LookupTypes = OperationTypes>(
+  options: BackendOptions<T>,
+): Backend<T> {
+  if (typeof options !== "object" || options === null)
+    throw new ConfigurationError("option_invalid", "The options are missing.", { option: "options" });
+  const settings = parseOptions(options);
+  const context = new Context(settings);
+  const { api, validate, fetch, now, timeoutMs, onEvent } = options;
+
+  const answer = (error: unknown, route: string, asPage = false): Response => {
+    const told = errorAnswer(error, settings.now());
+    const { status, code, message, reason, headers } = told;
+    if (isWorthTelling(error)) context.told(error, { status, code, route });
+    if (asPage) return errorPage(told);
+    return Response.json(
+      { error: code, message, ...(reason && { reason }) },
+      { status, ...(headers && { headers }) },
+    );
+  };
+
+  const handle = async (request: Request): Promise<Response> => {
+    const name = routeName(new URL(request.url).pathname, settings.path);
+    const route = routes.get(name);
+    let response: Response;
+    try {
+      response = await dispatch(request, route);
+    } catch (error) {
+      response = answer(error, route === undefined ? "none" : name, route?.isPage && wantsPage(request));
+    }
+    return withHeaders(response, crossOriginHeaders(request, settings));
+  };
+
+  const dispatch = async (request: Request, route: Route | undefined): Promise<Response> => {
+    if (route === undefined) throw new Refusal("route_unknown");
+    if (request.method === "OPTIONS") return preflight(request, route);
+    if (request.method !== route.method) throw new Refusal("method_not_allowed", { allow: route.method });
+    if (route.method === "POST") requireAllowedOrigin(request, settings);
+    return route.answer(request, context);
+  };
+
+  const preflight = (request: Request, { method }: Route): Response => {
+    const origin = request.headers.get("origin");
+    if (origin === null || !isAllowedOrigin(origin, request, settings))
+      throw new Refusal("method_not_allowed", { allow: method });
+    const headers = {
+      "access-control-allow-methods": method,
+      "access-control-allow-headers": `authorization, content-type, ${csrfHeader}`,
+      "access-control-max-age": "600",
+    };
+    return new Response(null, { status: 204, headers });
+  };
+
+  return Object.assign(handle, {
+    async connect(request: Request): Promise<Service<T>> {
+      const { session } = await context.sessionOf(request);
+      const auth = await context.auths.of(session);
+      return createService(auth, { api, validate, fetch, now, timeoutMs, onEvent }) as Service<T>;
+    },
+    async session(request: Request): Promise<SessionInfo> {
+      const { session } = await context.sessionOf(request);
+      const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
+      return {
+        ...{ variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session) },
+        ...(operator !== undefined && { operator }),
+        ...(roles !== undefined && { roles }),
+      };
+    },
+    answer: (error: unknown): Response => withHeaders(answer(error, "answer"), {}),
+  });
+}
+
+/** The name of a route; below `callback` there may be more, so that each deployment can have a redirect URI of its own. */
+function routeName(pathname: string, path: string): string {
+  if (!pathname.startsWith(`${path}/`)) return "";
+  const rest = pathname.slice(path.length + 1);
+  return rest.startsWith("callback/") ? "callback" : rest;
+}
+
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  response.headers.set("cache-control", "no-store");
+  response.headers.set("x-content-type-options", "nosniff");
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+  return response;
+}

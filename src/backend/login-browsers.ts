@@ -1,0 +1,136 @@
+/** What is remembered of a browser that logs in, under a hash of the random id in its login cookie. */
+import { z } from "zod";
+import type { PendingLogin } from "../login.js";
+import type { Settings } from "./backend-options.js";
+import { areEqual, hashOf, isTokenShaped, randomToken } from "./random-token.js";
+import { Records } from "./records.js";
+import { type SessionSubject, subjectSchema } from "./session-subject.js";
+
+/** A login that was begun: its `state` counts only in the browser whose cookie leads here. */
+export interface BegunEntry {
+  readonly login: PendingLogin;
+  readonly tenantId: string;
+  readonly baseUrl: string;
+  readonly returnTo: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+interface Browser {
+  /** Where the login that was begun last leads back to. */
+  readonly returnTo: string;
+  readonly begun: readonly BegunEntry[];
+  /** A login that was completed and whose session nobody has fetched yet. */
+  readonly completed?: SessionSubject & { readonly fetchBefore: number };
+}
+
+const schema: z.ZodType<Browser> = z.object({
+  returnTo: z.string(),
+  begun: z.array(
+    z.object({
+      login: z.object({
+        state: z.string(),
+        codeVerifier: z.string(),
+        redirectUri: z.string(),
+        clientId: z.string(),
+      }),
+      tenantId: z.string(),
+      baseUrl: z.string(),
+      returnTo: z.string(),
+      expiresAt: z.number(),
+    }),
+  ),
+  completed: z.intersection(subjectSchema, z.object({ fetchBefore: z.number() })).exactOptional(),
+});
+
+/** How long a person may take at the authorization server, and a page to fetch its session. */
+export const loginLifetimeMs = 600_000;
+/** Tabs that log in at the same time; beyond these the oldest has to begin again. */
+const mostBegun = 5;
+
+export class LoginBrowsers {
+  readonly #records: Records<Browser>;
+  readonly #now: () => number;
+
+  constructor({ loginStore, name, timeoutMs, now }: Settings) {
+    this.#records = new Records(loginStore, `${name}:login`, schema, timeoutMs);
+    this.#now = now;
+  }
+
+  /** Gives the id for the cookie: the browser's own if it has one that is known, so that two tabs can log in. */
+  async begin(id: string | undefined, entry: Omit<BegunEntry, "expiresAt">): Promise<string> {
+    const expiresAt = this.#now() + loginLifetimeMs;
+    return this.#change(id, async (browser) => {
+      const begun = [...(browser?.begun ?? []), { ...entry, expiresAt }].slice(-mostBegun);
+      return { browser: { ...browser, returnTo: entry.returnTo, begun }, id: browser && id };
+    });
+  }
+
+  /**
+   * Takes the login that a state belongs to: the second who asks gets none. Without one there may still be a page to
+   * go back to.
+   */
+  async take(
+    id: string | undefined,
+    state: string | undefined,
+  ): Promise<{ readonly entry?: BegunEntry; readonly returnTo?: string }> {
+    if (id === undefined || !isTokenShaped(id)) return {};
+    const name = await hashOf(id);
+    return this.#records.lock(name, async () => {
+      const browser = (await this.#records.read(name))?.value;
+      if (browser === undefined) return {};
+      const { returnTo } = browser;
+      const entry = browser.begun.find(({ login }) => areEqual(state ?? "", login.state));
+      if (entry === undefined) return { returnTo };
+      const begun = browser.begun.filter((one) => one !== entry);
+      await this.#records.write(name, { ...browser, begun }, { expiresAt: this.#now() + loginLifetimeMs });
+      return { entry, returnTo: entry.returnTo };
+    });
+  }
+
+  /**
+   * Keeps a completed login until its page fetches the session, always under a new id: whoever knew the old one,
+   * because they planted it, must not be the one who fetches (no session fixation).
+   */
+  async complete(id: string, subject: SessionSubject, returnTo: string): Promise<string> {
+    const completed = { ...subject, fetchBefore: this.#now() + loginLifetimeMs };
+    return this.#change(id, async (browser) => ({
+      browser: { returnTo, begun: browser?.begun ?? [], completed },
+      id: undefined,
+    }));
+  }
+
+  /** Takes the completed login, once. */
+  async fetch(id: string | undefined): Promise<SessionSubject | undefined> {
+    if (id === undefined || !isTokenShaped(id)) return undefined;
+    const name = await hashOf(id);
+    return this.#records.lock(name, async () => {
+      const browser = (await this.#records.read(name))?.value;
+      if (browser?.completed === undefined) return undefined;
+      const { completed, ...rest } = browser;
+      await this.#records.write(name, rest, { expiresAt: this.#now() + loginLifetimeMs });
+      const { fetchBefore, ...subject } = completed;
+      return this.#now() < fetchBefore ? subject : undefined;
+    });
+  }
+
+  /** Writes what is to be remembered, under the id that the change names or a new one; gives the id. */
+  async #change(
+    id: string | undefined,
+    change: (
+      browser: Browser | undefined,
+    ) => Promise<{ readonly browser: Browser; readonly id: string | undefined }>,
+  ): Promise<string> {
+    const known = id !== undefined && isTokenShaped(id) ? await hashOf(id) : undefined;
+    const run = async () => {
+      const found = known === undefined ? undefined : (await this.#records.read(known))?.value;
+      const changed = await change(found);
+      const newId = changed.id ?? randomToken();
+      const expiresAt = this.#now() + loginLifetimeMs;
+      await this.#records.write(await hashOf(newId), changed.browser, { expiresAt });
+      if (found !== undefined && newId !== id && known !== undefined) await this.#records.delete(known);
+      return newId;
+    };
+    return known === undefined ? run() : this.#records.lock(known, run);
+  }
+}

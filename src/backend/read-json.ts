@@ -1,0 +1,50 @@
+/** The JSON body of a request: of the right type, bounded, and of the right shape. */
+import type { z } from "zod";
+import { Refusal } from "./refusal.js";
+
+/** A code, a verifier and two names take a few hundred bytes. */
+const mostBodyBytes = 65_536;
+
+/**
+ * A body that is left out is `{}`.
+ *
+ * @throws Refusal `type_not_supported`, `body_too_large`, `request_invalid`
+ */
+export async function readJson<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
+  // A form of another site can send text/plain and forms without asking; application/json it cannot.
+  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/json") throw new Refusal("type_not_supported");
+  const text = await readText(request);
+  let body: unknown;
+  try {
+    body = text === "" ? {} : JSON.parse(text);
+  } catch {
+    throw new Refusal("request_invalid");
+  }
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) throw new Refusal("request_invalid");
+  return parsed.data;
+}
+
+async function readText(request: Request): Promise<string> {
+  if (Number(request.headers.get("content-length") ?? 0) > mostBodyBytes) throw new Refusal("body_too_large");
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  let size = 0;
+  try {
+    const reader = request.body?.getReader();
+    for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
+      size += chunk.value.byteLength;
+      if (size > mostBodyBytes) {
+        // Not awaited: a sender that never stops must not delay the answer.
+        reader?.cancel().catch(() => {});
+        throw new Refusal("body_too_large");
+      }
+      text += decoder.decode(chunk.value, { stream: true });
+    }
+    return text + decoder.decode();
+  } catch (error) {
+    // It broke off, was read by somebody else, or is no UTF-8.
+    throw error instanceof Refusal ? error : new Refusal("request_invalid");
+  }
+}

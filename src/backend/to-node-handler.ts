@@ -1,0 +1,129 @@
+/** From node:http, and frameworks built on it such as Express, to a handler of web requests and back. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+
+/** What Express and its body parsers add to a request. */
+type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
+
+/** A host and a port as RFC 9110 section 7.2 has them; whatever else stands there belongs to no address of ours. */
+const hostShape = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
+
+/**
+ * Makes a listener for `http.createServer`, `https.createServer` and `app.use` of Express out of a backend, or out of
+ * any handler of web requests.
+ *
+ * The request's URL is made of the Host header and of what the connection is: no `X-Forwarded-` header is believed.
+ * Behind a proxy that ends TLS give `publicUrl` to `createBackend`. Bodies stream both ways; a body that a parser of
+ * Express has read already is passed on as JSON. A browser that goes away aborts the request's `signal`.
+ *
+ * @example
+ * http.createServer(toNodeHandler(backend)).listen(3000);
+ * app.use("/auth", toNodeHandler(backend)); // Express
+ */
+export function toNodeHandler(
+  handler: (request: Request) => Promise<Response> | Response,
+): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  return (incoming, outgoing) => {
+    serve(handler, incoming, outgoing).catch(() => outgoing.destroy());
+  };
+}
+
+async function serve(
+  handler: (request: Request) => Promise<Response> | Response,
+  incoming: Incoming,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  outgoing.on("close", () => {
+    if (!outgoing.writableFinished) gone.abort(new DOMException("The client went away.", "AbortError"));
+  });
+  // A connection that broke is told by "close".
+  outgoing.on("error", () => {});
+  incoming.on("error", () => {});
+  const request = toRequest(incoming, gone.signal);
+  if (request === undefined)
+    return refuse(outgoing, 400, "request_invalid", "The request has no valid address.");
+  let response: Response;
+  try {
+    response = await handler(request);
+  } catch {
+    return refuse(outgoing, 500, "backend_failed", "The backend failed.");
+  }
+  await send(response, incoming, outgoing);
+}
+
+function toRequest(incoming: Incoming, signal: AbortSignal): Request | undefined {
+  const { method = "GET", rawHeaders, socket } = incoming;
+  const host = incoming.headers.host ?? incoming.headers[":authority"];
+  const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
+  if (typeof host !== "string" || !hostShape.test(host) || target === undefined) return undefined;
+  const protocol = "encrypted" in socket && socket.encrypted ? "https" : "http";
+  try {
+    const headers = new Headers();
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+      const [name = "", value = ""] = rawHeaders.slice(at, at + 2);
+      // HTTP/2 has its request line among the headers.
+      if (!name.startsWith(":")) headers.append(name, value);
+    }
+    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming);
+    const init = { method, headers, signal, ...(body !== undefined && { body, duplex: "half" }) };
+    // Joined, not resolved: a path that begins with two slashes must not name another host.
+    return new Request(`${protocol}://${host}${target}`, init as RequestInit);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Path and query; of the absolute form too (RFC 9112 section 3.2.2), whose host is not believed. */
+function pathOf(target: string): string | undefined {
+  if (target.startsWith("/")) return target;
+  if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) return undefined;
+  const { pathname, search } = new URL(target);
+  return pathname + search;
+}
+
+function bodyOf(incoming: Incoming): BodyInit | undefined {
+  if (!incoming.readableDidRead || incoming.body === undefined)
+    return Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  const { body } = incoming;
+  if (typeof body === "string" || body instanceof Uint8Array) return body as BodyInit;
+  return JSON.stringify(body);
+}
+
+async function send(response: Response, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
+  if (outgoing.destroyed) {
+    await response.body?.cancel();
+    return;
+  }
+  for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
+  // What was not read of the body must not be taken for the next request.
+  if (!incoming.complete && incoming.httpVersionMajor < 2) outgoing.setHeader("connection", "close");
+  outgoing.writeHead(response.status);
+  const reader = response.body?.getReader();
+  if (reader === undefined || incoming.method === "HEAD") {
+    await reader?.cancel();
+    outgoing.end();
+    return;
+  }
+  const stop = () => void reader.cancel().catch(() => {});
+  outgoing.on("close", stop);
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read())
+    if (!outgoing.write(chunk.value)) await drained(outgoing);
+  outgoing.end();
+}
+
+/** Resolves when there is room again, or nobody to write to. */
+function drained(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (outgoing.destroyed) return resolve();
+    outgoing.once("drain", resolve);
+    outgoing.once("close", resolve);
+  });
+}
+
+function refuse(outgoing: ServerResponse, status: number, error: string, message: string): void {
+  const headers = { "content-type": "application/json", "cache-control": "no-store", connection: "close" };
+  outgoing.writeHead(status, headers).end(JSON.stringify({ error, message }));
+}
