@@ -1,5 +1,10 @@
 /** Variant A: the code of a launch, exchanged for a token of the operator who launched the plugin. */
+
+import { requireCode, requireCodeVerifier } from "./auth/code-grant.js";
+import { exchangeCode } from "./auth/exchange-code.js";
 import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
+import { personContext } from "./auth/person-context.js";
+import { memoryStore } from "./stores/memory.js";
 
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
   /** The `code` of `host:auth-code`. */
@@ -10,6 +15,26 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
   readonly signal?: AbortSignal | undefined;
 }
 
-export async function redeemLaunch(_options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
-  throw new Error("not built yet");
+/**
+ * Exchanges the code of a launch, at once and once: a code lives two minutes and is spent on the first attempt. To be
+ * called on the server. With a `store` that processes share, a code that any of them sent is not sent again.
+ *
+ * The token cannot be renewed: after its expiry `getAccessToken` rejects with `launch_expired`.
+ *
+ * @throws RelaunchRequiredError `launch_refused`, `launch_outcome_unknown`
+ * @throws TokenRequestError with ranked `causes` when the plugin, not the code, was refused
+ * @throws ConfigurationError, TransportError, StoreError, RateLimitedError before the code was sent
+ * @see the description, sections 3, 4.1 and 5.3; RFC 7636 section 4.5
+ * @example
+ * const auth = await redeemLaunch({ baseUrl, tenantId, credential: userInterfacePlugin({ clientId, privateKey }), code, codeVerifier });
+ * const service = createService(auth);
+ */
+export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
+  const context = await personContext(
+    { ...options, store: options?.store ?? memoryStore({ now: options?.now }) },
+    "A",
+  );
+  const code = requireCode(options.code, "A");
+  const codeVerifier = requireCodeVerifier(options.codeVerifier, "A");
+  return (await exchangeCode(context, { code, codeVerifier }, options.signal)) as PersonAuth<"A">;
 }

@@ -1,14 +1,34 @@
 /** A person's Auth again, from the store: after a restart, or in another process. */
 import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import type { Variant } from "./errors.js";
+import { personContext } from "./auth/person-context.js";
+import { PersonLifecycle } from "./auth/person-lifecycle.js";
+import { readGrant } from "./auth/stored-grant.js";
+import type { TokenStore } from "./auth/token-store.js";
+import { ConfigurationError, type Variant } from "./errors.js";
 
 export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAuthOptions<V> {
+  /** As it was given to `redeemLaunch` or `completeLogin`, or as their `PersonAuth` told it. */
   readonly person: string;
+  /** The one that they wrote to. */
+  readonly store: TokenStore;
 }
 
-/** `undefined` when nothing rests under that name. */
+/**
+ * Finds a person's tokens again. `undefined` when nothing rests under that name: the person must launch or log in.
+ * Nothing is sent; an expired token is renewed by its refresh token when it is asked for.
+ *
+ * @throws ConfigurationError, StoreError
+ * @example
+ * const auth = await resumeAuth({ baseUrl, tenantId, credential, store, person: sessionId });
+ */
 export async function resumeAuth<V extends Variant>(
-  _options: ResumeAuthOptions<V>,
+  options: ResumeAuthOptions<V>,
 ): Promise<PersonAuth<V> | undefined> {
-  throw new Error("not built yet");
+  for (const option of ["person", "store"] as const)
+    if (options?.[option] === undefined)
+      throw new ConfigurationError("option_invalid", `${option} is missing.`, { option });
+  const context = await personContext(options);
+  const stored = await readGrant(options.store, context.key);
+  if (stored === undefined) return undefined;
+  return new PersonLifecycle(context, context.person, stored.grant, true) as unknown as PersonAuth<V>;
 }

@@ -8,6 +8,13 @@ export type { components, operations, paths } from "../generated/variant-b.js";
 export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
 export { createAuth } from "./auth/create-auth.js";
 export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
+export {
+  type BegunLogin,
+  beginLogin,
+  type CompleteLoginOptions,
+  completeLogin,
+  type PendingLogin,
+} from "./login.js";
 
 /**
  * Typed calls on the paths of Variant B.

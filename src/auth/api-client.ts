@@ -1,6 +1,18 @@
 /** Variant B, with a user: authorization code with PKCE, and a refresh token. */
-import type { PersonCredential, Settings } from "./credential.js";
-import { personCredential } from "./person-credential.js";
+import { ConfigurationError } from "../errors.js";
+import { isUnderBase, parseBaseUrl } from "../variants/base-url.js";
+import type { Target } from "../variants/variant.js";
+import { tokenEndpointOfB } from "../variants/variant-b.js";
+import {
+  type PersonCredential,
+  readSettings,
+  requireText,
+  type SentAttempt,
+  type Settings,
+  type TokenAttempt,
+} from "./credential.js";
+import { fingerprintOf } from "./fingerprint.js";
+import { type PreparedPersonCredential, personCredential } from "./person-credential.js";
 
 export interface ApiClientSettings {
   /** From the admin area, API clients. */
@@ -9,24 +21,151 @@ export interface ApiClientSettings {
   readonly redirectUri: string;
   /** Not shown in the description: ask whoever runs the deployment. */
   readonly authorizationEndpoint: string;
-  /** Sent beside the standard parameters (RFC 6749 section 4.1.1; RFC 7636 section 4.3). */
-  readonly authorizationParameters?: Readonly<Record<string, string>>;
+  /** Sent beside the standard parameters (RFC 6749 section 4.1.1; RFC 7636 section 4.3), `scope` for instance. */
+  readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
+  /** Held against the callback's `iss` if given (RFC 9207). Not shown in the description. */
+  readonly issuer?: string | undefined;
   /** Sent only if given: the description does not show whether a code exchange takes one. */
-  readonly clientSecret?: string;
-  /** Not shown in the description. Default: the token path. */
-  readonly refreshPath?: string;
+  readonly clientSecret?: string | undefined;
+  /** Under the base URL, with a leading slash. Not shown in the description. Default: the token path. */
+  readonly refreshPath?: string | undefined;
   /** Not shown in the description. Default: the fields of RFC 6749 section 6, as JSON. */
-  readonly refreshBody?: (refreshToken: string) => Readonly<Record<string, unknown>>;
+  readonly refreshBody?: ((refreshToken: string) => Readonly<Record<string, unknown>>) | undefined;
+  /**
+   * Whether a refresh token is sent again whose answer was lost: for deployments that keep a rotated one alive for a
+   * while. Elsewhere that looks like a theft, and ends the login. Default: false.
+   */
+  readonly resendLostRefresh?: boolean | undefined;
+}
+
+/** What a login needs beside what a token request does. */
+export interface PreparedApiClient extends PreparedPersonCredential {
+  readonly redirectUri: string;
+  readonly authorizationEndpoint: string;
+  readonly authorizationParameters: Readonly<Record<string, string>>;
+  readonly issuer: string | undefined;
 }
 
 /**
- * The credential of a registered API client: a user logs in. It needs a code from a login, so `connect` does not
- * take it.
+ * The credential of a registered API client: a user logs in. It needs a code from a login: give it to `beginLogin` and
+ * `completeLogin`, or to `createBackend`, not to `connect`.
  *
  * @see the description, sections 2.5, 4.2 and 5.8
  * @example
  * apiClient({ clientId: "portal", redirectUri: "https://portal.example/callback", authorizationEndpoint })
  */
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
-  return personCredential("B", settings);
+  return personCredential("B", {
+    async prepare(target): Promise<PreparedApiClient> {
+      const read = await readSettings(settings, target, "B");
+      const { clientId, clientSecret, refreshBody } = checked(read);
+      const secret = clientSecret === undefined ? {} : { client_secret: clientSecret };
+      const secrets = clientSecret === undefined ? [] : [clientSecret];
+      const refreshUrl = refreshUrlOf(read.refreshPath, target);
+      const standardBody = (refreshToken: string) => ({
+        grant_type: "refresh_token",
+        refresh_token: refreshToken,
+        client_id: clientId,
+        ...secret,
+      });
+      return {
+        clientId,
+        fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
+        redirectUri: read.redirectUri,
+        authorizationEndpoint: read.authorizationEndpoint,
+        authorizationParameters: read.authorizationParameters ?? {},
+        issuer: read.issuer,
+        resendLostRefresh: read.resendLostRefresh ?? false,
+        // Section 4.2: no grant_type.
+        sendCode: ({ code, codeVerifier }, attempt) =>
+          sendJson(
+            tokenEndpointOfB(target),
+            {
+              code,
+              code_verifier: codeVerifier,
+              client_id: clientId,
+              redirect_uri: read.redirectUri,
+              ...secret,
+            },
+            [...secrets, code, codeVerifier],
+            attempt,
+          ),
+        sendRefresh: (refreshToken, attempt) =>
+          sendJson(
+            refreshUrl,
+            (refreshBody ?? standardBody)(refreshToken),
+            [...secrets, refreshToken],
+            attempt,
+          ),
+      };
+    },
+  });
+}
+
+async function sendJson(
+  url: string,
+  body: Readonly<Record<string, unknown>>,
+  secrets: readonly string[],
+  { fetch, signal, userAgent }: TokenAttempt,
+): Promise<SentAttempt> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { accept: "application/json", "content-type": "application/json", "user-agent": userAgent },
+    body: JSON.stringify(body),
+    redirect: "manual",
+    signal,
+  });
+  return { response, secrets };
+}
+
+/** Parameters that `beginLogin` makes itself: another value would break what is checked on the way back. */
+const reserved = [
+  "response_type",
+  "client_id",
+  "redirect_uri",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
+];
+
+function checked(settings: ApiClientSettings): ApiClientSettings {
+  requireText(settings.clientId, "clientId", "B");
+  requireText(settings.redirectUri, "redirectUri", "B");
+  requireText(settings.authorizationEndpoint, "authorizationEndpoint", "B");
+  if (settings.clientSecret !== undefined) requireText(settings.clientSecret, "clientSecret", "B");
+  if (settings.issuer !== undefined) requireText(settings.issuer, "issuer", "B");
+  // RFC 6749 section 3.1.2: absolute, without a fragment. Custom schemes are for apps that are no web pages.
+  if (!URL.canParse(settings.redirectUri) || settings.redirectUri.includes("#"))
+    throw invalid("redirectUri", "is no absolute URL without a fragment");
+  if (!URL.canParse(settings.authorizationEndpoint) || settings.authorizationEndpoint.includes("#"))
+    throw invalid("authorizationEndpoint", "is no absolute URL without a fragment");
+  const { protocol, origin } = new URL(settings.authorizationEndpoint);
+  if (protocol !== "https:" && !isLoopbackHttp(origin))
+    throw invalid("authorizationEndpoint", "is neither https nor on this machine");
+  const taken = Object.keys(settings.authorizationParameters ?? {}).filter((name) => reserved.includes(name));
+  if (taken.length > 0)
+    throw invalid("authorizationParameters", `names ${taken.join(", ")}, which the login makes`);
+  if (settings.refreshBody !== undefined && typeof settings.refreshBody !== "function")
+    throw invalid("refreshBody", "is no function");
+  return settings;
+}
+
+function isLoopbackHttp(origin: string): boolean {
+  try {
+    return parseBaseUrl(origin) !== "";
+  } catch {
+    return false;
+  }
+}
+
+function refreshUrlOf(path: string | undefined, target: Target): string {
+  if (path === undefined) return tokenEndpointOfB(target);
+  const url = typeof path === "string" && path.startsWith("/") ? target.baseUrl + path : undefined;
+  if (url === undefined || !URL.canParse(url) || !isUnderBase(new URL(url), target.baseUrl))
+    throw invalid("refreshPath", "is no path under the base URL, such as /v1/auth/refresh");
+  return url;
+}
+
+function invalid(option: string, why: string): ConfigurationError {
+  return new ConfigurationError("credential_invalid", `${option} ${why}.`, { option, variant: "B" });
 }

@@ -8,6 +8,7 @@ import {
   requireText,
   type Settings,
 } from "./credential.js";
+import { fingerprintOf } from "./fingerprint.js";
 
 export interface ServiceAccountSettings {
   /** The service client id, from the admin area, Service accounts. */
@@ -66,10 +67,4 @@ function wrongSecret(clientId: string): Cause {
     evidence: `invalid_client or 401 for ${clientId}, read as RFC 6749 section 5.2 means it: the description does not show Variant B's errors.`,
     remedy: "Compare the client id, and make a new secret, in the admin area under Service accounts.",
   };
-}
-
-async function fingerprintOf(clientId: string, clientSecret: string): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify([clientId, clientSecret]));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -49,6 +49,11 @@ export function parseTokenAnswer(
   return tokenFields(answer, body, variant);
 }
 
+/** The `refresh_token` of an answer that `parseTokenAnswer` took; absent, null and empty all mean that there is none. */
+export function parseRefreshToken({ text }: Answer): string | undefined {
+  return textOf(jsonObject(text)?.refresh_token);
+}
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text);

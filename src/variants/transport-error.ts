@@ -20,6 +20,14 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
   );
 }
 
+/** Faults of the way to the server: no byte of the request was sent. */
+const unsentCode = /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+
+/** Whether a request surely did not reach the server, so that nothing in it is spent. */
+export function wasNotSent({ code, cause }: TransportError): boolean {
+  return code === "tls_failed" || unsentCode.test(systemCode(cause) ?? "");
+}
+
 function systemCode(fault: unknown): string | undefined {
   for (let at = fault, depth = 0; typeof at === "object" && at !== null && depth < 5; depth++) {
     const { code, errors, cause } = at as { code?: unknown; errors?: unknown; cause?: unknown };

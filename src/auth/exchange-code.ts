@@ -1,0 +1,203 @@
+/** An authorization code exchanged for a person's token: sent once, whatever happens. */
+import {
+  isStoreError,
+  LoginRequiredError,
+  RateLimitedError,
+  RelaunchRequiredError,
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+} from "../errors.js";
+import { wasNotSent } from "../variants/transport-error.js";
+import { createAccessToken } from "./access-token.js";
+import { teller } from "./events.js";
+import { fingerprintOf } from "./fingerprint.js";
+import type { PersonContext } from "./person-context.js";
+import type { CodeGrant } from "./person-credential.js";
+import { PersonLifecycle } from "./person-lifecycle.js";
+import { SharedRenewal } from "./shared-renewal.js";
+import { writeGrant } from "./stored-grant.js";
+import { type Answered, attemptToken } from "./token-attempt.js";
+import { assertionBounds } from "./token-request.js";
+import { parseRefreshToken, parseTokenAnswer } from "./token-response.js";
+
+/** Longer than any code lives (section 8 of the description: two minutes). */
+const spentMarkLifetimeMs = 3_600_000;
+
+/** The signal ends the caller's wait; an exchange that was sent runs to its end and is stored. */
+export function exchangeCode(
+  context: PersonContext,
+  grant: CodeGrant,
+  signal: AbortSignal | undefined,
+): Promise<PersonLifecycle> {
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  const exchange: SharedRenewal<PersonLifecycle> = new SharedRenewal((abort) =>
+    run(context, grant, abort, () => exchange.keep()),
+  );
+  return exchange.join(signal);
+}
+
+async function run(
+  context: PersonContext,
+  grant: CodeGrant,
+  signal: AbortSignal,
+  keep: () => void,
+): Promise<PersonLifecycle> {
+  const { variant, target, options, state, prepared, key, person } = context;
+  const tell = teller({ variant, ...target }, options);
+  const deadlineAt = options.now() + options.rateLimitDeadlineMs;
+  const leave = await state.gate.enter({ deadlineAt, signal });
+  let answered: Answered;
+  try {
+    await markSpent(context, grant.code);
+    signal.throwIfAborted();
+    keep();
+    tell({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
+    answered = await sendOnce(context, grant, tell);
+  } finally {
+    leave();
+  }
+  const { answer, sent } = answered;
+  const fields = readAnswer(context, answered);
+  if (fields.tenant !== undefined && variant === "A" && fields.tenant !== target.tenantId)
+    tell({ type: "tenant_differs", tenant: fields.tenant });
+  if (sent.issuedAtSeconds !== undefined)
+    state.clock.accepted({
+      issuedAtSeconds: sent.issuedAtSeconds,
+      sentAt: answer.sentAt,
+      bounds: assertionBounds,
+      correctedByMs: answered.correctedByMs,
+      isByOwnClock: answered.isByOwnClock,
+    });
+  const granted = {
+    token: createAccessToken(fields),
+    refreshToken: prepared.sendRefresh === undefined ? undefined : parseRefreshToken(answer),
+  };
+  let isSaved = true;
+  try {
+    await options.store.delete(key);
+    await writeGrant(options.store, key, granted, null);
+  } catch (error) {
+    // The code is spent: what it gave is served from memory, and stored when it is renewed.
+    isSaved = false;
+    tell({ type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" });
+  }
+  tell({ type: "token_renewed", clientId: prepared.clientId, expiresAt: granted.token.expiresAt });
+  return new PersonLifecycle(context, person, granted, isSaved);
+}
+
+/** Of all who were given the same code, in any process, one sends it. */
+async function markSpent({ variant, target, options, prepared }: PersonContext, code: string): Promise<void> {
+  const digest = await fingerprintOf(code);
+  const key = JSON.stringify(["code", variant, target.baseUrl, target.tenantId, prepared.clientId, digest]);
+  try {
+    await options.store.set(key, "spent", {
+      ifVersion: null,
+      expiresAt: options.now() + spentMarkLifetimeMs,
+    });
+  } catch (error) {
+    if (!isStoreError(error) || error.code !== "store_conflict") throw error;
+    throw again(variant, "refused", "This code was sent before, and a code is spent on the first attempt.");
+  }
+}
+
+async function sendOnce(
+  context: PersonContext,
+  grant: CodeGrant,
+  tell: ReturnType<typeof teller>,
+): Promise<Answered> {
+  const { variant, prepared } = context;
+  try {
+    const outcome = await attemptToken(
+      (attempt) => prepared.sendCode(grant, attempt),
+      { ...context, tell },
+      {},
+    );
+    if ("fault" in outcome) throw outcome.fault;
+    return outcome;
+  } catch (fault) {
+    // Not a byte was sent: but the code is marked, so that nobody can take the second attempt for a first.
+    if (fault instanceof TransportError && !wasNotSent(fault))
+      throw again(
+        variant,
+        "outcome_unknown",
+        "The code was sent and no answer came: it may be spent.",
+        fault,
+      );
+    if (fault instanceof UnexpectedResponseError)
+      throw again(variant, "outcome_unknown", "The code was sent and the answer cannot be read.", fault);
+    throw fault;
+  }
+}
+
+function readAnswer(context: PersonContext, { answer, sent }: Answered): ReturnType<typeof parseTokenAnswer> {
+  const { variant, state, options, prepared } = context;
+  if (answer.status === 429)
+    throw again(
+      variant,
+      "refused",
+      "The tenant's rate limit was hit with the code on its way: a code is sent once.",
+      new RateLimitedError("The tenant's rate limit at the token endpoint was hit.", {
+        variant,
+        retryAt: state.gate.opensAt,
+      }),
+    );
+  try {
+    return parseTokenAnswer(answer, variant, sent.secrets);
+  } catch (error) {
+    if (error instanceof UnexpectedResponseError) {
+      if (error.status === 200 || error.status >= 500)
+        throw again(
+          variant,
+          "outcome_unknown",
+          "The code was sent and the answer does not tell what came of it.",
+          error,
+        );
+      throw error;
+    }
+    if (!(error instanceof TokenRequestError)) throw error;
+    const refused = explained(context, error, { answer, sent });
+    // What is wrong with the client does not go away with another code.
+    if (error.error === "invalid_grant" || (variant === "B" && error.error === undefined))
+      throw again(variant, "refused", refused.message, refused);
+    throw refused;
+  }
+
+  function explained(
+    { state: { clock } }: PersonContext,
+    { message, status, error, errorDescription, errorUri }: TokenRequestError,
+    { answer: { sentAt }, sent: { issuedAtSeconds } }: Pick<Answered, "answer" | "sent">,
+  ): TokenRequestError {
+    const bounds =
+      issuedAtSeconds === undefined ? "no" : clock.outOfBounds(issuedAtSeconds, sentAt, assertionBounds);
+    const causes =
+      prepared.explain?.({
+        grant: "authorization_code",
+        error,
+        status,
+        clock: clock.offsetMs === undefined ? "unknown" : bounds === "no" ? "in_bounds" : "out_of_bounds",
+        clockOffsetMs: clock.offsetMs,
+        workedBefore: false,
+        hasOwnFetch: options.hasOwnFetch,
+      }) ?? [];
+    const [first] = causes;
+    return new TokenRequestError(
+      first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,
+      { variant, status, error, errorDescription, errorUri, causes },
+    );
+  }
+}
+
+/** The person is needed again: a code cannot be had without one. */
+function again(
+  variant: "A" | "B",
+  what: "refused" | "outcome_unknown",
+  why: string,
+  cause?: unknown,
+): RelaunchRequiredError | LoginRequiredError {
+  return variant === "A"
+    ? new RelaunchRequiredError(`launch_${what}`, `${why} Ask the person to open the plugin again.`, {
+        cause,
+      })
+    : new LoginRequiredError(`login_${what}`, `${why} Ask the person to log in again.`, { cause });
+}

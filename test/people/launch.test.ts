@@ -1,0 +1,241 @@
+// Variant A's launch: its code is exchanged once, and its token cannot be renewed.
+import { describe, expect, test } from "vitest";
+import {
+  createService,
+  memoryStore,
+  redeemLaunch,
+  resumeAuth,
+  userInterfacePlugin,
+} from "../../src/index.js";
+import { pkcs8, rsaKey } from "../support/keys.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
+import { steppedClock } from "../support/stepped-clock.js";
+
+const codeVerifier = "verifier-verifier-verifier-verifier-verifier";
+const fixedText = "The token request was rejected.";
+const operator = { userId: "u-1", firstname: "Ada", lastname: "Lovelace" };
+const granted = () =>
+  Response.json({
+    access_token: "token-of-ada",
+    token_type: "Bearer",
+    expires_in: 3600,
+    revo: { tenant: "acme", user: operator, roles: [{ name: "planner", group: "staff" }] },
+  });
+
+function launch(script: FetchScript = granted) {
+  const clock = steppedClock();
+  const fetch = scriptedFetch(script);
+  const options = {
+    baseUrl: "https://service.example",
+    tenantId: "acme",
+    credential: userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) }),
+    person: "session-1",
+    store: memoryStore({ now: clock.now }),
+    fetch,
+    now: clock.now,
+  };
+  return {
+    clock,
+    fetch,
+    options,
+    redeem: (code = "the-code") => redeemLaunch({ ...options, code, codeVerifier }),
+  };
+}
+
+describe("a launch", () => {
+  test("sends exactly the fields of the grant, and gives the operator's token", async () => {
+    const { fetch, redeem } = launch();
+    const auth = await redeem();
+    const [call] = fetch.calls;
+    expect(call?.url).toBe("https://service.example/api/v1/acme/external-plugin/oauth/token");
+    const form = new URLSearchParams(call?.body);
+    expect([...form.keys()].sort()).toEqual([
+      "client_assertion",
+      "client_assertion_type",
+      "client_id",
+      "code",
+      "code_verifier",
+      "grant_type",
+    ]);
+    expect(Object.fromEntries(form)).toMatchObject({
+      grant_type: "authorization_code",
+      client_id: "planner",
+      code: "the-code",
+      code_verifier: codeVerifier,
+    });
+    expect(await auth.getAccessToken()).toMatchObject({
+      value: "token-of-ada",
+      tenant: "acme",
+      operator,
+      roles: [{ name: "planner", group: "staff" }],
+    });
+  });
+
+  test("lives until its token expires, is not renewed before, and needs a relaunch then", async () => {
+    const { clock, fetch, redeem } = launch();
+    const auth = await redeem();
+    clock.advance(3_599_999);
+    expect((await auth.getAccessToken()).value).toBe("token-of-ada");
+    clock.advance(1);
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      name: "RelaunchRequiredError",
+      code: "launch_expired",
+      variant: "A",
+    });
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("is found again in the store until its token expires", async () => {
+    const { clock, options, redeem } = launch();
+    await redeem();
+    expect(await (await resumeAuth(options))?.getAccessToken()).toMatchObject({
+      value: "token-of-ada",
+      operator,
+    });
+    expect(await resumeAuth({ ...options, person: "session-2" })).toBeUndefined();
+    clock.advance(3_600_000);
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
+  test("keeps its token after a 401, which is the answer", async () => {
+    const { clock, redeem } = launch();
+    const auth = await redeem();
+    clock.advance(60_000);
+    const service = createService(auth, { fetch: async () => new Response(null, { status: 401 }) });
+    expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
+    expect((await auth.getAccessToken()).value).toBe("token-of-ada");
+  });
+
+  test("of one code by ten at once sends it once", async () => {
+    const { fetch, redeem } = launch();
+    const all = await Promise.allSettled(Array.from({ length: 10 }, () => redeem()));
+    expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const one of all)
+      if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "launch_refused" });
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("that is aborted after it was sent runs to its end and is stored", async () => {
+    const controller = new AbortController();
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const { fetch, options } = launch(async () => held.then(granted));
+    const wait = rejectionOf(
+      redeemLaunch({ ...options, code: "the-code", codeVerifier, signal: controller.signal }),
+    );
+    await expect.poll(() => fetch.calls.length).toBe(1);
+    controller.abort(new Error("gone"));
+    expect(await wait).toMatchObject({ message: "gone" });
+    answer();
+    await expect.poll(async () => (await resumeAuth(options)) !== undefined).toBe(true);
+  });
+});
+
+const refusal = (error: string) => () =>
+  Response.json({ error, error_description: fixedText }, { status: 400 });
+const broken = (code: string) => () =>
+  Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code } }));
+
+interface Sent {
+  readonly name: string;
+  readonly script: FetchScript;
+  readonly is: string;
+  readonly code: string;
+  /** What the same code gets the second time. */
+  readonly again?: string;
+}
+
+describe("a code is sent once, and the error says what to do, after", () => {
+  test.each<Sent>([
+    {
+      name: "invalid_grant",
+      script: refusal("invalid_grant"),
+      is: "RelaunchRequiredError",
+      code: "launch_refused",
+    },
+    {
+      name: "invalid_client",
+      script: refusal("invalid_client"),
+      is: "TokenRequestError",
+      code: "token_refused",
+    },
+    {
+      name: "a reset",
+      script: broken("ECONNRESET"),
+      is: "RelaunchRequiredError",
+      code: "launch_outcome_unknown",
+    },
+    {
+      name: "a connection that never was",
+      script: broken("ECONNREFUSED"),
+      is: "TransportError",
+      code: "network_failed",
+    },
+    {
+      name: "a 503",
+      script: () => new Response("down", { status: 503 }),
+      is: "RelaunchRequiredError",
+      code: "launch_outcome_unknown",
+    },
+    {
+      name: "a 429",
+      script: () => new Response(null, { status: 429 }),
+      is: "RelaunchRequiredError",
+      code: "launch_refused",
+      again: "rate_limited",
+    },
+    {
+      name: "a 200 without a token",
+      script: () => Response.json({}),
+      is: "RelaunchRequiredError",
+      code: "launch_outcome_unknown",
+    },
+    {
+      name: "a 404",
+      script: () => new Response(null, { status: 404 }),
+      is: "UnexpectedResponseError",
+      code: "response_not_json",
+    },
+  ])("$name", async ({ script, is, code, again = "launch_refused" }: Sent) => {
+    const { fetch, redeem } = launch(script);
+    expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A" });
+    expect(fetch.calls).toHaveLength(1);
+    expect(await rejectionOf(redeem())).toMatchObject({ code: again });
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("invalid_grant carries the causes of the description's table, the code first", async () => {
+    const error = (await rejectionOf(launch(refusal("invalid_grant")).redeem())) as {
+      cause: { causes: { id: string }[] };
+    };
+    expect(error.cause.causes.map(({ id }) => id)).toEqual([
+      "code_spent_or_expired",
+      "plugin_not_registered_or_disabled",
+      "wrong_grant_for_plugin_type",
+    ]);
+  });
+});
+
+describe("nothing is sent with", () => {
+  test.each([
+    { name: "no code", code: "", verifier: codeVerifier, option: "code" },
+    { name: "a code of 100 kB", code: "c".repeat(100_000), verifier: codeVerifier, option: "code" },
+    { name: "a code with a line break", code: "a\nb", verifier: codeVerifier, option: "code" },
+    { name: "a verifier of 42 characters", code: "c", verifier: "v".repeat(42), option: "codeVerifier" },
+    { name: "a verifier of 129 characters", code: "c", verifier: "v".repeat(129), option: "codeVerifier" },
+    {
+      name: "a verifier of other characters",
+      code: "c",
+      verifier: `${"v".repeat(43)}+`,
+      option: "codeVerifier",
+    },
+  ])("$name", async ({ code, verifier, option }) => {
+    const { fetch, options } = launch();
+    const error = await rejectionOf(redeemLaunch({ ...options, code, codeVerifier: verifier }));
+    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option });
+    expect(fetch.calls).toHaveLength(0);
+  });
+});

@@ -1,0 +1,231 @@
+// Variant B's login: what is sent to the authorization endpoint, and what of a callback is believed.
+import { createHash } from "node:crypto";
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import {
+  apiClient,
+  beginLogin,
+  completeLogin,
+  type PersonCredential,
+  serviceAccount,
+} from "../../src/index.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { loginServer } from "./login-server.js";
+import { client, loggedIn } from "./person.js";
+
+const target = { baseUrl: "https://service.example" };
+
+describe("a login", () => {
+  test("begins at the authorization endpoint with the standard parameters, the endpoint's own and those configured", async () => {
+    const credential = apiClient({
+      ...client,
+      authorizationEndpoint: "https://service.example/authorize?realm=acme",
+      authorizationParameters: { scope: "devices:read", prompt: "login" },
+    });
+    const { url, login } = await beginLogin({ ...target, credential });
+    const { origin, pathname, searchParams } = new URL(url);
+    expect(origin + pathname).toBe("https://service.example/authorize");
+    expect(Object.fromEntries(searchParams)).toEqual({
+      realm: "acme",
+      scope: "devices:read",
+      prompt: "login",
+      response_type: "code",
+      client_id: "portal",
+      redirect_uri: client.redirectUri,
+      state: login.state,
+      code_challenge: createHash("sha256").update(login.codeVerifier).digest("base64url"),
+      code_challenge_method: "S256",
+    });
+    expect(url).not.toContain(login.codeVerifier);
+  });
+
+  test("has a state and a verifier of its own each time", async () => {
+    const credential = apiClient(client);
+    const both = [await beginLogin({ ...target, credential }), await beginLogin({ ...target, credential })];
+    expect(new Set(both.flatMap(({ login }) => [login.state, login.codeVerifier])).size).toBe(4);
+  });
+
+  test("survives JSON, and ends with exactly the fields of the code exchange", async () => {
+    const { server, auth } = await loggedIn();
+    expect(server.codes).toEqual([
+      {
+        code: "the-code",
+        code_verifier: expect.any(String),
+        client_id: "portal",
+        redirect_uri: client.redirectUri,
+      },
+    ]);
+    expect(auth).toMatchObject({
+      variant: "B",
+      baseUrl: target.baseUrl,
+      tenantId: "acme",
+      person: "session-1",
+    });
+    expect(inspect(auth, { showHidden: true, depth: 9 })).not.toMatch(/token-1/);
+  });
+});
+
+interface Callback {
+  readonly name: string;
+  readonly query: (state: string) => string;
+  readonly code: string;
+  readonly issuer?: string;
+}
+
+describe("a callback", () => {
+  test.each<Callback>([
+    { name: "without state", query: () => "code=c", code: "state_mismatch" },
+    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: "state_mismatch" },
+    {
+      name: "with two states",
+      query: (state) => `code=c&state=${state}&state=${state}`,
+      code: "state_mismatch",
+    },
+    {
+      name: "with an error and a changed state",
+      query: () => "error=access_denied&state=x",
+      code: "state_mismatch",
+    },
+    {
+      name: "with access_denied",
+      query: (state) => `error=access_denied&state=${state}`,
+      code: "login_denied",
+    },
+    {
+      name: "with an unknown error",
+      query: (state) => `error=weather&state=${state}`,
+      code: "login_refused",
+    },
+    {
+      name: "with code and error together",
+      query: (state) => `code=the-code&error=access_denied&state=${state}`,
+      code: "login_denied",
+    },
+    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: "login_refused" },
+    { name: "without a code", query: (state) => `state=${state}`, code: "login_refused" },
+    { name: "with an empty code", query: (state) => `code=&state=${state}`, code: "login_refused" },
+    {
+      name: "with a code of 100 kB",
+      query: (state) => `code=${"c".repeat(100_000)}&state=${state}`,
+      code: "login_refused",
+    },
+    {
+      name: "with an implicit token",
+      query: (state) => `access_token=t&state=${state}`,
+      code: "login_refused",
+    },
+    {
+      name: "of another issuer",
+      query: (state) => `code=c&state=${state}&iss=https%3A%2F%2Fevil.example`,
+      code: "login_refused",
+      issuer: "https://service.example",
+    },
+    {
+      name: "without the issuer that is expected",
+      query: (state) => `code=c&state=${state}`,
+      code: "login_refused",
+      issuer: "https://service.example",
+    },
+  ])("$name is refused before its code is sent", async ({ query, code, issuer }) => {
+    const server = loginServer();
+    const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
+    const { login } = await beginLogin(options);
+    const callbackUrl = `${client.redirectUri}?${query(login.state)}`;
+    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl }));
+    expect(error).toMatchObject({ name: "LoginRequiredError", code, variant: "B" });
+    expect(server.fetch.calls).toHaveLength(0);
+    expect(inspect(error, { depth: 9 })).not.toContain(login.state);
+  });
+
+  test("with the issuer that is expected, or with any where none is, is taken", async () => {
+    for (const issuer of ["https://service.example", undefined]) {
+      const server = loginServer();
+      const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
+      const { login } = await beginLogin(options);
+      const callbackUrl = `${client.redirectUri}?code=c&state=${login.state}&iss=https%3A%2F%2Fservice.example`;
+      expect(await completeLogin({ ...options, login, callbackUrl })).toBeDefined();
+    }
+  });
+
+  test("that comes twice sends its code once", async () => {
+    const { server, options } = await loggedIn();
+    const { login } = await beginLogin(options);
+    const again = {
+      ...options,
+      login,
+      callbackUrl: `${client.redirectUri}?code=the-code&state=${login.state}`,
+    };
+    expect(await rejectionOf(completeLogin(again))).toMatchObject({ code: "login_refused" });
+    expect(server.codes).toHaveLength(1);
+  });
+});
+
+describe("a login cannot be begun or completed with", () => {
+  const settings = (changed: object) => ({ ...target, credential: apiClient({ ...client, ...changed }) });
+  test.each([
+    { name: "no client id", options: settings({ clientId: " " }), option: "clientId" },
+    {
+      name: "a relative redirectUri",
+      options: settings({ redirectUri: "/callback" }),
+      option: "redirectUri",
+    },
+    {
+      name: "a fragment in redirectUri",
+      options: settings({ redirectUri: "https://a.example/#x" }),
+      option: "redirectUri",
+    },
+    {
+      name: "no authorization endpoint",
+      options: settings({ authorizationEndpoint: undefined }),
+      option: "authorizationEndpoint",
+    },
+    {
+      name: "a plain http authorization endpoint",
+      options: settings({ authorizationEndpoint: "http://service.example/a" }),
+      option: "authorizationEndpoint",
+    },
+    {
+      name: "a javascript: authorization endpoint",
+      options: settings({ authorizationEndpoint: "javascript:alert(1)" }),
+      option: "authorizationEndpoint",
+    },
+    {
+      name: "a state among the parameters",
+      options: settings({ authorizationParameters: { state: "fixed" } }),
+      option: "authorizationParameters",
+    },
+    {
+      name: "a refresh path out of the base",
+      options: settings({ refreshPath: "@evil.example/" }),
+      option: "refreshPath",
+    },
+    {
+      name: "a machine's credential",
+      options: {
+        ...target,
+        credential: serviceAccount({ clientId: "a", clientSecret: "b" }) as unknown as PersonCredential<"B">,
+      },
+      option: "credential",
+    },
+    { name: "an empty person", options: { ...settings({}), person: "" }, option: "person" },
+  ])("$name", async ({ options, option }) => {
+    expect(await rejectionOf(beginLogin(options))).toMatchObject({ name: "ConfigurationError", option });
+  });
+
+  test("a login of another client", async () => {
+    const { login } = await beginLogin({
+      ...target,
+      credential: apiClient({ ...client, clientId: "another" }),
+    });
+    const options = {
+      ...target,
+      credential: apiClient(client),
+      login,
+      callbackUrl: `${client.redirectUri}?code=c&state=${login.state}`,
+    };
+    expect(await rejectionOf(completeLogin(options))).toMatchObject({
+      code: "option_invalid",
+      option: "login",
+    });
+  });
+});

@@ -1,0 +1,338 @@
+// The refresh token of Variant B: one request for all, persisted before it is used, and never sent twice.
+import { describe, expect, test } from "vitest";
+import { createService, memoryStore, resumeAuth, StoreError, type TokenStore } from "../../src/index.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { noAnswer } from "../support/scripted-fetch.js";
+import { loggedIn } from "./person.js";
+
+const hourMs = 3_600_000;
+const lost = () =>
+  Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNRESET" } }));
+const unreachable = () =>
+  Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
+
+describe("a refresh", () => {
+  test("sends the standard fields as JSON to the token path, and takes the new refresh token", async () => {
+    const { auth, server, clock } = await loggedIn();
+    expect((await auth.getAccessToken()).value).toBe("access-token-1");
+    for (const round of [2, 3]) {
+      clock.advance(hourMs);
+      expect((await auth.getAccessToken()).value).toBe(`access-token-${round}`);
+    }
+    expect(server.refreshes).toEqual([
+      { grant_type: "refresh_token", refresh_token: "refresh-token-1", client_id: "portal" },
+      { grant_type: "refresh_token", refresh_token: "refresh-token-2", client_id: "portal" },
+    ]);
+    expect(server.fetch.calls.map(({ url }) => url)).toEqual(
+      Array(3).fill("https://service.example/v1/auth/token"),
+    );
+  });
+
+  test("keeps the old refresh token when the answer has none", async () => {
+    const { auth, server, clock } = await loggedIn();
+    server.rotates = false;
+    for (let round = 0; round < 2; round++) {
+      clock.advance(hourMs);
+      await auth.getAccessToken();
+    }
+    expect(server.refreshes.map((body) => body.refresh_token)).toEqual([
+      "refresh-token-1",
+      "refresh-token-1",
+    ]);
+  });
+
+  test("goes where and says what the options tell, with the secret if there is one", async () => {
+    const { auth, server, clock } = await loggedIn({
+      settings: { clientSecret: "s3cret-of-the-portal", refreshPath: "/v1/auth/refresh" },
+    });
+    expect(server.codes[0]).toMatchObject({ client_secret: "s3cret-of-the-portal" });
+    clock.advance(hourMs);
+    await auth.getAccessToken();
+    expect(server.fetch.calls[1]?.url).toBe("https://service.example/v1/auth/refresh");
+    expect(server.refreshes[0]).toMatchObject({ client_secret: "s3cret-of-the-portal" });
+  });
+
+  test("of 50 concurrent callers across an expiry is one, and none is refused", async () => {
+    const { auth, server, clock } = await loggedIn();
+    clock.advance(hourMs);
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => auth.getAccessToken()));
+    expect(new Set(tokens.map(({ value }) => value))).toEqual(new Set(["access-token-2"]));
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("of two processes on one store is one", async () => {
+    const { auth, server, clock, options } = await loggedIn();
+    const other = await resumeAuth(options);
+    clock.advance(hourMs);
+    const tokens = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? auth : other)?.getAccessToken()),
+    );
+    expect(new Set(tokens.map((token) => token?.value))).toEqual(new Set(["access-token-2"]));
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("near expiry happens in the background while the old token is served", async () => {
+    const { auth, server, clock } = await loggedIn();
+    clock.advance(hourMs - 60_000);
+    expect((await auth.getAccessToken()).value).toBe("access-token-1");
+    await expect.poll(() => server.refreshes.length).toBe(1);
+    await expect.poll(async () => (await auth.getAccessToken()).value).toBe("access-token-2");
+  });
+
+  test("that all 100 callers abort runs to its end and is stored", async () => {
+    const { auth, server, clock, options } = await loggedIn();
+    clock.advance(hourMs);
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    server.after = async () => void (await held);
+    const controllers = Array.from({ length: 100 }, () => new AbortController());
+    const waits = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
+    await expect.poll(() => server.refreshes.length).toBe(1);
+    for (const controller of controllers) controller.abort(new Error("gone"));
+    for (const reason of await Promise.all(waits)) expect(reason).toMatchObject({ message: "gone" });
+    expect(server.fetch.calls.at(-1)?.init.signal?.aborted).toBe(false);
+    answer();
+    const again = await auth.getAccessToken();
+    expect(again.value).toBe("access-token-2");
+    expect((await (await resumeAuth(options))?.getAccessToken())?.value).toBe("access-token-2");
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("whose callers all left before it was sent is not sent", async () => {
+    const { auth, server, clock, store, options } = await loggedIn();
+    clock.advance(hourMs);
+    const controller = new AbortController();
+    let wait: Promise<unknown> = Promise.resolve();
+    const lockName = JSON.stringify(["refresh"]).slice(0, -1);
+    const original = store.lock.bind(store);
+    let entered = () => {};
+    const atLock = new Promise<void>((resolve) => {
+      entered = resolve;
+    });
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    store.lock = async (key, task, limits) => {
+      expect(key.startsWith(lockName)).toBe(true);
+      entered();
+      await gate;
+      return original(key, task, limits);
+    };
+    wait = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
+    await atLock;
+    controller.abort(new Error("gone"));
+    expect(await wait).toMatchObject({ message: "gone" });
+    open();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(server.refreshes).toHaveLength(0);
+    expect(await resumeAuth(options)).toBeDefined();
+  });
+
+  test("is persisted before its token is handed out", async () => {
+    const { auth, server, clock, store } = await loggedIn();
+    clock.advance(hourMs);
+    const order: string[] = [];
+    const original = store.set.bind(store);
+    store.set = async (key, value, options) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      const written = await original(key, value, options);
+      if (value.includes("refresh-token-2")) order.push("stored");
+      return written;
+    };
+    await auth.getAccessToken().then(() => order.push("handed out"));
+    expect(order).toEqual(["stored", "handed out"]);
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("that cannot be persisted is not handed out, and not asked for again once the store is back", async () => {
+    const { auth, server, clock, store } = await loggedIn();
+    clock.advance(hourMs);
+    const original = store.set.bind(store);
+    store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
+    store.set = original;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("without the lock is none", async () => {
+    const { auth, server, clock, store } = await loggedIn();
+    clock.advance(hourMs);
+    store.lock = () => Promise.reject(new StoreError("store_locked", "busy"));
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });
+    expect(server.refreshes).toHaveLength(0);
+  });
+});
+
+interface Lost {
+  readonly name: string;
+  readonly at: "before" | "after";
+  readonly fault: () => Promise<Response>;
+}
+
+describe("an answer that is lost", () => {
+  test.each<Lost>([
+    { name: "a reset before the server committed", at: "before", fault: lost },
+    { name: "a reset after the server committed", at: "after", fault: lost },
+    { name: "a 200 that is no JSON", at: "after", fault: async () => new Response("<html>") },
+  ])(
+    "by $name leaves the outcome unknown: nothing is sent again and nothing wiped",
+    async ({ at, fault }) => {
+      const { auth, server, clock, store, options } = await loggedIn();
+      clock.advance(hourMs);
+      server[at] = fault;
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+        name: "LoginRequiredError",
+        code: "login_outcome_unknown",
+      });
+      server[at] = undefined;
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
+      const resumed = await resumeAuth(options);
+      expect(await rejectionOf(resumed?.getAccessToken() ?? Promise.resolve())).toMatchObject({
+        code: "login_outcome_unknown",
+      });
+      expect(server.refreshes).toHaveLength(1);
+      expect((await store.get(grantKeyOf(options)))?.value).toContain("refresh-token-1");
+    },
+  );
+
+  test("past the time limit is lost too", async () => {
+    const { auth, server, clock } = await loggedIn({ options: { timeoutMs: 20 } });
+    clock.advance(hourMs);
+    server.before = () => noAnswer(server.fetch.calls.at(-1) as never);
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
+  });
+
+  test("is asked for again where the deployment is said to keep rotated tokens alive", async () => {
+    const { auth, server, clock } = await loggedIn({ settings: { resendLostRefresh: true } });
+    clock.advance(hourMs);
+    server.before = lost;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
+    server.before = undefined;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
+
+  test("is none when nothing was sent: the next call tries again", async () => {
+    const { auth, server, clock } = await loggedIn();
+    clock.advance(hourMs);
+    server.before = unreachable;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      name: "TransportError",
+      code: "network_failed",
+    });
+    server.before = undefined;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
+});
+
+const grantKeyOf = ({ person }: { person: string }) =>
+  JSON.stringify(["grant", "B", "https://service.example", "acme", "portal", person]);
+
+describe("a refresh that is refused", () => {
+  test("with invalid_grant ends the login", async () => {
+    const { auth, server, clock, store, options } = await loggedIn();
+    clock.advance(hourMs);
+    server.before = () => Response.json({ error: "invalid_grant" }, { status: 400 });
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({ name: "LoginRequiredError", code: "login_refused" });
+    expect(await rejectionOf(auth.getAccessToken())).toBe(error);
+    expect(server.refreshes).toHaveLength(1);
+    expect(await store.get(grantKeyOf(options))).toBeUndefined();
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
+  test("because another was faster without the lock wipes nothing", async () => {
+    const { auth, server, clock, store, options } = await loggedIn();
+    clock.advance(hourMs);
+    const key = grantKeyOf(options);
+    server.before = async () => {
+      const entry = JSON.parse((await store.get(key))?.value ?? "");
+      const token = {
+        ...entry.token,
+        value: "access-of-the-winner",
+        issuedAt: clock.now(),
+        expiresAt: clock.now() + hourMs,
+      };
+      await store.set(key, JSON.stringify({ token, refreshToken: "refresh-of-the-winner" }));
+      return Response.json({ error: "invalid_grant" }, { status: 400 });
+    };
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_conflict" });
+    clock.advance(2_000);
+    expect((await auth.getAccessToken()).value).toBe("access-of-the-winner");
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test.each([
+    {
+      name: "invalid_client",
+      answer: () => Response.json({ error: "invalid_client" }, { status: 401 }),
+      code: "token_refused",
+    },
+    { name: "a 503", answer: () => new Response("down", { status: 503 }), code: "response_not_json" },
+    {
+      name: "a redirect",
+      answer: () => new Response(null, { status: 302, headers: { location: "/" } }),
+      code: "response_redirected",
+    },
+  ])("by $name keeps the login, and is tried again by the schedule", async ({ answer, code }) => {
+    const { auth, server, clock } = await loggedIn();
+    clock.advance(hourMs);
+    server.before = answer;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+    server.before = undefined;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+    expect(server.refreshes).toHaveLength(1);
+    clock.advance(1_000);
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
+});
+
+describe("the end", () => {
+  test("forget drops the tokens here and in the store, and a refresh under way does not bring them back", async () => {
+    const { auth, server, clock, store, options } = await loggedIn();
+    clock.advance(hourMs);
+    server.after = async () => {
+      await auth.forget();
+      return undefined;
+    };
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      name: "LoginRequiredError",
+      code: "login_expired",
+    });
+    expect(await store.get(grantKeyOf(options))).toBeUndefined();
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("a login that another process ended is over here at its expiry", async () => {
+    const { auth, clock, options } = await loggedIn();
+    await (await resumeAuth(options))?.forget();
+    clock.advance(hourMs);
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
+  });
+
+  test("without a refresh token the login ends with its token, and a 401 is the answer", async () => {
+    const store: TokenStore = memoryStore();
+    const { auth, server, clock } = await loggedIn({ store });
+    expect(auth.needsPerson).toBe(false);
+    const { auth: plain } = await loggedIn({
+      options: {
+        fetch: async () => Response.json({ access_token: "only" }),
+        now: clock.now,
+        person: "other",
+      },
+      store,
+    });
+    expect(plain.needsPerson).toBe(true);
+    const service = createService(plain, { fetch: async () => new Response(null, { status: 401 }) });
+    clock.advance(60_000);
+    expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
+    expect((await plain.getAccessToken()).value).toBe("only");
+    clock.advance(hourMs);
+    expect(await rejectionOf(plain.getAccessToken())).toMatchObject({ code: "login_expired" });
+    expect(server.refreshes).toHaveLength(0);
+  });
+});
