@@ -1,0 +1,256 @@
+// Encryption of stores: the forms of a key, values bound to their place, and a witness that knows only the standards.
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { beforeEach, describe, expect, test } from "vitest";
+import { type EncryptionKey, fileStore } from "../../src/stores/file.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { shown } from "../support/shown.js";
+import { temporaryFolder } from "./temporary-folder.js";
+
+const bytes = randomBytes(32);
+
+let path: string;
+beforeEach(() => {
+  path = join(temporaryFolder(), "store.json");
+});
+
+interface File {
+  keyId: string;
+  entries: Record<string, { version: string; expiresAt?: number; value: string }>;
+}
+const file = (): File => JSON.parse(readFileSync(path, "utf8"));
+const cryptoKey = (length: number, usages: KeyUsage[], name = "AES-GCM") =>
+  crypto.subtle.importKey("raw", new Uint8Array(length / 8).fill(7), name, false, usages);
+
+describe("one key in all its forms opens one file", () => {
+  const forms: { name: string; form: () => EncryptionKey | Promise<EncryptionKey> }[] = [
+    { name: "bytes", form: () => new Uint8Array(bytes) },
+    { name: "a Buffer", form: () => bytes },
+    { name: "base64", form: () => bytes.toString("base64") },
+    { name: "base64 without padding", form: () => bytes.toString("base64").replace("=", "") },
+    { name: "base64 with the line's end", form: () => `${bytes.toString("base64")}\n` },
+    { name: "base64url", form: () => bytes.toString("base64url") },
+    { name: "hex", form: () => bytes.toString("hex") },
+    { name: "hex in capitals", form: () => bytes.toString("hex").toUpperCase() },
+    {
+      name: "a CryptoKey that cannot be exported",
+      form: () => crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]),
+    },
+  ];
+  test.each(forms)("$name", async ({ form }) => {
+    await fileStore(path, { key: bytes }).set("key", "value");
+    const store = fileStore(path, { key: await form() });
+    expect((await store.get("key"))?.value).toBe("value");
+    await store.set("key", "by the other form");
+    expect((await fileStore(path, { key: bytes }).get("key"))?.value).toBe("by the other form");
+  });
+
+  test("bytes that the caller wipes afterwards are still the key", async () => {
+    const wiped = new Uint8Array(bytes);
+    const store = fileStore(path, { key: wiped });
+    wiped.fill(0);
+    await store.set("key", "value");
+    expect((await fileStore(path, { key: bytes }).get("key"))?.value).toBe("value");
+  });
+});
+
+describe("what is no key is refused at once, with the way to one", () => {
+  const passphrase = "correct horse battery staple";
+  test.each([
+    { name: "a passphrase", key: passphrase, says: /passphrase is refused/ },
+    { name: "an empty text", key: "", says: /passphrase is refused/ },
+    { name: "31 bytes as base64", key: randomBytes(31).toString("base64"), says: /not 32 bytes/ },
+    { name: "33 bytes as base64", key: randomBytes(33).toString("base64"), says: /not 32 bytes/ },
+    { name: "16 bytes as hex", key: randomBytes(16).toString("hex"), says: /not 32 bytes/ },
+    { name: "base64 and base64url mixed", key: `${"A".repeat(41)}+_=`, says: /not 32 bytes/ },
+    { name: "16 bytes", key: new Uint8Array(16), says: /holds 16 bytes/ },
+    { name: "64 bytes", key: new Uint8Array(64), says: /holds 64 bytes/ },
+    { name: "null", key: null, says: /neither bytes, text nor a CryptoKey/ },
+    { name: "a number", key: 7, says: /neither bytes, text nor a CryptoKey/ },
+    { name: "an ArrayBuffer", key: new ArrayBuffer(32), says: /neither bytes, text nor a CryptoKey/ },
+    { name: "a promise", key: Promise.resolve(bytes), says: /neither bytes, text nor a CryptoKey/ },
+    { name: "a CryptoKey of 128 bits", key: cryptoKey(128, ["encrypt", "decrypt"]), says: /256 bits/ },
+    { name: "an AES-CBC key", key: cryptoKey(256, ["encrypt", "decrypt"], "AES-CBC"), says: /AES-GCM/ },
+    { name: "a key that only encrypts", key: cryptoKey(256, ["encrypt"]), says: /both encrypt and decrypt/ },
+    { name: "a key that only decrypts", key: cryptoKey(256, ["decrypt"]), says: /both encrypt and decrypt/ },
+    { name: "nothing", key: undefined, says: /plaintext: true/ },
+  ])("$name", async ({ name, key, says }) => {
+    const given = (name.includes("promise") ? key : await key) as EncryptionKey;
+    const attempt = async () => fileStore(path, { key: given });
+    const error = await rejectionOf(attempt());
+    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "key" });
+    expect((error as Error).message).toMatch(says);
+    expect((error as Error).message).toContain("openssl rand -base64 32");
+    if (typeof given === "string" && given !== "") expect(shown(error)).not.toContain(given);
+  });
+
+  test.each([
+    { name: "a key and plaintext together", options: { key: bytes, plaintext: true } },
+    { name: "plaintext that is not quite true", options: { plaintext: "yes" as never }, option: "key" },
+    { name: "no options at all", options: undefined, option: "key" },
+  ])("$name", async ({ options, option = "plaintext" }) => {
+    const attempt = async () => fileStore(path, options);
+    expect(await rejectionOf(attempt())).toMatchObject({ code: "option_invalid", option });
+  });
+
+  test("a key beside plaintext: false is a key", async () => {
+    const store = fileStore(path, { key: bytes, plaintext: false });
+    await store.set("key", "value-in-the-clear");
+    expect(readFileSync(path, "utf8")).not.toContain("value-in-the-clear");
+  });
+});
+
+describe("a witness that knows RFC 7516 and RFC 7518, and nothing of ours", () => {
+  const base64url = (part: string | undefined) => Buffer.from(part ?? "", "base64url");
+
+  test("opens a value: dir, A256GCM, the protected header as additional data", async () => {
+    await fileStore(path, { key: bytes }).set("key", "välue", { expiresAt: 4_000_000_000_000 });
+    const [[name, entry] = ["", undefined]] = Object.entries(file().entries);
+    const [header, encryptedKey, iv, ciphertext, tag] = (entry?.value ?? "").split(".");
+    expect(JSON.parse(base64url(header).toString())).toEqual({
+      alg: "dir",
+      enc: "A256GCM",
+      name,
+      version: entry?.version,
+      expiresAt: 4_000_000_000_000,
+    });
+    expect(encryptedKey).toBe("");
+    expect(base64url(iv)).toHaveLength(12);
+    expect(base64url(tag)).toHaveLength(16);
+    const decipher = createDecipheriv("aes-256-gcm", bytes, base64url(iv));
+    decipher.setAAD(Buffer.from(header ?? "", "ascii")).setAuthTag(base64url(tag));
+    const opened = Buffer.concat([decipher.update(base64url(ciphertext)), decipher.final()]);
+    expect(JSON.parse(opened.toString())).toBe("välue");
+  });
+
+  test("writes a value that the store reads", async () => {
+    const store = fileStore(path, { key: bytes });
+    await store.set("key", "old");
+    const contents = file();
+    const [name = ""] = Object.keys(contents.entries);
+    const header = Buffer.from(JSON.stringify({ enc: "A256GCM", alg: "dir", version: "7", name }));
+    const iv = randomBytes(12);
+    const cipher = createCipheriv("aes-256-gcm", bytes, iv);
+    cipher.setAAD(Buffer.from(header.toString("base64url"), "ascii"));
+    const ciphertext = Buffer.concat([cipher.update('"by the witness"'), cipher.final()]);
+    const parts = [header, Buffer.alloc(0), iv, ciphertext, cipher.getAuthTag()];
+    const value = parts.map((part) => part.toString("base64url")).join(".");
+    writeFileSync(path, JSON.stringify({ ...contents, entries: { [name]: { version: "7", value } } }));
+    expect(await store.get("key")).toEqual({ value: "by the witness", version: "7" });
+  });
+
+  test("makes the same name of a key name, and the same id of the key", async () => {
+    await fileStore(path, { key: bytes }).set("key", "value");
+    const stream = createCipheriv("aes-256-gcm", bytes, Buffer.from("bivariant/v1"));
+    const nameKey = stream.update(Buffer.alloc(32));
+    const authenticated = (text: string) => createHmac("sha256", nameKey).update(text).digest("base64url");
+    expect(Object.keys(file().entries)).toEqual([authenticated('"key"')]);
+    expect(file().keyId).toBe(authenticated("key id"));
+  });
+});
+
+describe("a value opens nowhere but in its place", () => {
+  const changes: { name: string; change: (a: Entry, b: Entry) => void }[] = [
+    {
+      name: "two values swapped",
+      change: (a, b) => {
+        [a.value, b.value] = [b.value, a.value];
+      },
+    },
+    {
+      name: "two whole entries swapped",
+      change: (a, b) => {
+        const kept = { ...a };
+        Object.assign(a, b);
+        Object.assign(b, kept);
+      },
+    },
+    { name: "a version changed", change: (a) => Object.assign(a, { version: "another" }) },
+    { name: "an expiry put off", change: (a) => Object.assign(a, { expiresAt: 4_000_000_000_001 }) },
+    { name: "an expiry taken away", change: (a) => Reflect.deleteProperty(a, "expiresAt") },
+    { name: "a value emptied", change: (a) => Object.assign(a, { value: "" }) },
+    { name: "a value in the clear", change: (a) => Object.assign(a, { value: '"value a"' }) },
+    {
+      name: "a value with another algorithm in its header",
+      change: (a) => {
+        const header = Buffer.from('{"alg":"A256KW","enc":"A256GCM"}').toString("base64url");
+        Object.assign(a, { value: a.value.replace(/^[^.]*/, header) });
+      },
+    },
+  ];
+  type Entry = File["entries"][string];
+
+  test.each(changes)("$name: the file is set aside", async ({ change }) => {
+    const store = fileStore(path, { key: bytes });
+    await store.set("a", "value a", { expiresAt: 4_000_000_000_000 });
+    await store.set("b", "value b", { expiresAt: 4_000_000_000_000 });
+    const contents = file();
+    const [a, b] = Object.values(contents.entries);
+    if (a === undefined || b === undefined) throw new Error("two entries were written");
+    change(a, b);
+    writeFileSync(path, JSON.stringify(contents));
+    expect(await rejectionOf(store.get("a"))).toMatchObject({ name: "StoreError", code: "store_corrupt" });
+    expect(await store.get("a")).toBeUndefined();
+  });
+
+  test("an older value of the same key is not taken for the newer one", async () => {
+    const store = fileStore(path, { key: bytes });
+    await store.set("a", "old");
+    const [old] = Object.values(file().entries);
+    await store.set("a", "new");
+    const contents = file();
+    for (const entry of Object.values(contents.entries)) entry.value = old?.value ?? "";
+    writeFileSync(path, JSON.stringify(contents));
+    expect(await rejectionOf(store.get("a"))).toMatchObject({ code: "store_corrupt" });
+  });
+
+  test("the same value is never the same ciphertext", async () => {
+    const store = fileStore(path, { key: bytes });
+    const seen = new Set<string>();
+    for (let times = 0; times < 5; times++) {
+      await store.set("key", "value");
+      for (const { value } of Object.values(file().entries)) seen.add(value.split(".")[3] ?? "");
+    }
+    expect(seen.size).toBe(5);
+  });
+});
+
+describe("nothing planted is seen", () => {
+  const [plantedValue, plantedName] = ["canary-value-5f2c", "canary-client|https://canary.example"];
+
+  test("in the encrypted file, in the names of the locks, in the store, and in what it throws", async () => {
+    const store = fileStore(path, { key: bytes });
+    const { version } = await store.set(plantedName, plantedValue);
+    const outputs: unknown[] = [store, inspect(store, { showHidden: true, depth: 10 })];
+    await store.lock(plantedName, async () => {
+      outputs.push(readdirSync(`${path}.locks`, { recursive: true }).join("\n"));
+      outputs.push(await rejectionOf(store.lock(plantedName, async () => {}, { timeoutMs: 5 })));
+      const other = fileStore(path, { key: bytes });
+      outputs.push(await rejectionOf(other.lock(plantedName, async () => {}, { timeoutMs: 5 })));
+    });
+    outputs.push(await rejectionOf(store.set(plantedName, plantedValue, { ifVersion: `not ${version}` })));
+    outputs.push(await rejectionOf(fileStore(path, { key: randomBytes(32) }).get(plantedName)));
+    outputs.push(await rejectionOf(fileStore(path, { plaintext: true }).get(plantedName)));
+    const contents = readFileSync(path, "utf8");
+    outputs.push(contents, Buffer.from(contents, "base64url").toString("latin1"));
+    writeFileSync(path, contents.slice(0, -1));
+    outputs.push(await rejectionOf(store.get(plantedName)));
+    const text = outputs.map((output) => shown(output)).join("\n");
+    for (const form of [plantedValue, "canary-client", "canary.example"]) expect(text).not.toContain(form);
+    for (const encoding of ["base64", "base64url", "hex"] as const)
+      expect(text).not.toContain(bytes.toString(encoding).replace("=", ""));
+  });
+
+  test("in what a store in plaintext throws about its file", async () => {
+    const store = fileStore(path, { plaintext: true });
+    await store.set(plantedName, plantedValue);
+    const contents = readFileSync(path, "utf8");
+    expect(contents).toContain(plantedValue);
+    const outputs: unknown[] = [await rejectionOf(fileStore(path, { key: bytes }).get(plantedName))];
+    writeFileSync(path, `${contents}}`);
+    outputs.push(await rejectionOf(store.get(plantedName)), store);
+    expect(outputs.map((output) => shown(output)).join("\n")).not.toContain("canary");
+  });
+});
