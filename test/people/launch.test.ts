@@ -34,6 +34,7 @@ function launch(script: FetchScript = granted) {
     store: memoryStore({ now: clock.now }),
     fetch,
     now: clock.now,
+    rateLimitDeadlineMs: 0,
   };
   return {
     clock,

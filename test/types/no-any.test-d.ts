@@ -12,6 +12,13 @@ interface Main {
   Api: main.Api<OperationTypes>;
   ApiClientSettings: main.ApiClientSettings;
   ApiErrorCode: main.ApiErrorCode;
+  ResumeAuthOptions: main.ResumeAuthOptions;
+  RedeemLaunchOptions: main.RedeemLaunchOptions;
+  PersonAuthOptions: main.PersonAuthOptions;
+  PersonAuth: main.PersonAuth;
+  PendingLogin: main.PendingLogin;
+  CompleteLoginOptions: main.CompleteLoginOptions;
+  BegunLogin: main.BegunLogin;
   Auth: main.Auth;
   AuthOptions: main.AuthOptions;
   Call: main.Call<OperationTypes>;
@@ -63,6 +70,7 @@ interface Main {
 }
 interface VariantA {
   KeyWithId: a.KeyWithId;
+  RedeemLaunchOptions: a.RedeemLaunchOptions;
   ServicePluginSettings: a.ServicePluginSettings;
   UserInterfacePluginSettings: a.UserInterfacePluginSettings;
   components: a.components;
@@ -71,6 +79,9 @@ interface VariantA {
 }
 interface VariantB {
   ApiClientSettings: b.ApiClientSettings;
+  BegunLogin: b.BegunLogin;
+  CompleteLoginOptions: b.CompleteLoginOptions;
+  PendingLogin: b.PendingLogin;
   ServiceAccountSettings: b.ServiceAccountSettings;
   components: b.components;
   operations: b.operations;
