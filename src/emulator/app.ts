@@ -18,7 +18,12 @@ type Handler = (context: Context<Environment>) => Promise<Response>;
 /** `prefix` is the path of the public URL; `routes` are in matching order. */
 export function createApp(
   deployment: Deployment,
-  served: { variants: readonly ("A" | "B")[]; prefix: string; routes: readonly ApiRoute[] },
+  served: {
+    variants: readonly ("A" | "B")[];
+    prefix: string;
+    routes: readonly ApiRoute[];
+    refreshPath: string;
+  },
 ): App {
   const hono = new Hono<Environment>().basePath(served.prefix);
   const methodsByPath = new Map<string, Set<string>>();
@@ -38,9 +43,16 @@ export function createApp(
     context.env.note.tenantId = tenantId;
     return answerTokenRequest(deployment, tenantId, context.req.raw);
   });
-  serve("B", "requestToken", "POST", TOKEN_PATH_B, (context) =>
-    answerClientRequest(deployment, context.req.raw, context.env.note),
-  );
+  const refreshesHere = served.refreshPath === TOKEN_PATH_B;
+  serve("B", "requestToken", "POST", TOKEN_PATH_B, (context) => {
+    const place = refreshesHere ? "every grant" : "every grant but refresh";
+    return answerClientRequest(deployment, context.req.raw, context.env.note, place);
+  });
+  if (!refreshesHere) {
+    serve("B", "requestToken", "POST", served.refreshPath, (context) =>
+      answerClientRequest(deployment, context.req.raw, context.env.note, "refresh"),
+    );
+  }
   for (const route of served.routes) {
     serve(variantOf(route), route.operationId, route.method, route.path, (context) =>
       answerApiCall(deployment, route, context.req.param(), context.req.raw, context.env.note),

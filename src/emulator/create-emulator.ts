@@ -2,23 +2,18 @@
 import { abortable } from "./abortable.js";
 import { routeTable } from "./api/route-table.js";
 import { createApp } from "./app.js";
-import { CustomerLog } from "./customer-log.js";
-import type { Deployment } from "./deployment.js";
+import { createDeployment } from "./create-deployment.js";
 import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
-import { type EmulatorOptions, parseEmulatorOptions, type RateLimit } from "./emulator-options.js";
+import { type EmulatorOptions, parseEmulatorOptions } from "./emulator-options.js";
+import { launchInProcess } from "./host/launch-in-process.js";
 import { Journal, type RequestNote } from "./journal.js";
 import { type Listening, listenOn } from "./listen.js";
-import { PluginRegistry } from "./registrations/plugin-registry.js";
-import { ServiceAccounts } from "./registrations/service-accounts.js";
-import { AccessTokens } from "./stores/access-tokens.js";
-import { SlidingWindow } from "./stores/sliding-window.js";
-import { UsedAssertionIds } from "./stores/used-assertion-ids.js";
+import { TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
+import { loginInProcess } from "./variant-b/login-in-process.js";
 
 /** RFC 6761 section 6.3: names under localhost never leave the machine. */
 const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
-/** "3600 in the reference response" (description, section 2.3) and "1 hour by default" (section 5.9). */
-const DEFAULT_TOKEN_LIFETIME_SECONDS = 3600;
 
 /**
  * An emulated deployment of the service that enforces every rule of its description, in memory. Where the description
@@ -40,29 +35,21 @@ const DEFAULT_TOKEN_LIFETIME_SECONDS = 3600;
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const settings = parseEmulatorOptions(options);
-  const clock = settings.now ?? Date.now;
   const configuredUrl = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl);
   const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
   let listening: Listening | undefined;
   let isListening = false;
   const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
 
-  const deployment: Deployment = {
-    clock,
-    publicUrl,
-    tokenLifetimeSeconds: settings.tokenLifetimeSeconds ?? DEFAULT_TOKEN_LIFETIME_SECONDS,
-    rateLimit: settings.rateLimit ? rateLimitOf(settings.rateLimit) : undefined,
-    plugins: new PluginRegistry(settings.narrowingDelayMs ?? 0),
-    serviceAccounts: new ServiceAccounts(),
-    accessTokens: new AccessTokens(),
-    usedAssertionIds: new UsedAssertionIds(),
-    customerLog: new CustomerLog(),
-  };
+  const deployment = createDeployment(settings, publicUrl);
   const journal = new Journal();
-  const routes = routeTable(settings.routes ?? []);
-  const app = createApp(deployment, { variants: settings.variants ?? ["A", "B"], prefix, routes });
+  const refreshPath = settings.refreshPath ?? TOKEN_PATH_B;
+  const routes = routeTable(settings.routes ?? [], refreshPath);
+  const variants = settings.variants ?? ["A", "B"];
+  const app = createApp(deployment, { variants, prefix, routes, refreshPath });
 
   const answer = async (request: Request): Promise<Response> => {
+    const { clock } = deployment;
     const arrivedAt = clock();
     const note: RequestNote = {};
     const response = await app(request, note);
@@ -105,17 +92,16 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       return listening && listening.origin + prefix;
     },
     registerPlugin: (registration) => deployment.plugins.register(registration),
-    updatePlugin: (update) => deployment.plugins.update(update, clock()),
+    updatePlugin: (update) => deployment.plugins.update(update, deployment.clock()),
     registerServiceAccount: (registration) => deployment.serviceAccounts.register(registration),
+    registerApiClient: (registration) => deployment.apiClients.register(registration),
+    registerOperator: (registration) => deployment.operators.register(registration),
+    updateOperator: (update) => deployment.operators.update(update),
+    launch: (request) => launchInProcess(deployment, request),
+    login: (request) => loginInProcess(deployment, request),
     customerLog: deployment.customerLog,
     journal,
   };
-}
-
-function rateLimitOf({ requests, windowSeconds, retryAfter = true }: RateLimit): Deployment["rateLimit"] {
-  const window = new SlidingWindow({ requests, windowSeconds });
-  if (retryAfter === false) return { window, retryAfter: "absent" };
-  return { window, retryAfter: retryAfter === true ? "seconds" : retryAfter };
 }
 
 /** A Request that another copy of fetch made is used as it is: the global constructor would not know it. */

@@ -1,10 +1,19 @@
 // What every handler of one emulator instance works on; nothing of it lives in a module.
 import type { CustomerLog } from "./customer-log.js";
+import type { LaunchCode, LaunchRecord } from "./host/launch.js";
+import type { BrowserSession } from "./pages/browser-session.js";
+import type { ApiClients } from "./registrations/api-clients.js";
+import type { Operators } from "./registrations/operators.js";
 import type { PluginRegistry } from "./registrations/plugin-registry.js";
 import type { ServiceAccounts } from "./registrations/service-accounts.js";
 import type { AccessTokens } from "./stores/access-tokens.js";
+import type { Authorizations } from "./stores/authorizations.js";
+import type { SecretMap } from "./stores/secret-map.js";
 import type { SlidingWindow } from "./stores/sliding-window.js";
 import type { UsedAssertionIds } from "./stores/used-assertion-ids.js";
+import type { AuthorizationCode } from "./variant-b/authorization-answer.js";
+import type { PendingLogin } from "./variant-b/pending-login.js";
+import type { RefreshToken } from "./variant-b/person-tokens.js";
 
 export interface Deployment {
   /** The only clock: epoch milliseconds. */
@@ -12,13 +21,43 @@ export interface Deployment {
   /** The base URL that clients are configured with, without a trailing slash. Never derived from a request. */
   readonly publicUrl: () => string;
   readonly tokenLifetimeSeconds: number;
+  /** Of both variants' authorization codes. */
+  readonly codeLifetimeSeconds: number;
   readonly rateLimit: { readonly window: SlidingWindow; readonly retryAfter: RetryAfter } | undefined;
+  /** Where the `state` of `host:auth-code` comes from. */
+  readonly launchState: LaunchState;
+  readonly issuerInCallback: boolean;
+  readonly refresh: RefreshRules;
   readonly plugins: PluginRegistry;
   readonly serviceAccounts: ServiceAccounts;
+  readonly apiClients: ApiClients;
+  readonly operators: Operators;
   readonly accessTokens: AccessTokens;
   readonly usedAssertionIds: UsedAssertionIds;
+  /** Variant A, by opaque_code and by code. */
+  readonly launches: SecretMap<LaunchRecord>;
+  readonly launchCodes: SecretMap<LaunchCode>;
+  /** Variant B, by the id in the form, by code and by refresh token. */
+  readonly pendingLogins: SecretMap<PendingLogin>;
+  readonly authorizationCodes: SecretMap<AuthorizationCode>;
+  readonly refreshTokens: SecretMap<RefreshToken>;
+  readonly authorizations: Authorizations;
+  /** By the value of the cookie, of the host application and of the authorization server. */
+  readonly hostSessions: SecretMap<BrowserSession>;
+  readonly loginSessions: SecretMap<BrowserSession>;
   readonly customerLog: CustomerLog;
 }
 
 /** "The 429 response may carry a Retry-After header, but it may be absent" (description, section 8). */
 export type RetryAfter = "seconds" | "date" | "absent";
+
+/** "host:auth-code ... carrying code, state and tenantId" (section 5.3): what state answers to is not shown. */
+export type LaunchState = "opaque_code" | "launch-parameter";
+
+/** How refresh tokens behave: the description shows only that there are some. */
+export interface RefreshRules {
+  readonly rotation: boolean;
+  readonly reuseDetection: boolean;
+  readonly lifetimeMs: number;
+  readonly idleMs: number;
+}

@@ -1,4 +1,4 @@
-// The emulator's own error: it was set up wrongly. Refused requests are answers, never errors.
+// The emulator's own error: it was set up or used in-process wrongly. Refused requests are answers, never errors.
 
 /** What was wrong with the set-up; stable, lower snake case. */
 export type EmulatorErrorCode =
@@ -8,12 +8,14 @@ export type EmulatorErrorCode =
   | "already_registered"
   | "not_registered"
   | "route_conflict"
+  | "launch_refused"
+  | "login_refused"
   | "already_listening"
   | "listen_failed";
 
 /**
- * Thrown by `createEmulator`, the `register…` and `update…` methods and `listen` when they are called wrongly.
- * `issues` names the fields at fault; it never holds their values, because a registration holds secrets.
+ * Thrown by `createEmulator`, the `register…` and `update…` methods and `listen` when they are called wrongly, and by
+ * `launch` and `login` where a page would refuse the person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never holds their values, because a registration holds secrets.
  *
  * @example
  * try { emulator.registerPlugin(sheet); } catch (error) {

@@ -1,6 +1,7 @@
 // The options of createEmulator, with their defaults.
 import { z } from "zod";
 import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
+import type { LaunchState } from "./deployment.js";
 import { parseInput } from "./parse-input.js";
 
 /** The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8). */
@@ -9,6 +10,18 @@ export interface RateLimit {
   readonly windowSeconds: number;
   /** Whether and how the 429 carries `Retry-After`. `true` is "seconds". Default: "seconds". */
   readonly retryAfter?: boolean | "seconds" | "date" | undefined;
+}
+
+/** How Variant B's refresh tokens behave; the description shows none of it. */
+export interface RefreshTokenOptions {
+  /** Each refresh answers a new refresh token, and the old one is spent. Default: true. */
+  readonly rotation?: boolean | undefined;
+  /** A spent one that is used again revokes the newer ones and all access tokens of that login. Default: true. */
+  readonly reuseDetection?: boolean | undefined;
+  /** From the login on, whatever is refreshed. Default: 90 days. */
+  readonly lifetimeSeconds?: number | undefined;
+  /** From the last use on. Default: 30 days. */
+  readonly idleSeconds?: number | undefined;
 }
 
 export interface EmulatorOptions {
@@ -29,6 +42,18 @@ export interface EmulatorOptions {
   readonly narrowingDelayMs?: number | undefined;
   /** `expires_in` of Variant A and the lifetime of both variants' tokens. Default: 3600. */
   readonly tokenLifetimeSeconds?: number | undefined;
+  /** How long a code of either variant can be exchanged. Default: 120, "two minutes" (description, section 3). */
+  readonly codeLifetimeSeconds?: number | undefined;
+  readonly refreshTokens?: RefreshTokenOptions | undefined;
+  /** Where Variant B refreshes, for instance `/v1/auth/refresh`; not shown. Default: the token path. */
+  readonly refreshPath?: string | undefined;
+  /**
+   * What `state` in Variant A's `host:auth-code` repeats, which is not shown: a `state` that the launch URL carries,
+   * or the opaque_code. Default: "launch-parameter".
+   */
+  readonly launchState?: LaunchState | undefined;
+  /** Whether Variant B's callback carries `iss`, the public URL (RFC 9207). Default: false. */
+  readonly issuerInCallback?: boolean | undefined;
 }
 
 const rateLimit = z.strictObject({
@@ -36,6 +61,17 @@ const rateLimit = z.strictObject({
   windowSeconds: z.number().positive(),
   retryAfter: z.union([z.boolean(), z.enum(["seconds", "date"])]).optional(),
 });
+
+const seconds = z.number().int().min(1);
+const refreshTokens = z.strictObject({
+  rotation: z.boolean().optional(),
+  reuseDetection: z.boolean().optional(),
+  lifetimeSeconds: seconds.optional(),
+  idleSeconds: seconds.optional(),
+});
+const refreshPath = z
+  .string()
+  .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL");
 
 const schema: z.ZodType<EmulatorOptions> = z.strictObject({
   variants: z.array(z.enum(["A", "B"])).optional(),
@@ -47,7 +83,12 @@ const schema: z.ZodType<EmulatorOptions> = z.strictObject({
   rateLimit: z.union([z.literal(false), rateLimit]).optional(),
   routes: z.array(apiRouteSchema).optional(),
   narrowingDelayMs: z.number().min(0).optional(),
-  tokenLifetimeSeconds: z.number().int().min(1).optional(),
+  tokenLifetimeSeconds: seconds.optional(),
+  codeLifetimeSeconds: seconds.optional(),
+  refreshTokens: refreshTokens.optional(),
+  refreshPath: refreshPath.optional(),
+  launchState: z.enum(["opaque_code", "launch-parameter"]).optional(),
+  issuerInCallback: z.boolean().optional(),
 });
 
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {

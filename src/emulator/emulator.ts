@@ -1,8 +1,13 @@
 // What createEmulator returns.
 import type { CustomerLog } from "./customer-log.js";
+import type { LaunchIdentity } from "./host/launch.js";
+import type { Launch } from "./host/launch-in-process.js";
 import type { Journal } from "./journal.js";
+import type { ApiClientRegistration } from "./registrations/api-clients.js";
+import type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";
 import type { PluginRegistration, PluginUpdate } from "./registrations/plugin-registration.js";
 import type { ServiceAccountRegistration } from "./registrations/service-accounts.js";
+import type { LoginRequest } from "./variant-b/login-in-process.js";
 
 /** One deployment of the service. Instances share nothing. */
 export interface Emulator {
@@ -33,6 +38,38 @@ export interface Emulator {
   updatePlugin(update: PluginUpdate): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerServiceAccount(registration: ServiceAccountRegistration): void;
+  /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
+  registerApiClient(registration: ApiClientRegistration): void;
+  /** @throws {@link EmulatorError} `registration_invalid`, `already_registered`. */
+  registerOperator(registration: OperatorRegistration): void;
+  /**
+   * Live: capabilities count from the next call on, also for tokens already minted; names and roles from the next
+   * token on.
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
+   */
+  updateOperator(update: OperatorUpdate): void;
+  /**
+   * Launches a user-interface plugin as its operator does in the host application, without a browser. Every rule
+   * holds but the operator's password.
+   *
+   * @throws {@link EmulatorError} `launch_refused`.
+   * @see the description, section 5.3
+   * @example
+   * const launch = emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
+   * const { code, state, tenantId } = launch.authorize({ codeChallenge });
+   */
+  launch(launch: LaunchIdentity): Launch;
+  /**
+   * Logs a person in at Variant B's authorization endpoint, without a browser, and gives the URL that the browser
+   * would be sent to. Every rule holds but the operator's password.
+   *
+   * @throws {@link EmulatorError} `login_refused`: what a page would tell the person, and not the app.
+   * @see the description, section 5.8
+   * @example
+   * const { callbackUrl } = emulator.login({ url, userId: "ada" });
+   */
+  login(login: LoginRequest): { callbackUrl: string };
   /** The real reasons of refusals. */
   readonly customerLog: CustomerLog;
   /** The requests seen. */

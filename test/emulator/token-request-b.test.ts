@@ -12,13 +12,14 @@ const credentials = {
 const exchange = {
   code: "c",
   code_verifier: "v".repeat(43),
-  client_id: "worker",
+  client_id: "portal",
   redirect_uri: "https://app.example/cb",
 };
 
 function deployment(now: () => number = () => START): Emulator {
   const emulator = createEmulator({ now });
   emulator.registerServiceAccount(account);
+  emulator.registerApiClient({ clientId: "portal", redirectUris: [exchange.redirect_uri] });
   return emulator;
 }
 
@@ -87,9 +88,9 @@ describe("a token request is refused with a code of RFC 6749 section 5.2", () =>
     },
     { name: "grant_type password", body: json({ ...credentials, grant_type: "password" }), ...grant },
     {
-      name: "grant_type refresh_token",
+      name: "a refresh without client_id",
       body: json({ grant_type: "refresh_token", refresh_token: "r" }),
-      ...grant,
+      ...fields,
     },
     { name: "an unknown code", body: json(exchange), ...code },
     {

@@ -23,7 +23,7 @@ export async function answerApiCall(
     customerLog.record(clock(), { tenantId: pathTenantId }, token);
     return refusalAnswer(token.rule);
   }
-  const { tenantId, clientId } = token;
+  const { tenantId, clientId, userId } = token;
   note.tenantId = tenantId;
   const refusal = checkCall(deployment, token, route, devicesNamed(route, parameters, request));
   if (refusal !== undefined) {
@@ -31,7 +31,7 @@ export async function answerApiCall(
     return refusalAnswer(refusal.rule);
   }
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
-  return asResponse(await respond({ variant, tenantId, clientId, parameters, request }));
+  return asResponse(await respond({ variant, tenantId, clientId, userId, parameters, request }));
 }
 
 /** Named in the path or, for a parameter that the path does not have, any number of times in the query. */

@@ -7,6 +7,8 @@ export interface ApiCall {
   readonly variant: "A" | "B";
   readonly tenantId: string;
   readonly clientId: string;
+  /** The person for whom the token acts; undefined for a machine's. */
+  readonly userId?: string | undefined;
   /** Path parameters, decoded, `tenantId` included in Variant A. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly request: Request;

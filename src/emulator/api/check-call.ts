@@ -1,4 +1,4 @@
-// Decides whether a valid token may make this call: live registration, opt-in, scope, narrowing and device.
+// Decides whether a valid token may make this call: live registration, opt-in, scope, person, narrowing and device.
 import type { Deployment } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugin.js";
@@ -8,12 +8,14 @@ import type { ApiRoute } from "./api-route.js";
 
 /** `devices` are those that the request names. */
 export function checkCall(
-  { plugins, clock }: Deployment,
+  deployment: Deployment,
   token: IssuedToken,
   route: ApiRoute,
   devices: readonly string[],
 ): Refusal | undefined {
-  if (token.variant === "B") return checkScope(token, route);
+  const { plugins, clock } = deployment;
+  const beyond = () => checkScope(token, route) ?? checkOperator(deployment, token, route);
+  if (token.variant === "B") return beyond();
   // "The registration is re-checked live on each call" (description, section 2.1).
   const plugin = plugins.find(token.tenantId, token.clientId);
   if (plugin === undefined || !plugin.enabled) {
@@ -23,12 +25,28 @@ export function checkCall(
   if (route.takesPluginTokens === false) {
     return { rule: "route.opt-in", expected: "a token that is not a plugin's", actual: "a plugin token" };
   }
-  return checkScope(token, route) ?? checkReach(plugin, route, devices, clock());
+  return beyond() ?? checkReach(plugin, route, devices, clock());
 }
 
 function checkScope({ scopes }: IssuedToken, { scope }: ApiRoute): Refusal | undefined {
   if (scope === undefined || scopes === undefined || scopes.has(scope)) return undefined;
   return { rule: "route.scope", expected: scope, actual: [...scopes].join(" ") || "a token without scopes" };
+}
+
+/** "Granted scopes intersected with the capabilities of the operator who launched it" (section 1), as they are now. */
+function checkOperator(
+  { operators }: Deployment,
+  { tenantId, userId }: IssuedToken,
+  { scope }: ApiRoute,
+): Refusal | undefined {
+  if (userId === undefined || scope === undefined) return undefined;
+  const capabilities = operators.find(tenantId, userId)?.capabilities ?? new Set();
+  if (capabilities.has(scope)) return undefined;
+  return {
+    rule: "route.operator",
+    expected: scope,
+    actual: [...capabilities].join(" ") || "no capabilities",
+  };
 }
 
 function checkReach(

@@ -9,7 +9,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
 
 /** `tenantId` is that of the path: Variant B's paths name none, there the token alone decides. */
 export function findToken(
-  { accessTokens, clock }: Deployment,
+  { accessTokens, authorizations, clock }: Deployment,
   call: { variant: "A" | "B"; tenantId: string | undefined; authorization: string | null },
 ): IssuedToken | Refusal {
   const { variant, tenantId, authorization } = call;
@@ -27,6 +27,10 @@ export function findToken(
   if (lateMs >= 0) {
     const actual = `it expired ${lateMs / 1000} s ago`;
     return { rule: "bearer.lifetime", expected: "a token that has not expired", actual };
+  }
+  const { authorizationId } = token;
+  if (authorizationId !== undefined && authorizations.find(authorizationId)?.revoked) {
+    return { rule: "bearer.revoked", expected: "what the person allowed", actual: "it was revoked" };
   }
   if (tenantId !== undefined && tenantId !== token.tenantId) {
     return {

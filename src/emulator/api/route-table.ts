@@ -1,7 +1,9 @@
 // All routes of one emulator: the described, the declared, and the invented ones that nobody declared anew.
 import { EmulatorError } from "../emulator-error.js";
 import { TOKEN_PATH_A } from "../variant-a/token-endpoint.js";
+import { AUTHORIZATION_PATH } from "../variant-b/authorization-request.js";
 import { TOKEN_PATH_B } from "../variant-b/client-token-endpoint.js";
+import { CONSENT_PATH, LOGIN_PATH } from "../variant-b/login-endpoints.js";
 import { type ApiRoute, variantOf } from "./api-route.js";
 import { deviceListRoutes } from "./device-list.js";
 import { inventedRoutes } from "./invented-routes.js";
@@ -10,14 +12,15 @@ import { inventedRoutes } from "./invented-routes.js";
  * In matching order: where two paths fit, the one that is literal first is first.
  *
  * @throws {@link EmulatorError} `route_conflict`: two routes share method and path, or variant and operationId, or
- *   one takes a token endpoint's path.
+ *   one takes the path of a token endpoint or of a page, or that of the refresh does.
  */
-export function routeTable(declared: readonly ApiRoute[]): ApiRoute[] {
+export function routeTable(declared: readonly ApiRoute[], refreshPath: string): ApiRoute[] {
   const fixed = [...deviceListRoutes, ...declared];
+  const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, AUTHORIZATION_PATH, LOGIN_PATH, CONSENT_PATH, refreshPath];
   fixed.forEach((route, index) => {
     const isTaken = fixed.slice(0, index).some((earlier) => collide(earlier, route));
-    const isTokenPath = [TOKEN_PATH_A, TOKEN_PATH_B].some((path) => shapeOf(path) === shapeOf(route.path));
-    if (!isTaken && !isTokenPath) return;
+    const isReserved = reserved.some((path) => shapeOf(path) === shapeOf(route.path));
+    if (!isTaken && !isReserved) return;
     const problem = `${route.operationId} (${route.method} ${route.path}) is taken`;
     throw new EmulatorError("route_conflict", `routes: ${problem}`, { issues: [problem] });
   });

@@ -25,6 +25,10 @@ export interface PluginRegistration {
   readonly enabled?: boolean | undefined;
   /** What `revo.roles` says of a service plugin. Default: one invented role. */
   readonly roles?: readonly Role[] | undefined;
+  /** What the host application's sidebar calls it. Default: the client_id. */
+  readonly name?: string | undefined;
+  /** The page of a user-interface plugin, http or https: the host loads it in an iframe. Default: an empty page. */
+  readonly pageUrl?: string | undefined;
 }
 
 /** A live change of one registration; what is left out stays. */
@@ -37,6 +41,8 @@ export interface PluginUpdate {
   readonly devices?: readonly string[] | null | undefined;
   readonly enabled?: boolean | undefined;
   readonly roles?: readonly Role[] | undefined;
+  readonly name?: string | undefined;
+  readonly pageUrl?: string | undefined;
 }
 
 const identity = { clientId: clientIdSchema, tenantId: tenantIdSchema };
@@ -44,16 +50,25 @@ const jwks = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 const scopes = z.array(scopeSchema);
 const devices = z.array(z.string().min(1));
 const roles = z.array(roleSchema);
+const name = z.string().min(1).max(100);
+const pageUrl = z.url({ protocol: /^https?$/ });
 
-const registrationSchema = z.strictObject({
-  ...identity,
-  type: z.enum(["service", "user_interface"]),
-  jwks,
-  scopes: scopes.optional(),
-  devices: devices.optional(),
-  enabled: z.boolean().optional(),
-  roles: roles.optional(),
-});
+const registrationSchema = z
+  .strictObject({
+    ...identity,
+    type: z.enum(["service", "user_interface"]),
+    jwks,
+    scopes: scopes.optional(),
+    devices: devices.optional(),
+    enabled: z.boolean().optional(),
+    roles: roles.optional(),
+    name: name.optional(),
+    pageUrl: pageUrl.optional(),
+  })
+  .refine(({ type, pageUrl }) => type === "user_interface" || pageUrl === undefined, {
+    path: ["pageUrl"],
+    message: "only a user-interface plugin has a page",
+  });
 
 const updateSchema = z.strictObject({
   ...identity,
@@ -62,6 +77,8 @@ const updateSchema = z.strictObject({
   devices: devices.nullable().optional(),
   enabled: z.boolean().optional(),
   roles: roles.optional(),
+  name: name.optional(),
+  pageUrl: pageUrl.optional(),
 });
 
 export function parsePluginRegistration(input: unknown): PluginRegistration {

@@ -20,6 +20,11 @@ export class PluginRegistry {
     return this.#tenants.get(tenantId)?.get(clientId);
   }
 
+  /** The plugins of one tenant, in the order of their registration. */
+  list(tenantId: string): Plugin[] {
+    return [...(this.#tenants.get(tenantId)?.values() ?? [])];
+  }
+
   register(input: unknown): void {
     const sheet = parsePluginRegistration(input);
     if (this.find(sheet.tenantId, sheet.clientId) !== undefined) {
@@ -34,6 +39,8 @@ export class PluginRegistry {
       type: sheet.type,
       enabled: sheet.enabled ?? true,
       roles: sheet.roles ?? DEFAULT_ROLES,
+      name: sheet.name ?? sheet.clientId,
+      pageUrl: sheet.pageUrl,
       keys: readRegisteredKeys(sheet.jwks),
       grant: { scopes: new Set(sheet.scopes), devices: sheet.devices && new Set(sheet.devices) },
       formerGrants: [],
@@ -53,6 +60,8 @@ export class PluginRegistry {
       ...plugin,
       enabled: change.enabled ?? plugin.enabled,
       roles: change.roles ?? plugin.roles,
+      name: change.name ?? plugin.name,
+      pageUrl: pageAfter(change.pageUrl, plugin),
       keys: change.jwks === undefined ? plugin.keys : readRegisteredKeys(change.jwks),
       grant: {
         scopes: change.scopes === undefined ? plugin.grant.scopes : new Set(change.scopes),
@@ -70,6 +79,12 @@ export class PluginRegistry {
     const tenant = this.#tenants.get(plugin.tenantId) ?? new Map<string, Plugin>();
     this.#tenants.set(plugin.tenantId, tenant.set(plugin.clientId, plugin));
   }
+}
+
+function pageAfter(change: string | undefined, plugin: Plugin): string | undefined {
+  if (change === undefined || plugin.type === "user_interface") return change ?? plugin.pageUrl;
+  const issue = "pageUrl: only a user-interface plugin has a page";
+  throw new EmulatorError("registration_invalid", `plugin update: ${issue}`, { issues: [issue] });
 }
 
 function devicesAfter(

@@ -17,6 +17,8 @@ export interface Plugin {
   readonly type: PluginType;
   readonly enabled: boolean;
   readonly roles: readonly Role[];
+  readonly name: string;
+  readonly pageUrl: string | undefined;
   readonly keys: readonly RegisteredKey[];
   readonly grant: Grant;
   /** Grants that an update replaced, each in force until its instant (epoch milliseconds). */

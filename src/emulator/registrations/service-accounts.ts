@@ -1,10 +1,10 @@
 // The registered clients of Variant B for machine-to-machine use, and the check of their secrets.
-import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { EmulatorError } from "../emulator-error.js";
 import { parseInput } from "../parse-input.js";
 import { clientIdSchema } from "./client-id.js";
 import { scopeSchema } from "./scope.js";
+import { isSecretOf, secretDigest } from "./secret-digest.js";
 import { tenantIdSchema } from "./tenant-id.js";
 
 /** What an administrator enters under Service accounts (description, section 2.5; its fields are not shown). */
@@ -33,6 +33,12 @@ const schema = z.strictObject({
 
 export class ServiceAccounts {
   readonly #byClientId = new Map<string, ServiceAccount>();
+  readonly #isTaken: (clientId: string) => boolean;
+
+  /** `isTaken` tells the client_ids of Variant B's other registrations. */
+  constructor(isTaken: (clientId: string) => boolean) {
+    this.#isTaken = isTaken;
+  }
 
   register(input: unknown): void {
     const sheet = parseInput<ServiceAccountRegistration>(
@@ -42,16 +48,13 @@ export class ServiceAccounts {
       "service account",
     );
     // Variant B's token path names no tenant: the client_id alone decides which one the token is for.
-    if (this.#byClientId.has(sheet.clientId)) {
-      throw new EmulatorError(
-        "already_registered",
-        `service account ${sheet.clientId} is already registered`,
-      );
+    if (this.#byClientId.has(sheet.clientId) || this.#isTaken(sheet.clientId)) {
+      throw new EmulatorError("already_registered", `client ${sheet.clientId} is already registered`);
     }
     this.#byClientId.set(sheet.clientId, {
       tenantId: sheet.tenantId,
       clientId: sheet.clientId,
-      secretDigest: digest(sheet.clientSecret),
+      secretDigest: secretDigest(sheet.clientSecret),
       scopes: sheet.scopes && new Set(sheet.scopes),
     });
   }
@@ -62,16 +65,11 @@ export class ServiceAccounts {
    */
   authenticate(clientId: string, clientSecret: string): ServiceAccount | undefined {
     const account = this.find(clientId);
-    const presented = digest(clientSecret);
-    const equal = timingSafeEqual(account?.secretDigest ?? presented, presented);
-    return equal ? account : undefined;
+    const expected = account?.secretDigest ?? secretDigest(clientSecret);
+    return isSecretOf(expected, clientSecret) ? account : undefined;
   }
 
   find(clientId: string): ServiceAccount | undefined {
     return this.#byClientId.get(clientId);
   }
-}
-
-function digest(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
 }

@@ -5,10 +5,12 @@ export type ApiRuleId =
   | "bearer.present"
   | "bearer.known"
   | "bearer.lifetime"
+  | "bearer.revoked"
   | "bearer.tenant"
   | "bearer.plugin-enabled"
   | "route.opt-in"
   | "route.scope"
+  | "route.operator"
   | "route.narrowed"
   | "route.device";
 
@@ -36,6 +38,12 @@ export const apiRules: Readonly<Record<ApiRuleId, Rule>> = {
     answer: unauthorized,
     remedy: "Acquire a new token shortly before expires_in has passed.",
   },
+  "bearer.revoked": {
+    section: "not shown (RFC 6749 section 4.1.2, RFC 9700 section 4.14.2)",
+    says: "What the person allowed was not revoked by the reuse of a code or of a rotated refresh token.",
+    answer: unauthorized,
+    remedy: "Send the user to the authorization endpoint again; a refresh does not help.",
+  },
   "bearer.tenant": {
     section: "1, 4.1, 5.7",
     says: "A token is valid only on routes of its tenant.",
@@ -59,6 +67,12 @@ export const apiRules: Readonly<Record<ApiRuleId, Rule>> = {
     says: "The token carries the scope of the route.",
     answer: forbidden,
     remedy: "The customer grants the scope; then acquire a new token, for the old one never gains it.",
+  },
+  "route.operator": {
+    section: "1, 7.2",
+    says: "The scope of the route is among the capabilities of the person for whom the token acts.",
+    answer: forbidden,
+    remedy: "Ask somebody who has the capability to launch the plugin or to log in.",
   },
   "route.narrowed": {
     section: "2.1, 7.2",

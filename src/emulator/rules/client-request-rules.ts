@@ -8,12 +8,10 @@ export type ClientRequestRuleId =
   | "client-request.one-authentication"
   | "client-request.grant-type"
   | "client-request.fields"
-  | "client.authentication"
-  | "client-code.known";
+  | "client.authentication";
 
 /** Variant B's error codes are not shown; these are RFC 6749 section 5.2's. */
 const invalidRequest = { status: 400, error: "invalid_request" } as const;
-const invalidGrant = { status: 400, error: "invalid_grant" } as const;
 
 export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
   "client-request.media-type": {
@@ -42,9 +40,10 @@ export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
   },
   "client-request.grant-type": {
     section: "4.2",
-    says: "grant_type is client_credentials, or the body is a code exchange.",
+    says: "grant_type is client_credentials or, where this path takes it, refresh_token; or the body is a code exchange.",
     answer: { status: 400, error: "unsupported_grant_type" },
-    remedy: "Send grant_type client_credentials, or code, code_verifier, client_id and redirect_uri.",
+    remedy:
+      "Send grant_type client_credentials or refresh_token, or code, code_verifier, client_id and redirect_uri.",
   },
   "client-request.fields": {
     section: "4.2",
@@ -57,11 +56,5 @@ export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
     says: "client_id and client_secret are those of a registered service account.",
     answer: { status: 401, error: "invalid_client" },
     remedy: "Compare both with the admin area under Service accounts.",
-  },
-  "client-code.known": {
-    section: "4.2, 5.8",
-    says: "The authorization code was handed out to this client and is unspent.",
-    answer: invalidGrant,
-    remedy: "Send the user to the authorization endpoint again.",
   },
 };

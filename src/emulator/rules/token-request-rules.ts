@@ -1,4 +1,4 @@
-// The rules of a request to Variant A's token endpoint, the assertion aside, in the order in which they are applied.
+// The rules of a request to Variant A's token endpoint, assertion and code aside, in the order in which they are applied.
 import type { Rule } from "./rule.js";
 
 export type TokenRequestRuleId =
@@ -12,8 +12,7 @@ export type TokenRequestRuleId =
   | "token-request.client-id"
   | "plugin.registered"
   | "plugin.enabled"
-  | "plugin.grant"
-  | "code.known";
+  | "plugin.grant";
 
 /** RFC 6749 section 5.2 gives the code where the description's table 7.1 names no condition. */
 const invalidRequest = { status: 400, error: "invalid_request" } as const;
@@ -86,11 +85,5 @@ export const tokenRequestRules: Readonly<Record<TokenRequestRuleId, Rule>> = {
     says: "A service plugin uses client_credentials, a user-interface plugin authorization_code.",
     answer: invalidGrant,
     remedy: "Use the grant of the plugin's type, or have it registered as the other type.",
-  },
-  "code.known": {
-    section: "3, 7.1",
-    says: "The authorization code was handed out by the host, is unspent and at most two minutes old.",
-    answer: invalidGrant,
-    remedy: "Relaunch the plugin and exchange the new code once.",
   },
 };

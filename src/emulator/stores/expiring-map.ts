@@ -23,6 +23,10 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
     this.#sweepAt = Math.max(SMALLEST_SWEEP, this.#entries.size * 2);
   }
 
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
   get size(): number {
     return this.#entries.size;
   }

@@ -9,6 +9,7 @@ export interface TokenRequest {
   readonly grantType: string | undefined;
   readonly clientId: string | undefined;
   readonly code: string | undefined;
+  readonly codeVerifier: string | undefined;
   readonly clientAssertionType: string | undefined;
   readonly clientAssertion: string | undefined;
 }
@@ -48,6 +49,7 @@ export async function readTokenRequest(request: Request): Promise<TokenRequest |
     grantType: field("grant_type"),
     clientId: field("client_id"),
     code: field("code"),
+    codeVerifier: field("code_verifier"),
     clientAssertionType: field("client_assertion_type"),
     clientAssertion: field("client_assertion"),
   };

@@ -1,6 +1,7 @@
 // Variant A's answers at the token endpoint.
 import type { RetryAfter } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
+import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
 import { rules } from "../rules.js";
 
@@ -10,13 +11,23 @@ const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
 /** "error_description is always the same fixed text" (description, section 7.1); here with the full stop. */
 const FIXED_DESCRIPTION = "The token request was rejected.";
 
-/** The shape of section 2.3 for a service plugin: `revo` nested, and no user. */
-export function tokenAnswer(plugin: Plugin, accessToken: string, lifetimeSeconds: number): Response {
+/** The shape of section 2.3: `revo` nested; `user` is "absent for a service plugin", and the roles are the caller's. */
+export function tokenAnswer(
+  plugin: Plugin,
+  operator: Operator | undefined,
+  accessToken: string,
+  lifetimeSeconds: number,
+): Response {
+  const user = operator && {
+    userId: operator.userId,
+    firstname: operator.firstname,
+    lastname: operator.lastname,
+  };
   const body = {
     access_token: accessToken,
     token_type: "Bearer",
     expires_in: lifetimeSeconds,
-    revo: { tenant: plugin.tenantId, roles: plugin.roles },
+    revo: { tenant: plugin.tenantId, user, roles: operator?.roles ?? plugin.roles },
   };
   return Response.json(body, { headers: NOT_STORED });
 }

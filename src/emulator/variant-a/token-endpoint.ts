@@ -1,9 +1,11 @@
 // Variant A's token endpoint: every rule in its order of precedence, then a token.
 import type { Deployment } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
+import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
 import { shown } from "../shown.js";
 import { checkAssertion } from "./assertion/check-assertion.js";
+import { checkCode, type PresentedCode, presentCode } from "./check-code.js";
 import { readTokenRequest, type TokenRequest } from "./read-token-request.js";
 import { rateLimitAnswer, refusalAnswer, tokenAnswer } from "./token-answers.js";
 
@@ -45,6 +47,8 @@ async function grant(
   tenantId: string,
   request: TokenRequest,
 ): Promise<Response | Refusal> {
+  // Before any rule: an attempt that fails for whatever reason spends the code too.
+  const presented = presentCode(deployment, request);
   const early = checkBeforeAssertion(request);
   if (early !== undefined) return early;
   const plugin = deployment.plugins.find(tenantId, request.clientId ?? "");
@@ -59,7 +63,7 @@ async function grant(
     clock: deployment.clock,
     usedIds: deployment.usedAssertionIds,
   });
-  return refusal ?? checkAfterAssertion(request, plugin) ?? mint(deployment, plugin);
+  return refusal ?? checkGrant(request, plugin) ?? answerGrant(deployment, plugin, request, presented);
 }
 
 function checkBeforeAssertion({
@@ -81,26 +85,35 @@ function checkBeforeAssertion({
   return undefined;
 }
 
-function checkAfterAssertion({ grantType, code }: TokenRequest, { type }: Plugin): Refusal | undefined {
-  if (grantType !== GRANT_OF_TYPE[type]) {
-    return {
-      rule: "plugin.grant",
-      expected: `${GRANT_OF_TYPE[type]} (type ${type})`,
-      actual: shown(grantType),
-    };
-  }
-  if (grantType === "authorization_code") {
-    const actual = code === undefined ? "absent" : "a code that was not handed out";
-    return { rule: "code.known", expected: "a code from the host", actual };
-  }
-  return undefined;
+function checkGrant({ grantType }: TokenRequest, { type }: Plugin): Refusal | undefined {
+  if (grantType === GRANT_OF_TYPE[type]) return undefined;
+  return {
+    rule: "plugin.grant",
+    expected: `${GRANT_OF_TYPE[type]} (type ${type})`,
+    actual: shown(grantType),
+  };
 }
 
-function mint(deployment: Deployment, plugin: Plugin): Response {
+function answerGrant(
+  deployment: Deployment,
+  plugin: Plugin,
+  request: TokenRequest,
+  presented: PresentedCode | undefined,
+): Response | Refusal {
+  if (plugin.type === "service") return mint(deployment, plugin, undefined);
+  const code = checkCode(presented, plugin, request);
+  if ("rule" in code) return code;
+  const operator = deployment.operators.find(code.tenantId, code.userId);
+  if (operator !== undefined) return mint(deployment, plugin, operator);
+  return { rule: "code.known", expected: "a code of an operator", actual: "an operator who is gone" };
+}
+
+function mint(deployment: Deployment, plugin: Plugin, operator: Operator | undefined): Response {
   const now = deployment.clock();
   const { tokenLifetimeSeconds, accessTokens } = deployment;
   const { tenantId, clientId, grant } = plugin;
+  const issued = { tenantId, clientId, userId: operator?.userId, scopes: grant.scopes };
   const expiresAt = now + tokenLifetimeSeconds * 1000;
-  const token = accessTokens.mint({ variant: "A", tenantId, clientId, scopes: grant.scopes, expiresAt }, now);
-  return tokenAnswer(plugin, token, tokenLifetimeSeconds);
+  const token = accessTokens.mint({ variant: "A", ...issued, expiresAt }, now);
+  return tokenAnswer(plugin, operator, token, tokenLifetimeSeconds);
 }

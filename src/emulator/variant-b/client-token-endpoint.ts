@@ -1,9 +1,12 @@
-// Variant B's token endpoint: a JSON body in, an access token out.
+// Variant B's token endpoint: a JSON body in, an access token out; with a refresh token if a person logged in.
 import type { Deployment } from "../deployment.js";
 import type { RequestNote } from "../journal.js";
 import type { Refusal } from "../refusal.js";
-import type { ServiceAccount } from "../registrations/service-accounts.js";
-import { type ClientRequest, readClientRequest } from "./read-client-request.js";
+import type { ApiClient } from "../registrations/api-clients.js";
+import { exchangeCode } from "./exchange-code.js";
+import type { PersonTokens } from "./person-tokens.js";
+import { type ClientRequest, type GrantPlace, readClientRequest } from "./read-client-request.js";
+import { refreshTokens } from "./refresh-token.js";
 import { clientRefusalAnswer, clientTokenAnswer } from "./token-answers.js";
 
 /** Description, section 4.2. */
@@ -14,29 +17,41 @@ export async function answerClientRequest(
   deployment: Deployment,
   request: Request,
   note: RequestNote,
+  place: GrantPlace,
 ): Promise<Response> {
-  const read = await readClientRequest(request);
-  const outcome = "rule" in read ? read : authenticate(deployment, read);
+  const read = await readClientRequest(request, place);
+  const outcome = "rule" in read ? read : grant(deployment, read);
   if (!("rule" in outcome)) {
     note.tenantId = outcome.tenantId;
-    return mint(deployment, outcome);
+    return clientTokenAnswer(outcome);
   }
-  const clientId = "rule" in read ? undefined : read.clientId;
-  // The path names no tenant; the log belongs to the tenant that the client is registered in.
-  const account = clientId === undefined ? undefined : deployment.serviceAccounts.find(clientId);
-  if (account !== undefined) note.tenantId = account.tenantId;
-  const caller = { tenantId: account?.tenantId, clientId: account?.clientId };
+  const caller = "rule" in read ? {} : callerOf(deployment, read);
+  if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
   deployment.customerLog.record(deployment.clock(), caller, outcome);
   return clientRefusalAnswer(outcome);
 }
 
-function authenticate({ serviceAccounts }: Deployment, request: ClientRequest): ServiceAccount | Refusal {
-  if (request.grant === "authorization_code") {
-    const expected = "a code from the authorization endpoint";
-    return { rule: "client-code.known", expected, actual: "a code that was not handed out" };
-  }
+function grant(deployment: Deployment, request: ClientRequest): PersonTokens | Refusal {
+  if (request.grant === "client_credentials") return grantToAccount(deployment, request);
+  const client = deployment.apiClients.authenticate(request.clientId, request.clientSecret);
+  if (client === undefined) return clientRefusal(deployment.apiClients.find(request.clientId), request);
+  return request.grant === "refresh_token"
+    ? refreshTokens(deployment, client, request)
+    : exchangeCode(deployment, client, request);
+}
+
+function grantToAccount(
+  { clock, accessTokens, serviceAccounts, tokenLifetimeSeconds }: Deployment,
+  request: ClientRequest & { readonly grant: "client_credentials" },
+): PersonTokens | Refusal {
   const account = serviceAccounts.authenticate(request.clientId, request.clientSecret);
-  if (account !== undefined) return account;
+  if (account !== undefined) {
+    const now = clock();
+    const { tenantId, clientId, scopes } = account;
+    const expiresAt = now + tokenLifetimeSeconds * 1000;
+    const token = { variant: "B", tenantId, clientId, scopes, expiresAt } as const;
+    return { tenantId, accessToken: accessTokens.mint(token, now) };
+  }
   const isKnown = serviceAccounts.find(request.clientId) !== undefined;
   return {
     rule: "client.authentication",
@@ -46,9 +61,32 @@ function authenticate({ serviceAccounts }: Deployment, request: ClientRequest): 
   };
 }
 
-function mint({ clock, accessTokens, tokenLifetimeSeconds }: Deployment, account: ServiceAccount): Response {
-  const now = clock();
-  const { tenantId, clientId, scopes } = account;
-  const expiresAt = now + tokenLifetimeSeconds * 1000;
-  return clientTokenAnswer(accessTokens.mint({ variant: "B", tenantId, clientId, scopes, expiresAt }, now));
+function clientRefusal(client: ApiClient | undefined, { clientSecret }: ClientRequest): Refusal {
+  const secret = clientSecret === undefined ? "no client_secret" : "another client_secret";
+  const known = client?.secretDigest === undefined ? "a client_secret, of a public client" : secret;
+  return {
+    rule: "api-client.authentication",
+    expected: client?.secretDigest === undefined ? "a registered client_id" : "the client's client_secret",
+    actual: client === undefined ? "a client_id that is not registered" : known,
+  };
+}
+
+/** The path names no tenant; the log belongs to the tenant of the code, of the refresh token, or of the client. */
+function callerOf(
+  deployment: Deployment,
+  request: ClientRequest,
+): { tenantId?: string | undefined; clientId?: string | undefined } {
+  const { serviceAccounts, apiClients, authorizationCodes, authorizations } = deployment;
+  if (request.grant === "client_credentials") {
+    const account = serviceAccounts.find(request.clientId);
+    return { tenantId: account?.tenantId, clientId: account?.clientId };
+  }
+  const client = apiClients.find(request.clientId);
+  const refreshToken =
+    request.grant === "refresh_token" ? deployment.refreshTokens.find(request.refreshToken) : undefined;
+  const person =
+    request.grant === "refresh_token"
+      ? refreshToken && authorizations.find(refreshToken.authorizationId)
+      : authorizationCodes.find(request.code);
+  return { tenantId: person?.tenantId ?? client?.tenantId, clientId: client?.clientId };
 }

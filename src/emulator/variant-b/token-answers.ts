@@ -1,13 +1,18 @@
 // Variant B's answers at the token endpoint.
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
+import type { PersonTokens } from "./person-tokens.js";
 
 /** RFC 6749 sections 5.1 and 5.2. */
 const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
 
-/** "a JSON object with access_token (string) ... Other response fields: not shown" (description, section 4.2). */
-export function clientTokenAnswer(accessToken: string): Response {
-  return Response.json({ access_token: accessToken }, { headers: NOT_STORED });
+/**
+ * "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
+ * response fields: not shown" (description, section 4.2): there is none.
+ */
+export function clientTokenAnswer({ accessToken, refreshToken }: PersonTokens): Response {
+  const body = { access_token: accessToken, refresh_token: refreshToken };
+  return Response.json(body, { headers: NOT_STORED });
 }
 
 /** Error bodies are not shown: the shape is RFC 6749 section 5.2's, the text the rule itself. */

@@ -1,0 +1,86 @@
+// The people of each tenant, as they are at this moment.
+import { EmulatorError } from "../emulator-error.js";
+import { parseOperator } from "./operator-registration.js";
+import type { Role } from "./role.js";
+import { isSecretOf, secretDigest } from "./secret-digest.js";
+
+/** Invented: the description shows the shape of a role and no example of one. */
+const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
+
+/** A registered operator. Replaced as a whole by an update. The password is held as a digest. */
+export interface Operator {
+  readonly tenantId: string;
+  readonly userId: string;
+  readonly firstname: string | undefined;
+  readonly lastname: string | undefined;
+  readonly capabilities: ReadonlySet<string>;
+  readonly roles: readonly Role[];
+  readonly passwordDigest: Buffer | undefined;
+}
+
+export class Operators {
+  readonly #tenants = new Map<string, Map<string, Operator>>();
+
+  find(tenantId: string, userId: string): Operator | undefined {
+    return this.#tenants.get(tenantId)?.get(userId);
+  }
+
+  /** The operators of one tenant, or of all, in the order of their registration. */
+  list(tenantId?: string): Operator[] {
+    const tenants = tenantId === undefined ? [...this.#tenants.keys()] : [tenantId];
+    return tenants.flatMap((tenant) => [...(this.#tenants.get(tenant)?.values() ?? [])]);
+  }
+
+  register(input: unknown): void {
+    const { password, ...sheet } = parseOperator(input);
+    if (this.find(sheet.tenantId, sheet.userId) !== undefined) {
+      throw new EmulatorError(
+        "already_registered",
+        `operator ${sheet.userId} is registered in ${sheet.tenantId}`,
+      );
+    }
+    this.#put({
+      tenantId: sheet.tenantId,
+      userId: sheet.userId,
+      firstname: sheet.firstname,
+      lastname: sheet.lastname,
+      capabilities: new Set(sheet.capabilities),
+      roles: sheet.roles ?? DEFAULT_ROLES,
+      passwordDigest: password === undefined ? undefined : secretDigest(password),
+    });
+  }
+
+  update(input: unknown): void {
+    const { password, ...change } = parseOperator(input);
+    const operator = this.find(change.tenantId, change.userId);
+    if (operator === undefined) {
+      throw new EmulatorError(
+        "not_registered",
+        `operator ${change.userId} is not registered in ${change.tenantId}`,
+      );
+    }
+    this.#put({
+      ...operator,
+      firstname: change.firstname ?? operator.firstname,
+      lastname: change.lastname ?? operator.lastname,
+      capabilities: change.capabilities === undefined ? operator.capabilities : new Set(change.capabilities),
+      roles: change.roles ?? operator.roles,
+      passwordDigest: password === undefined ? operator.passwordDigest : secretDigest(password),
+    });
+  }
+
+  #put(operator: Operator): void {
+    const tenant = this.#tenants.get(operator.tenantId) ?? new Map<string, Operator>();
+    this.#tenants.set(operator.tenantId, tenant.set(operator.userId, operator));
+  }
+}
+
+/** Whether the person may sign in with this password; one who has none needs none. */
+export function isPasswordOf({ passwordDigest }: Operator, password: string): boolean {
+  return passwordDigest === undefined || isSecretOf(passwordDigest, password);
+}
+
+/** For pages: the name if there is one, else the user id. */
+export function displayName({ firstname, lastname, userId }: Operator): string {
+  return [firstname, lastname].filter(Boolean).join(" ") || userId;
+}

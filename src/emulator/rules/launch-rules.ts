@@ -1,0 +1,67 @@
+// The rules of a launch in Variant A's host application, in the order in which they are applied.
+import type { Rule } from "./rule.js";
+
+export type LaunchRuleId =
+  | "launch.form"
+  | "launch.signed-in"
+  | "launch.plugin"
+  | "launch.operator"
+  | "launch.known"
+  | "launch.unused"
+  | "launch.lifetime"
+  | "launch.challenge";
+
+/** How the host refuses its own page is not shown; the page hands nothing of it to the plugin. */
+const invalidRequest = { status: 400, error: "invalid_request" } as const;
+const forbidden = { status: 403, error: "access_denied" } as const;
+
+export const launchRules: Readonly<Record<LaunchRuleId, Rule>> = {
+  "launch.form": {
+    section: "not shown",
+    says: "The host application's page sends its server well-formed requests with its session's own token.",
+    answer: forbidden,
+    remedy: "Reload the host application's page; other sites cannot use its session.",
+  },
+  "launch.signed-in": {
+    section: "1, 5.3",
+    says: "An operator of the tenant is signed in at the host application, with their own password.",
+    answer: forbidden,
+    remedy: "Sign in at the host application; the operator's password is the registered one.",
+  },
+  "launch.plugin": {
+    section: "1, 2.1, 5.3",
+    says: "The plugin that is launched is registered in the tenant, enabled, and a user-interface plugin.",
+    answer: forbidden,
+    remedy: "The customer confirms the registration under Settings, Tenant Settings, External Plugins.",
+  },
+  "launch.operator": {
+    section: "1, 2.3",
+    says: "The operator who launches is one of the tenant's.",
+    answer: forbidden,
+    remedy: "Register the operator in the tenant of the plugin.",
+  },
+  "launch.known": {
+    section: "2.4, 5.3",
+    says: "opaque_code identifies a launch of this tenant by this operator.",
+    answer: invalidRequest,
+    remedy: "Send the opaque_code of the page's own URL, unchanged.",
+  },
+  "launch.unused": {
+    section: "not shown (2.4: opaque_code identifies this launch)",
+    says: "A launch is authorised once.",
+    answer: invalidRequest,
+    remedy: "Relaunch the plugin from the sidebar; each launch has an opaque_code of its own.",
+  },
+  "launch.lifetime": {
+    section: "not shown",
+    says: "A launch is authorised within ten minutes of its start.",
+    answer: invalidRequest,
+    remedy: "Post plugin:pkce-init when the page loads; relaunch the plugin.",
+  },
+  "launch.challenge": {
+    section: "5.3 (RFC 7636 section 4.2)",
+    says: "The challenge is an S256 code challenge: 43 characters of base64url, without padding.",
+    answer: invalidRequest,
+    remedy: "Send base64url(SHA-256(verifier)); the method plain is not taken.",
+  },
+};

@@ -1,0 +1,42 @@
+// What people allowed API clients: the family of a login's refresh tokens and access tokens, revoked as one.
+import { randomUUID } from "node:crypto";
+import { ExpiringMap } from "./expiring-map.js";
+
+/** One login that was exchanged for tokens. */
+export interface Authorization {
+  readonly tenantId: string;
+  readonly clientId: string;
+  readonly userId: string;
+  /** What was granted; undefined: whatever the person has. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  readonly revoked: boolean;
+  /** Epoch milliseconds; from this instant on nothing is refreshed. */
+  readonly endsAt: number;
+}
+
+interface Kept {
+  readonly authorization: Authorization;
+  readonly expiresAt: number;
+}
+
+export class Authorizations {
+  readonly #byId = new ExpiringMap<Kept>();
+
+  /** Returns its id, which is no secret. It is known at least until `keepUntil` (epoch milliseconds). */
+  open(authorization: Authorization, keepUntil: number, now: number): string {
+    const id = randomUUID();
+    this.#byId.set(id, { authorization, expiresAt: keepUntil }, now);
+    return id;
+  }
+
+  find(id: string): Authorization | undefined {
+    return this.#byId.get(id)?.authorization;
+  }
+
+  /** Ends its refresh tokens and its access tokens. */
+  revoke(id: string, now: number): void {
+    const kept = this.#byId.get(id);
+    if (kept === undefined) return;
+    this.#byId.set(id, { ...kept, authorization: { ...kept.authorization, revoked: true } }, now);
+  }
+}

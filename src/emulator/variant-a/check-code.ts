@@ -1,0 +1,89 @@
+// Spends an authorization code at its first exchange attempt, and holds the attempt against what it is bound to.
+import { type Check, firstRefusal } from "../check.js";
+import type { Deployment } from "../deployment.js";
+import type { LaunchCode } from "../host/launch.js";
+import { verifierFault } from "../pkce.js";
+import type { Refusal } from "../refusal.js";
+import type { Plugin } from "../registrations/plugin.js";
+import { shown } from "../shown.js";
+import type { TokenRequest } from "./read-token-request.js";
+
+/** A code as the attempt found it, and when that was (epoch milliseconds). */
+export interface PresentedCode {
+  readonly code: LaunchCode;
+  readonly at: number;
+}
+
+/**
+ * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3):
+ * called before anything else of the attempt is looked at, and without an await between finding and spending.
+ */
+export function presentCode(
+  { clock, launchCodes }: Deployment,
+  { grantType, code: value }: TokenRequest,
+): PresentedCode | undefined {
+  if (grantType !== "authorization_code" || value === undefined) return undefined;
+  const code = launchCodes.find(value);
+  if (code === undefined) return undefined;
+  const at = clock();
+  launchCodes.replace(value, { ...code, spent: true }, at);
+  return { code, at };
+}
+
+interface Attempt extends PresentedCode {
+  readonly plugin: Plugin;
+  readonly codeVerifier: string | undefined;
+}
+
+const checks: readonly Check<Attempt>[] = [
+  {
+    rule: "code.tenant",
+    find: ({ code, plugin }) =>
+      code.tenantId === plugin.tenantId
+        ? undefined
+        : { expected: `a code of ${shown(plugin.tenantId)}`, actual: "a code of another tenant" },
+  },
+  {
+    rule: "code.plugin",
+    find: ({ code, plugin }) =>
+      code.clientId === plugin.clientId
+        ? undefined
+        : { expected: `a code of ${shown(plugin.clientId)}`, actual: "a code of another plugin" },
+  },
+  {
+    rule: "code.unspent",
+    find: ({ code }) =>
+      code.spent
+        ? { expected: "a code at its first attempt", actual: "a code that was presented before" }
+        : undefined,
+  },
+  {
+    rule: "code.lifetime",
+    find: ({ code, at }) =>
+      at > code.expiresAt
+        ? { expected: "a code within its lifetime", actual: `it ended ${(at - code.expiresAt) / 1000} s ago` }
+        : undefined,
+  },
+  {
+    rule: "code.verifier",
+    find({ code, codeVerifier }) {
+      const actual = verifierFault(codeVerifier, code.codeChallenge);
+      return actual === undefined
+        ? undefined
+        : { expected: "the verifier of the challenge sent at launch", actual };
+    },
+  },
+];
+
+/** The code, if this plugin may have a token for it. */
+export function checkCode(
+  presented: PresentedCode | undefined,
+  plugin: Plugin,
+  { code, codeVerifier }: TokenRequest,
+): LaunchCode | Refusal {
+  if (presented === undefined) {
+    const actual = code === undefined ? "absent" : "a code that was not handed out";
+    return { rule: "code.known", expected: "a code from the host", actual };
+  }
+  return firstRefusal(checks, { ...presented, plugin, codeVerifier }) ?? presented.code;
+}

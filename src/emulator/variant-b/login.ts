@@ -1,0 +1,59 @@
+// The steps of a login: who the person is, and what becomes of the request when they decide.
+import type { Deployment } from "../deployment.js";
+import type { Refusal } from "../refusal.js";
+import type { ApiClient } from "../registrations/api-clients.js";
+import { isPasswordOf, type Operator } from "../registrations/operators.js";
+import { shown } from "../shown.js";
+import { allowedCallback, refusedCallback } from "./authorization-answer.js";
+import type { AuthorizationRequest } from "./authorization-request.js";
+
+/** Who is at the login page, as they say; the tenant may be left out where the user id is in one only. */
+export interface ClaimedPerson {
+  readonly tenantId?: string | undefined;
+  readonly userId: string;
+}
+
+/** The person, whatever their password. */
+export function findPerson(
+  { operators }: Deployment,
+  client: ApiClient,
+  { tenantId, userId }: ClaimedPerson,
+): Operator | Refusal {
+  const namesakes = operators
+    .list(client.tenantId)
+    .filter(
+      (operator) => operator.userId === userId && operator.tenantId === (tenantId ?? operator.tenantId),
+    );
+  const [person, second] = namesakes;
+  if (person !== undefined && second === undefined) return person;
+  const expected = `an operator of ${client.tenantId === undefined ? "one tenant" : shown(client.tenantId)}`;
+  const actual = person === undefined ? "no such operator" : "one in each of several tenants";
+  return { rule: "login.credentials", expected, actual };
+}
+
+/** The person, if the password is theirs. */
+export function authenticatePerson(
+  deployment: Deployment,
+  client: ApiClient,
+  claimed: ClaimedPerson,
+  password: string,
+): Operator | Refusal {
+  const person = findPerson(deployment, client, claimed);
+  if ("rule" in person || isPasswordOf(person, password)) return person;
+  return { rule: "login.credentials", expected: "the operator's password", actual: "another password" };
+}
+
+/** The callback that the browser is sent to. */
+export function decide(
+  deployment: Deployment,
+  request: AuthorizationRequest,
+  decision: "allow" | "deny",
+  person: Operator | undefined,
+): string {
+  if (decision === "allow" && person !== undefined) return allowedCallback(deployment, request, person);
+  const { clock, customerLog } = deployment;
+  const caller = { tenantId: person?.tenantId ?? request.client.tenantId, clientId: request.client.clientId };
+  const finding = { expected: "the person's consent", actual: "the person refused" };
+  customerLog.record(clock(), caller, { rule: "login.consent", ...finding });
+  return refusedCallback(deployment, request, "login.consent");
+}
