@@ -26,6 +26,15 @@ const CASES = [
     last: "7 passed, 1 failed",
     exit: 1,
   },
+  {
+    name: "a test is skipped",
+    fails: "nothing",
+    passed: 7,
+    failed: 0,
+    skipped: 1,
+    last: "7 passed, 1 failed",
+    exit: 1,
+  },
   { name: "a check fails", fails: "check", passed: 7, failed: 0, last: "7 passed, 1 failed", exit: 1 },
   { name: "the demo fails", fails: "demo", passed: 7, failed: 0, last: "7 passed, 1 failed", exit: 1 },
   {
@@ -46,13 +55,15 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-test.each(CASES)("when $name, it ends in $last", ({ fails, passed, failed, last, exit }) => {
+test.each(CASES)("when $name, it ends in $last", ({ fails, passed, failed, skipped = 0, last, exit }) => {
   const folder = mkdtempSync(join(tmpdir(), "ci-run-"));
   folders.push(folder);
   cpSync(".ci", join(folder, ".ci"), { recursive: true });
   mkdirSync(join(folder, "bin"));
   mkdirSync(join(folder, "tmp"));
   writeFileSync(join(folder, "bin/npm"), NPM, { mode: 0o755 });
+  // As if it were installed: nothing is fetched here.
+  writeFileSync(join(folder, "bin/chromium"), "#!/bin/sh\n", { mode: 0o755 });
 
   const { stdout, status } = spawnSync("bash", [join(folder, ".ci/run")], {
     encoding: "utf8",
@@ -61,7 +72,10 @@ test.each(CASES)("when $name, it ends in $last", ({ fails, passed, failed, last,
       PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
       TMPDIR: join(folder, "tmp"),
       FAILS: fails,
-      REPORT: passed === undefined ? "" : JSON.stringify({ numPassedTests: passed, numFailedTests: failed }),
+      REPORT:
+        passed === undefined
+          ? ""
+          : JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped }),
     },
   });
   expect(stdout.trimEnd().split("\n").at(-1)).toBe(last);
