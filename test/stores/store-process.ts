@@ -1,0 +1,53 @@
+// A process of its own on a file store: does what its arguments say, and tells of each step in a line of JSON.
+import { randomBytes } from "node:crypto";
+import { isBivariantError } from "../../src/errors.js";
+import { fileStore } from "../../src/stores/file.js";
+
+const [what, path = "", count = "0"] = process.argv.slice(2);
+const store = fileStore(path, { key: process.env.STORE_KEY });
+const tell = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+async function increment(): Promise<void> {
+  for (let times = 0; times < Number(count); times++)
+    await store.lock(
+      "counter",
+      async () => {
+        const entry = await store.get("counter");
+        await store.set("counter", String(Number(entry?.value ?? "0") + 1), {
+          ifVersion: entry?.version ?? null,
+        });
+      },
+      { timeoutMs: 60_000 },
+    );
+}
+
+/** Holds the lock until a line comes in, then writes over what it had read before. */
+async function hold(): Promise<void> {
+  await store.lock("counter", async () => {
+    const entry = await store.get("counter");
+    tell({ step: "held" });
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    await store.set("counter", "late", { ifVersion: entry?.version ?? null });
+  });
+}
+
+/** Writes numbers for ever, each told when it is written. Their length differs, and so does the file's. */
+async function write(): Promise<void> {
+  for (let number = 1; ; number++) {
+    await store.set("number", `${number}:${"x".repeat((number * 7_919) % 50_000)}`);
+    tell({ step: "written", number });
+  }
+}
+
+/** Writes more than it may. */
+async function fill(): Promise<void> {
+  await store.set("large", randomBytes(1_000_000).toString("hex"));
+}
+
+try {
+  await { increment, hold, write, fill }[what as "increment"]();
+  tell({ step: "done" });
+} catch (error) {
+  tell({ step: "failed", ...(isBivariantError(error) ? error.toJSON() : { message: String(error) }) });
+}
+process.stdin.destroy();
