@@ -3,12 +3,17 @@ import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/api-endpoint.js";
 import { type ApiRoute, variantOf } from "./api/api-route.js";
 import type { Deployment } from "./deployment.js";
+import { hostRoutes } from "./host/host-routes.js";
 import type { RequestNote } from "./journal.js";
+import { assetRoutes } from "./pages/asset-routes.js";
 import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
 import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
+import { loginRoutes } from "./variant-b/login-routes.js";
 
 /** Answers a request and writes to the note what it was taken for. */
 export type App = (request: Request, note: RequestNote) => Promise<Response>;
+
+const pageRoutes = [...hostRoutes, ...loginRoutes, ...assetRoutes];
 
 interface Environment {
   Bindings: { note: RequestNote };
@@ -28,12 +33,18 @@ export function createApp(
   const hono = new Hono<Environment>().basePath(served.prefix);
   const methodsByPath = new Map<string, Set<string>>();
 
-  const serve = (variant: "A" | "B", operation: string, method: string, path: string, handler: Handler) => {
-    if (!served.variants.includes(variant)) return;
+  const serve = (
+    variant: "A" | "B" | undefined,
+    operation: string,
+    method: string,
+    path: string,
+    handler: Handler,
+  ) => {
+    if (variant === undefined ? served.variants.length === 0 : !served.variants.includes(variant)) return;
     const pattern = path.replace(/\{([^}]+)\}/g, ":$1");
     methodsByPath.set(pattern, (methodsByPath.get(pattern) ?? new Set()).add(method));
     hono.on(method, pattern, (context) => {
-      Object.assign(context.env.note, { variant, operation });
+      Object.assign(context.env.note, { ...(variant !== undefined && { variant }), operation });
       return handler(context);
     });
   };
@@ -52,6 +63,12 @@ export function createApp(
     serve("B", "requestToken", "POST", served.refreshPath, (context) =>
       answerClientRequest(deployment, context.req.raw, context.env.note, "refresh"),
     );
+  }
+  for (const route of pageRoutes) {
+    serve(route.variant, route.operation, route.method, route.path, async (context) => {
+      const parameters = context.req.param();
+      return route.answer({ deployment, request: context.req.raw, parameters, note: context.env.note });
+    });
   }
   for (const route of served.routes) {
     serve(variantOf(route), route.operationId, route.method, route.path, (context) =>

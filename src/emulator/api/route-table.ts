@@ -1,9 +1,8 @@
 // All routes of one emulator: the described, the declared, and the invented ones that nobody declared anew.
 import { EmulatorError } from "../emulator-error.js";
 import { TOKEN_PATH_A } from "../variant-a/token-endpoint.js";
-import { AUTHORIZATION_PATH } from "../variant-b/authorization-request.js";
 import { TOKEN_PATH_B } from "../variant-b/client-token-endpoint.js";
-import { CONSENT_PATH, LOGIN_PATH } from "../variant-b/login-endpoints.js";
+import { loginRoutes } from "../variant-b/login-routes.js";
 import { type ApiRoute, variantOf } from "./api-route.js";
 import { deviceListRoutes } from "./device-list.js";
 import { inventedRoutes } from "./invented-routes.js";
@@ -16,7 +15,7 @@ import { inventedRoutes } from "./invented-routes.js";
  */
 export function routeTable(declared: readonly ApiRoute[], refreshPath: string): ApiRoute[] {
   const fixed = [...deviceListRoutes, ...declared];
-  const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, AUTHORIZATION_PATH, LOGIN_PATH, CONSENT_PATH, refreshPath];
+  const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, refreshPath, ...loginRoutes.map(({ path }) => path)];
   fixed.forEach((route, index) => {
     const isTaken = fixed.slice(0, index).some((earlier) => collide(earlier, route));
     const isReserved = reserved.some((path) => shapeOf(path) === shapeOf(route.path));

@@ -69,14 +69,22 @@ export function openLaunch(
 /** "The host authorises the launch" (description, section 5.3): a code for this challenge, and this launch is used. */
 export function authorizeLaunch(
   deployment: Deployment,
-  asked: { tenantId: string; userId: string; opaqueCode: unknown; codeChallenge: unknown },
+  asked: {
+    tenantId: string;
+    userId: string;
+    /** The plugin in whose iframe it was asked, or undefined where there is none. */
+    clientId?: unknown;
+    opaqueCode: unknown;
+    codeChallenge: unknown;
+  },
 ): LaunchAnswer | Refusal {
   const { clock, launches } = deployment;
   const now = clock();
   const opaqueCode = typeof asked.opaqueCode === "string" ? asked.opaqueCode : "";
   const launch = launches.find(opaqueCode);
-  if (launch?.tenantId !== asked.tenantId || launch.userId !== asked.userId) {
-    const actual = launch === undefined ? "an unknown one" : "one of another tenant or operator";
+  const isTheirs = launch?.tenantId === asked.tenantId && launch.userId === asked.userId;
+  if (!isTheirs || launch.clientId !== (asked.clientId ?? launch.clientId)) {
+    const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
     return { rule: "launch.known", expected: "the opaque_code of a launch", actual };
   }
   if (launch.used) {

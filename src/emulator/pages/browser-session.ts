@@ -1,11 +1,83 @@
-// Who is signed in, in one browser, at the host application or at the authorization server.
+// Who is signed in, in one browser, at the host application or at the authorization server; kept by a cookie.
+import { parse, serialize } from "hono/utils/cookie";
+import type { Deployment } from "../deployment.js";
+import { newSecret, type SecretMap } from "../stores/secret-map.js";
+
+/** Milliseconds, fixed from the sign-in on; not shown. */
+const SESSION_LIFETIME_MS = 12 * 3_600_000;
 
 /** What the value of a session cookie stands for. */
 export interface BrowserSession {
-  /** In every form and every request of a script: other sites can send the cookie along, but not this. */
+  /** In every form and every request of a script: other sites can have the cookie sent along, but not this. */
   readonly formToken: string;
   /** Undefined until somebody has signed in. */
-  readonly operator: { readonly tenantId: string; readonly userId: string } | undefined;
+  readonly operator: SignedIn | undefined;
   /** Epoch milliseconds; from this instant on nobody is signed in. */
   readonly expiresAt: number;
+}
+
+export interface SignedIn {
+  readonly tenantId: string;
+  readonly userId: string;
+}
+
+/** One place to be signed in at. */
+export interface SessionPlace {
+  readonly sessions: SecretMap<BrowserSession>;
+  readonly cookie: string;
+  /** Under the base URL; the cookie is sent nowhere else. */
+  readonly path: string;
+}
+
+/** The session of the browser that sent the request. */
+export function findSession(
+  { clock, publicUrl }: Deployment,
+  place: SessionPlace,
+  request: Request,
+): BrowserSession | undefined {
+  const value = cookieValue(place, publicUrl(), request);
+  const session = value === undefined ? undefined : place.sessions.find(value);
+  return session !== undefined && clock() < session.expiresAt ? session : undefined;
+}
+
+/**
+ * A new session in the place of the browser's old one: its value is never one that was known before the sign-in, so
+ * nobody can plant it. `setCookie` is the header for the answer.
+ */
+export function openSession(
+  { clock, publicUrl }: Deployment,
+  place: SessionPlace,
+  request: Request,
+  operator: SignedIn | undefined,
+): { session: BrowserSession; setCookie: string } {
+  const url = new URL(publicUrl());
+  const old = cookieValue(place, publicUrl(), request);
+  if (old !== undefined) place.sessions.delete(old);
+  const now = clock();
+  const session = { formToken: newSecret(), operator, expiresAt: now + SESSION_LIFETIME_MS };
+  const setCookie = serialize(cookieName(place, url), place.sessions.mint(session, session.expiresAt, now), {
+    path: url.pathname.replace(/\/+$/, "") + place.path,
+    httpOnly: true,
+    sameSite: "Lax",
+    secure: url.protocol === "https:",
+  });
+  return { session, setCookie };
+}
+
+/** Whether a page of this session sent the token along; a page of another site cannot know it. */
+export function isOfSession(
+  session: BrowserSession | undefined,
+  formToken: unknown,
+): session is BrowserSession {
+  return session !== undefined && session.formToken === formToken;
+}
+
+/** Cookies know no ports: two emulators on one host would sign each other's people out. */
+function cookieName({ cookie }: SessionPlace, { port }: URL): string {
+  return port === "" ? cookie : `${cookie}-${port}`;
+}
+
+function cookieValue(place: SessionPlace, publicUrl: string, request: Request): string | undefined {
+  const name = cookieName(place, new URL(publicUrl));
+  return parse(request.headers.get("cookie") ?? "", name)[name];
 }

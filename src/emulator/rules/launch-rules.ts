@@ -42,7 +42,7 @@ export const launchRules: Readonly<Record<LaunchRuleId, Rule>> = {
   },
   "launch.known": {
     section: "2.4, 5.3",
-    says: "opaque_code identifies a launch of this tenant by this operator.",
+    says: "opaque_code identifies a launch of this plugin in this tenant by this operator.",
     answer: invalidRequest,
     remedy: "Send the opaque_code of the page's own URL, unchanged.",
   },

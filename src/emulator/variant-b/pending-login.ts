@@ -1,8 +1,12 @@
 // A login between the authorization request and the person's decision.
+import type { Deployment } from "../deployment.js";
+import type { Refusal } from "../refusal.js";
 import type { AuthorizationRequest } from "./authorization-request.js";
 
 /** Milliseconds; not shown. */
-export const PENDING_LOGIN_LIFETIME_MS = 600_000;
+const PENDING_LIFETIME_MS = 600_000;
+/** It is remembered for this long after its end, so that the log can tell late from unknown. */
+const PENDING_MEMORY_MS = 3_600_000;
 
 /** What the id in the pages' forms stands for. */
 export interface PendingLogin {
@@ -10,4 +14,28 @@ export interface PendingLogin {
   readonly isDecided: boolean;
   /** Epoch milliseconds; from this instant on the person starts again. */
   readonly expiresAt: number;
+}
+
+/** Its id: known to the browser that asked, and of no use without a session of that browser. */
+export function beginPending({ clock, pendingLogins }: Deployment, request: AuthorizationRequest): string {
+  const now = clock();
+  const expiresAt = now + PENDING_LIFETIME_MS;
+  return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + PENDING_MEMORY_MS, now);
+}
+
+export function findPending(
+  { clock, pendingLogins }: Deployment,
+  id: string,
+): AuthorizationRequest | Refusal {
+  const pending = pendingLogins.find(id);
+  if (pending !== undefined && !pending.isDecided && clock() < pending.expiresAt) return pending.request;
+  const late = pending?.isDecided ? "one that was decided" : "one that is too old";
+  const actual = pending === undefined ? "an unknown one" : late;
+  return { rule: "login.pending", expected: "a login in progress", actual };
+}
+
+/** Of two decisions of one login the first counts. */
+export function finishPending({ clock, pendingLogins }: Deployment, id: string): void {
+  const pending = pendingLogins.find(id);
+  if (pending !== undefined) pendingLogins.replace(id, { ...pending, isDecided: true }, clock());
 }

@@ -1,0 +1,164 @@
+// Variant A's host application: sign-in, the page with the sidebar, and what its script asks for.
+import type { Deployment } from "../deployment.js";
+import {
+  type BrowserSession,
+  findSession,
+  isOfSession,
+  openSession,
+  type SessionPlace,
+  type SignedIn,
+} from "../pages/browser-session.js";
+import { linkTo, type PageRoute, type Visit } from "../pages/page-route.js";
+import { readForm, readJson } from "../pages/read-form.js";
+import type { Refusal } from "../refusal.js";
+import { isPasswordOf, type Operator } from "../registrations/operators.js";
+import { tenantIdSchema } from "../registrations/tenant-id.js";
+import { rules } from "../rules.js";
+import { shown } from "../shown.js";
+import { hostPage, signInPage } from "./host-pages.js";
+import { authorizeLaunch, openLaunch } from "./launch.js";
+
+/** Not shown; the emulator's own. */
+const HOST_PATH = "/host/{tenantId}";
+
+export const hostRoutes: readonly PageRoute[] = [
+  hostRoute("showHost", "GET", "", showHost),
+  hostRoute("signInAtHost", "POST", "/sign-in", signIn),
+  hostRoute("signOutOfHost", "POST", "/sign-out", signOut),
+  hostRoute("launchPlugin", "POST", "/launches", launch),
+  hostRoute("authorizeLaunch", "POST", "/authorizations", authorize),
+];
+
+function hostRoute(
+  operation: string,
+  method: "GET" | "POST",
+  path: string,
+  answer: PageRoute["answer"],
+): PageRoute {
+  const guarded = (visit: Visit) =>
+    tenantIdSchema.safeParse(visit.parameters.tenantId).success
+      ? answer(visit)
+      : Response.json({ error: "not_found" }, { status: 404 });
+  return { variant: "A", operation, method, path: HOST_PATH + path, answer: guarded };
+}
+
+function placeOf({ hostSessions }: Deployment, tenantId: string): SessionPlace {
+  return { sessions: hostSessions, cookie: "emulator-host", path: `/host/${tenantId}` };
+}
+
+function arrive({ deployment, request, parameters, note }: Visit): {
+  tenantId: string;
+  place: SessionPlace;
+  session: BrowserSession | undefined;
+  operator: Operator | undefined;
+} {
+  const { tenantId = "" } = parameters;
+  note.tenantId = tenantId;
+  const place = placeOf(deployment, tenantId);
+  const session = findSession(deployment, place, request);
+  const signedIn = session?.operator;
+  const operator =
+    signedIn?.tenantId === tenantId ? deployment.operators.find(tenantId, signedIn.userId) : undefined;
+  return { tenantId, place, session, operator };
+}
+
+async function showHost(visit: Visit): Promise<Response> {
+  const { deployment, request } = visit;
+  const { tenantId, place, session, operator } = arrive(visit);
+  if (session !== undefined && operator !== undefined) return hostPage(deployment, session, operator);
+  const opened = openSession(deployment, place, request, undefined);
+  return withCookie(await signInPage(deployment, { tenantId, session: opened.session }), opened.setCookie);
+}
+
+async function signIn(visit: Visit): Promise<Response> {
+  const { deployment, request } = visit;
+  const { tenantId, place, session } = arrive(visit);
+  const form = await readForm(request);
+  if (!isOfSession(session, form?.get("form_token"))) {
+    record(visit, notOfThePage());
+    return backToHost(deployment, tenantId);
+  }
+  const userId = form?.get("userId") ?? "";
+  const operator = deployment.operators.find(tenantId, userId);
+  if (operator === undefined || !isPasswordOf(operator, form?.get("password") ?? "")) {
+    const actual = operator === undefined ? shown(userId) : "another password";
+    record(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
+    return signInPage(deployment, { tenantId, session, failed: true, userId });
+  }
+  return backToHost(deployment, tenantId, openSession(deployment, place, request, operator).setCookie);
+}
+
+async function signOut(visit: Visit): Promise<Response> {
+  const { deployment, request } = visit;
+  const { tenantId, place, session } = arrive(visit);
+  const form = await readForm(request);
+  if (!isOfSession(session, form?.get("form_token"))) {
+    record(visit, notOfThePage());
+    return backToHost(deployment, tenantId);
+  }
+  return backToHost(deployment, tenantId, openSession(deployment, place, request, undefined).setCookie);
+}
+
+async function launch(visit: Visit): Promise<Response> {
+  const asked = await readAsked(visit);
+  if ("rule" in asked) return refuse(visit, asked);
+  const { operator, fields } = asked;
+  const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
+  const opened = openLaunch(visit.deployment, { ...operator, clientId });
+  if ("rule" in opened) return refuse(visit, opened, clientId);
+  return answerJson({ url: opened.url, origin: new URL(opened.url).origin }, 201);
+}
+
+async function authorize(visit: Visit): Promise<Response> {
+  const asked = await readAsked(visit);
+  if ("rule" in asked) return refuse(visit, asked);
+  const { operator, fields } = asked;
+  const { clientId, opaque_code: opaqueCode, challenge: codeChallenge } = fields;
+  // As a string: a request that names no plugin asks for none.
+  const claimed = { ...operator, clientId: String(clientId), opaqueCode, codeChallenge };
+  const answer = authorizeLaunch(visit.deployment, claimed);
+  if ("rule" in answer) return refuse(visit, answer, typeof clientId === "string" ? clientId : undefined);
+  return answerJson(answer, 200);
+}
+
+/** What the page's script asks, and for whom; another site's cannot send its token, nor JSON. */
+async function readAsked(
+  visit: Visit,
+): Promise<{ operator: SignedIn; fields: Readonly<Record<string, unknown>> } | Refusal> {
+  const { tenantId, session, operator } = arrive(visit);
+  const fields = await readJson(visit.request);
+  const isOurs = isOfSession(session, visit.request.headers.get("x-form-token"));
+  if (fields === undefined || !isOurs) return notOfThePage();
+  if (operator !== undefined) return { operator: { tenantId, userId: operator.userId }, fields };
+  return { rule: "launch.signed-in", expected: "somebody who is signed in", actual: "nobody" };
+}
+
+function notOfThePage(): Refusal {
+  return { rule: "launch.form", expected: "a request of the host's page", actual: "another request" };
+}
+
+function record({ deployment, parameters }: Visit, refusal: Refusal, clientId?: string): void {
+  const caller = { tenantId: parameters.tenantId, clientId };
+  deployment.customerLog.record(deployment.clock(), caller, refusal);
+}
+
+function refuse(visit: Visit, refusal: Refusal, clientId?: string): Response {
+  record(visit, refusal, clientId);
+  const { answer, says } = rules[refusal.rule];
+  return answerJson({ error: answer.error, error_description: says }, answer.status);
+}
+
+function answerJson(body: object, status: number): Response {
+  return Response.json(body, { status, headers: { "cache-control": "no-store" } });
+}
+
+function backToHost(deployment: Deployment, tenantId: string, setCookie?: string): Response {
+  const location = linkTo(deployment, `/host/${tenantId}`);
+  const response = new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
+  return setCookie === undefined ? response : withCookie(response, setCookie);
+}
+
+function withCookie(response: Response, setCookie: string): Response {
+  response.headers.append("set-cookie", setCookie);
+  return response;
+}

@@ -1,0 +1,71 @@
+// The host application's only script: launches a plugin in an iframe and answers its page's messages.
+
+/**
+ * Plain JavaScript as it is sent, for browsers load it without a build step. It never posts to "*", and takes a
+ * message only from the window of the iframe it made last and from the exact origin of the plugin's page.
+ */
+export const hostScript: string = `"use strict";
+(() => {
+  const { base, formToken } = document.body.querySelector("[data-base]").dataset;
+  const frame = document.getElementById("frame");
+  const status = document.getElementById("status");
+  let current;
+
+  async function ask(path, body) {
+    const headers = { "content-type": "application/json", "x-form-token": formToken };
+    const init = { method: "POST", headers, body: JSON.stringify(body), credentials: "same-origin" };
+    const response = await fetch(base + path, init);
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error_description);
+    return answer;
+  }
+
+  async function launch(button) {
+    const { clientId, name } = button.dataset;
+    const launched = { clientId, name };
+    current = launched;
+    for (const other of document.querySelectorAll("[data-client-id]")) other.removeAttribute("aria-current");
+    button.setAttribute("aria-current", "true");
+    status.textContent = "Launching " + name + " …";
+    try {
+      const { url, origin } = await ask("/launches", { clientId });
+      if (current !== launched) return;
+      const iframe = document.createElement("iframe");
+      iframe.title = name;
+      iframe.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms");
+      iframe.src = url;
+      frame.replaceChildren(iframe);
+      Object.assign(launched, { iframe, origin });
+      status.textContent = name + " is loading; it has not asked for a code yet.";
+    } catch (error) {
+      if (current === launched) status.textContent = "The launch was refused: " + error.message;
+    }
+  }
+
+  async function answer(launched, { challenge, opaque_code }) {
+    const { iframe, origin, clientId, name } = launched;
+    try {
+      const asked = { clientId, challenge, opaque_code };
+      const { code, state, tenantId } = await ask("/authorizations", asked);
+      if (current !== launched) return;
+      iframe.contentWindow.postMessage({ type: "host:auth-code", code, state, tenantId }, origin);
+      status.textContent = name + " is launched.";
+    } catch (error) {
+      if (current === launched) status.textContent = "The launch was refused: " + error.message;
+    }
+  }
+
+  addEventListener("message", (event) => {
+    const launched = current;
+    if (launched?.iframe === undefined || event.source !== launched.iframe.contentWindow) return;
+    if (event.origin !== launched.origin) return;
+    const { data } = event;
+    if (typeof data !== "object" || data === null || data.type !== "plugin:pkce-init") return;
+    answer(launched, data);
+  });
+
+  for (const button of document.querySelectorAll("[data-client-id]")) {
+    button.addEventListener("click", () => launch(button));
+  }
+})();
+`;

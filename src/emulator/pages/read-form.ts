@@ -1,0 +1,23 @@
+// Reads what a form or a script of our own pages sent.
+import { isMediaType } from "../media-type.js";
+import { readBody } from "../read-body.js";
+
+/** The fields, or undefined for what no form of ours sends. */
+export async function readForm(request: Request): Promise<URLSearchParams | undefined> {
+  if (!isMediaType(request.headers.get("content-type"), "application/x-www-form-urlencoded"))
+    return undefined;
+  const body = await readBody(request);
+  return "text" in body ? new URLSearchParams(body.text) : undefined;
+}
+
+/** The object, or undefined for what no script of ours sends. */
+export async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (!isMediaType(request.headers.get("content-type"), "application/json")) return undefined;
+  const body = await readBody(request);
+  try {
+    const value: unknown = "text" in body ? JSON.parse(body.text) : undefined;
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

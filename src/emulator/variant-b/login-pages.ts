@@ -1,0 +1,113 @@
+// The pages of Variant B's authorization server; they work without JavaScript.
+import { html } from "hono/html";
+import type { Deployment } from "../deployment.js";
+import type { BrowserSession } from "../pages/browser-session.js";
+import { linkTo } from "../pages/page-route.js";
+import { renderPage } from "../pages/render-page.js";
+import { displayName, type Operator } from "../registrations/operators.js";
+import { type RuleId, rules } from "../rules.js";
+import type { AuthorizationRequest } from "./authorization-request.js";
+import type { ClaimedPerson } from "./login.js";
+import { CONSENT_PATH, LOGIN_PATH } from "./login-paths.js";
+
+/** A page of a login in progress. */
+export interface LoginPage {
+  /** The id of the pending login. */
+  readonly id: string;
+  readonly request: AuthorizationRequest;
+  readonly session: BrowserSession;
+  /** Who they said they were, if that failed. */
+  readonly failed?: ClaimedPerson;
+}
+
+export function loginPage(
+  deployment: Deployment,
+  { id, request, session, failed }: LoginPage,
+): Promise<Response> {
+  const operators = deployment.operators.list(request.client.tenantId);
+  const tenants = [...new Set(operators.map(({ tenantId }) => tenantId))];
+  const known = [...new Set(operators.map(({ userId }) => userId))];
+  const invalid = failed === undefined ? "" : html` aria-invalid="true" aria-describedby="failed"`;
+  const option = (tenantId: string) =>
+    html`<option${tenantId === failed?.tenantId ? html` selected` : ""}>${tenantId}</option>`;
+  const tenant = html`<div class="field">
+<label for="tenantId">Tenant</label>
+<select id="tenantId" name="tenantId">${tenants.map(option)}</select>
+</div>`;
+  const body = html`<main>
+<div><h1>Log in</h1><p class="quiet">to continue to ${request.client.name}</p></div>
+${failed === undefined ? "" : html`<p class="alarm" role="alert" id="failed">User id and password do not belong together.</p>`}
+<form method="post" action="${linkTo(deployment, LOGIN_PATH)}">
+<input type="hidden" name="request" value="${id}">
+<input type="hidden" name="form_token" value="${session.formToken}">
+${tenants.length > 1 ? tenant : ""}
+<div class="field">
+<label for="userId">User id</label>
+<input id="userId" name="userId" list="people" autocomplete="username" autocapitalize="none" spellcheck="false"
+value="${failed?.userId ?? ""}" required autofocus${invalid}>
+<datalist id="people">${known.map((userId) => html`<option value="${userId}"></option>`)}</datalist>
+</div>
+<div class="field">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password"${invalid}>
+</div>
+<div class="actions">
+<button class="primary" name="decision" value="login">Log in</button>
+<button name="decision" value="deny" formnovalidate>Cancel</button>
+</div>
+</form>
+<p class="quiet">The emulator's people: one registered without a password leaves it empty.</p>
+</main>`;
+  // No form-action: cancelling redirects to the app, and browsers hold each redirect after a form against it.
+  return renderPage(deployment, {
+    title: "Log in",
+    layout: "card",
+    body,
+    status: failed === undefined ? 200 : 403,
+  });
+}
+
+export function consentPage(
+  deployment: Deployment,
+  { id, request, session }: LoginPage,
+  operator: Operator,
+): Promise<Response> {
+  const { client, redirectUri, scopes } = request;
+  const asked = [...(scopes ?? operator.capabilities)];
+  const entry = (scope: string) =>
+    html`<li><code>${scope}</code>${operator.capabilities.has(scope) ? "" : html` <span class="quiet">You do not have this, so neither will the app.</span>`}</li>`;
+  const list =
+    asked.length === 0
+      ? html`<p>It asks for nothing that you have.</p>`
+      : html`<ul class="scopes">${asked.map(entry)}</ul>`;
+  const back = html`${linkTo(deployment, LOGIN_PATH)}?request=${id}`;
+  const body = html`<main>
+<div><h1>Allow ${client.name}?</h1>
+<p class="quiet">You are ${displayName(operator)} (<code>${operator.userId}</code>, tenant <code>${operator.tenantId}</code>).
+<a href="${back}">Log in as somebody else</a></p></div>
+<p>It asks to act for you with${scopes === undefined ? " whatever you have" : ""}:</p>
+${list}
+<form method="post" action="${linkTo(deployment, CONSENT_PATH)}">
+<input type="hidden" name="request" value="${id}">
+<input type="hidden" name="form_token" value="${session.formToken}">
+<div class="actions">
+<button class="primary" name="decision" value="allow">Allow</button>
+<button name="decision" value="deny">Deny</button>
+</div>
+</form>
+<p class="quiet">You will be sent to <code>${redirectUri}</code>.</p>
+</main>`;
+  return renderPage(deployment, { title: `Allow ${client.name}?`, layout: "card", body });
+}
+
+/** What the client must not be told, told to the person. */
+export function loginErrorPage(deployment: Deployment, rule: RuleId): Promise<Response> {
+  const { answer, says, remedy } = rules[rule];
+  const body = html`<main>
+<h1>This login cannot go on</h1>
+<p class="alarm">It breaks the rule: ${says}</p>
+<p>${remedy}</p>
+</main>`;
+  const status = answer.status;
+  return renderPage(deployment, { title: "This login cannot go on", layout: "card", body, status });
+}
