@@ -1,0 +1,47 @@
+/** What the page asks of its own backend, and how the backend's refusals become errors. */
+import { PageError, type PageErrorCode } from "./page-error.js";
+
+export interface BackendClient {
+  /** What the backend's routes are under. */
+  readonly url: URL;
+  readonly fetch: typeof globalThis.fetch;
+  readonly timeoutMs: number;
+}
+
+export type Header = [name: string, value: string];
+
+/** Only such codes are handed on, whether from an answer or from an address that anybody may have made. */
+export function errorCodeOf(value: unknown): PageErrorCode {
+  return /^[a-z_]{1,40}$/.test(value as string) ? (value as PageErrorCode) : "backend_failed";
+}
+
+/** A path is one of this origin, even "//evil.example": another origin has to be named with its scheme. */
+export function backendUrl(backend: string): URL {
+  return new URL(backend[0] === "/" ? location.origin + backend : backend);
+}
+
+/** POSTs JSON to one of the backend's routes. Never a second time: a code may be in it. */
+export async function post(
+  { url, fetch, timeoutMs }: BackendClient,
+  route: string,
+  body: object,
+  ...headers: Header[]
+): Promise<Response> {
+  try {
+    return await fetch(url + route, {
+      method: "POST",
+      headers: [["content-type", "application/json"], ...headers],
+      body: JSON.stringify(body),
+      // A 307 would carry code and verifier to wherever it points.
+      redirect: "error",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+  } catch (cause) {
+    throw new PageError("backend_failed", route, { cause });
+  }
+}
+
+/** The JSON object of an answer; without any field if it is none. */
+export async function bodyOf(response: Response): Promise<Record<string, unknown>> {
+  return (await response.json().catch(() => {})) || {};
+}

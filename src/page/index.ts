@@ -1,0 +1,5 @@
+// The public entry `bivariant/page`: the browser half of a plugin or an app that people log in to.
+export { isPageError, PageError, type PageErrorCode } from "./page-error.js";
+export type { AuthCode } from "./read-auth-code.js";
+export type { Session, SessionEnd, SessionInfo } from "./session.js";
+export { type SessionOptions, startSession } from "./start-session.js";

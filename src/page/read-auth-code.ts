@@ -1,0 +1,20 @@
+/** The message `host:auth-code` (the description, section 6): its shape, and what in it cannot be right. */
+
+/** What the host hands over for this launch. */
+export interface AuthCode {
+  readonly code: string;
+  readonly state: string;
+  readonly tenantId: string;
+}
+
+/** In characters. Codes are some dozens; the backend reads no more than 64 KiB. */
+const MAXIMUM_LENGTH = 4096;
+
+/** `undefined` for every other message: hosts talk to their frames about more than launches. */
+export function readAuthCode(data: unknown): AuthCode | undefined {
+  return (data as { type?: unknown } | undefined)?.type === "host:auth-code" ? (data as AuthCode) : undefined;
+}
+
+export function isAuthCodeValid({ code, state, tenantId }: AuthCode): boolean {
+  return [code, state, tenantId].every((v) => typeof v === "string" && v && v.length <= MAXIMUM_LENGTH);
+}

@@ -1,0 +1,91 @@
+/** The session: the backend's token in a closure, calls with it to the backend's origin, and the one end. */
+import { type BackendClient, bodyOf, errorCodeOf, type Header, post } from "./backend-client.js";
+import { PageError } from "./page-error.js";
+
+/** What the page may know of its session; the service's tokens stay at the backend. */
+export interface SessionInfo {
+  readonly variant: "A" | "B";
+  readonly tenantId: string;
+  /** Absent when the service did not name one. */
+  readonly operator?: {
+    readonly userId: string;
+    readonly firstname?: string;
+    readonly lastname?: string;
+  };
+  /** Epoch milliseconds, by the backend's clock: no call prolongs the session beyond. */
+  readonly expiresAt: number;
+}
+
+/** How a session ended, and what to ask the person for: told once. */
+export interface SessionEnd {
+  /** `relaunch_required`, `login_required`, `session_expired`, another `session_...`, or `logged_out`. */
+  readonly reason: string;
+  /** To open the plugin again from the host application, or to log in again: `startSession` does that. */
+  readonly ask: "relaunch" | "login";
+}
+
+export interface Session extends SessionInfo {
+  /**
+   * `fetch` with the session, to the backend's origin and nowhere else. A relative URL is relative to the backend's;
+   * redirects are not followed, so that none takes the session along. Other answers than the end of the session
+   * are handed out as they came, a 401 of your own among them.
+   *
+   * @throws PageError `session_ended` (with its `reason`) for the call that finds the end, and all later ones, at
+   *   once; `origin_refused` for a URL of another origin. Faults of the network are those of `fetch`.
+   */
+  fetch(input: string | URL, init?: RequestInit): Promise<Response>;
+  /** Ends the session here at once, then at the backend. @throws PageError `backend_failed` */
+  logout(): Promise<void>;
+}
+
+/** The answer of the backend's routes `launch` and `session`: with a token, or with a cookie and this for it. */
+interface SessionAnswer extends SessionInfo {
+  readonly session?: string;
+  readonly csrf?: string;
+}
+
+/** @throws PageError what the backend said, `backend_failed` for nonsense, `tenant_mismatch` */
+export async function openSession(
+  backend: BackendClient,
+  response: Response,
+  expectedTenantId: string | undefined,
+  onEnded: ((end: SessionEnd) => void) | undefined,
+): Promise<Session> {
+  const body = await bodyOf(response);
+  if (!body.variant)
+    throw new PageError(errorCodeOf(body.error), body.message as string, { reason: body.reason as string });
+  const { session, csrf, ...info } = body as unknown as SessionAnswer;
+  if (info.tenantId !== (expectedTenantId ?? info.tenantId)) throw new PageError("tenant_mismatch");
+
+  const own: Header = session ? ["authorization", `Bearer ${session}`] : ["x-bivariant-csrf", csrf as string];
+  let over: PageError | undefined;
+  const end = (reason: string): void => {
+    if (over) return;
+    over = new PageError("session_ended", reason, { reason });
+    onEnded?.({ reason, ask: info.variant === "A" ? "relaunch" : "login" });
+  };
+
+  return {
+    ...info,
+    async fetch(input, init) {
+      if (over) throw over;
+      const url = new URL(input, backend.url);
+      if (url.origin !== backend.url.origin) throw new PageError("origin_refused");
+      const headers = new Headers(init?.headers);
+      headers.set(...own);
+      const answer = await backend.fetch(url.href, { ...init, headers, redirect: "error" });
+      if (answer.status === 401) {
+        const { error } = await bodyOf(answer.clone());
+        if (/^(session_|(relaunch|login)_required$)/.test(error as string)) end(error as string);
+        if (over) throw over;
+      }
+      return answer;
+    },
+    async logout() {
+      if (over) return;
+      const answer = post(backend, "/logout", {}, own);
+      end("logged_out");
+      await answer;
+    },
+  };
+}
