@@ -1,4 +1,7 @@
-/** Variant B's one difference from RFC 6749 undone, and nothing else: the JSON body becomes a form. */
+/**
+ * Variant B's two differences from RFC 6749 undone, and nothing else: the JSON body becomes a form, and the exchange of
+ * a code, which names no grant_type (section 4.2), gets the standard's.
+ */
 import type { RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
 
@@ -15,7 +18,9 @@ export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestLi
     if (request.method !== "POST" || request.url !== "/v1/auth/token") return response.writeHead(404).end();
     const fields = JSON.parse(await text(request)) as Record<string, string>;
     seen.push({ contentType: request.headers["content-type"], fields });
-    const answer = await fetch(target, { method: "POST", body: new URLSearchParams(fields) });
+    const form = new URLSearchParams(fields);
+    if (form.has("code") && !form.has("grant_type")) form.set("grant_type", "authorization_code");
+    const answer = await fetch(target, { method: "POST", body: form });
     const body = (await answer.json()) as Record<string, unknown>;
     const kept = answer.ok ? only?.() : undefined;
     const shown = Object.entries(body).filter(([name]) => kept === undefined || kept.includes(name));

@@ -1,6 +1,6 @@
 /** The part of oidc-provider that the witnesses use: the package brings no types. */
 declare module "oidc-provider" {
-  import type { RequestListener } from "node:http";
+  import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 
   export interface ProviderContext {
     readonly request: { readonly method: string; readonly path: string };
@@ -13,6 +13,28 @@ declare module "oidc-provider" {
     callback(): RequestListener;
     on(event: "grant.success", listener: (context: ProviderContext) => void): this;
     on(event: "grant.error", listener: (context: ProviderContext, error: ProviderError) => void): this;
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
+    /** Sends the person on to the next step. */
+    interactionFinished(
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: Readonly<Record<string, unknown>>,
+    ): Promise<void>;
+    readonly AccessToken: { find(value: string): Promise<{ readonly accountId: string } | undefined> };
+    readonly Grant: new (owner: {
+      readonly accountId: string;
+      readonly clientId: string;
+    }) => Grant;
+  }
+
+  export interface Interaction {
+    readonly prompt: { readonly name: "login" | "consent" };
+    readonly params: { readonly client_id: string };
+  }
+
+  export interface Grant {
+    addOIDCScope(scope: string): void;
+    save(): Promise<string>;
   }
 
   export const errors: { readonly InvalidClientAuth: new (reason: string) => Error };

@@ -1,0 +1,225 @@
+/** Variant B's login and refresh tokens, judged by oidc-provider, which we did not write, behind the JSON body. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  apiClient,
+  beginLogin,
+  completeLogin,
+  LoginRequiredError,
+  memoryStore,
+  resumeAuth,
+  TokenRequestError,
+} from "../../src/index.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { jsonToForm } from "./json-to-form.js";
+import { type LoginProvider, startLoginProvider } from "./login-provider.js";
+import { type Served, serve } from "./serve.js";
+import { walkToCallback } from "./walk-to-callback.js";
+
+const redirectUri = "https://portal.example/callback";
+const scope = "devices:read";
+const accountId = "operator-7";
+const clientSecret = "spaces & signs: 1+1=2, 100%";
+const hourMs = 3_600_000;
+
+const publicClient = { name: "a public client", clientId: "portal" };
+const clients = [publicClient, { name: "a client with a secret", clientId: "portal-server", clientSecret }];
+
+const seen: { contentType: string | undefined; fields: unknown }[] = [];
+let consents: boolean;
+let provider: LoginProvider;
+let front: Served;
+
+beforeAll(async () => {
+  provider = await startLoginProvider({
+    clients: [
+      { client_id: "portal", token_endpoint_auth_method: "none" },
+      {
+        client_id: "portal-server",
+        token_endpoint_auth_method: "client_secret_post",
+        client_secret: clientSecret,
+      },
+    ].map((client) => ({ ...client, redirect_uris: [redirectUri] })),
+    scope,
+    accountId,
+    consents: () => consents,
+  });
+  front = await serve();
+  // Variant B shows no other field.
+  const only = () => ["access_token", "refresh_token"];
+  front.handle(jsonToForm({ target: provider.tokenEndpoint, seen, only }));
+});
+afterAll(() => Promise.all([front.close(), provider.close()]));
+beforeEach(() => {
+  seen.length = 0;
+  consents = true;
+});
+
+/** A person back from the authorization endpoint, with the code not sent yet. The client's clock runs ahead at will. */
+async function backFromLogin(client: { clientId: string; clientSecret?: string } = publicClient) {
+  const { authorizationEndpoint } = provider;
+  let aheadMs = 0;
+  const now = () => Date.now() + aheadMs;
+  const options = {
+    baseUrl: front.url,
+    credential: apiClient({
+      clientId: client.clientId,
+      clientSecret: client.clientSecret,
+      redirectUri,
+      authorizationEndpoint,
+      authorizationParameters: { scope },
+    }),
+    person: "session-1",
+    store: memoryStore({ now }),
+    now,
+  };
+  const { url, login } = await beginLogin(options);
+  const callbackUrl = await walkToCallback(url, redirectUri);
+  const letTokenExpire = () => {
+    aheadMs += hourMs;
+  };
+  return { options, login, callbackUrl, letTokenExpire };
+}
+
+async function loggedIn(client?: { clientId: string; clientSecret?: string }) {
+  const back = await backFromLogin(client);
+  const auth = await completeLogin({ ...back.options, login: back.login, callbackUrl: back.callbackUrl });
+  return { ...back, auth };
+}
+
+const refreshTokensSent = () =>
+  seen.flatMap(({ fields }) => (fields as { refresh_token?: string }).refresh_token ?? []);
+
+/** As whoever took it would send it: past the client, and as a form. */
+function sendRefreshToken(refreshToken: string): Promise<Response> {
+  const body = { grant_type: "refresh_token", refresh_token: refreshToken, client_id: publicClient.clientId };
+  return fetch(provider.tokenEndpoint, { method: "POST", body: new URLSearchParams(body) });
+}
+
+describe.each(clients)("oidc-provider, for $name behind Variant B's JSON body,", (client) => {
+  const { clientId } = client;
+  const secret = "clientSecret" in client ? { client_secret: clientSecret } : {};
+
+  test("gives the person's token for the code and its verifier, without a grant_type", async () => {
+    const { auth, login, callbackUrl } = await loggedIn(client);
+
+    expect(await provider.ownerOf((await auth.getAccessToken()).value)).toBe(accountId);
+    const code = new URL(callbackUrl).searchParams.get("code");
+    const fields = {
+      code,
+      code_verifier: login.codeVerifier,
+      client_id: clientId,
+      redirect_uri: redirectUri,
+    };
+    expect(seen).toEqual([{ contentType: "application/json", fields: { ...fields, ...secret } }]);
+  });
+
+  test("renews the token time and again, each time for the refresh token that it gave last", async () => {
+    const { auth, options, letTokenExpire } = await loggedIn(client);
+    const tokens = [(await auth.getAccessToken()).value];
+
+    for (let round = 0; round < 4; round++) {
+      letTokenExpire();
+      tokens.push((await auth.getAccessToken()).value);
+    }
+    letTokenExpire();
+    const resumed = await resumeAuth(options);
+    tokens.push((await resumed?.getAccessToken())?.value ?? "");
+
+    expect(new Set(tokens).size).toBe(6);
+    expect(await Promise.all(tokens.map((token) => provider.ownerOf(token)))).toEqual(
+      Array(6).fill(accountId),
+    );
+    expect(new Set(refreshTokensSent()).size).toBe(5);
+    expect(seen.at(-1)?.fields).toEqual({
+      grant_type: "refresh_token",
+      refresh_token: refreshTokensSent().at(-1),
+      client_id: clientId,
+      ...secret,
+    });
+  });
+});
+
+describe("oidc-provider behind Variant B's JSON body", () => {
+  test("ends the family when an old refresh token comes again, and the client says login_refused and forgets it", async () => {
+    const { auth, options, letTokenExpire } = await loggedIn();
+    letTokenExpire();
+    const { value } = await auth.getAccessToken();
+
+    const reuse = await sendRefreshToken(refreshTokensSent()[0] ?? "");
+
+    expect(reuse.status).toBe(400);
+    expect(provider.refusals.at(-1)).toMatch(/refresh token already used/);
+    expect(await provider.ownerOf(value)).toBeUndefined();
+    letTokenExpire();
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toBeInstanceOf(LoginRequiredError);
+    expect(error).toMatchObject({ code: "login_refused" });
+    expect(JSON.stringify(error) + String(error)).not.toContain(refreshTokensSent()[1]);
+    expect(await resumeAuth(options)).toBeUndefined();
+    // Nothing is left to ask with.
+    await rejectionOf(auth.getAccessToken());
+    expect(refreshTokensSent()).toHaveLength(2);
+  });
+
+  test("sends a person who declines back with access_denied, and the client says login_denied and sends nothing", async () => {
+    consents = false;
+    const { options, login, callbackUrl } = await backFromLogin();
+
+    expect(new URL(callbackUrl).searchParams.get("error")).toBe("access_denied");
+    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl }));
+
+    expect(error).toBeInstanceOf(LoginRequiredError);
+    expect(error).toMatchObject({ code: "login_denied" });
+    expect(seen).toEqual([]);
+  });
+
+  test("refuses a code with another login's verifier, and the client says login_refused and keeps nothing", async () => {
+    const { options, login, callbackUrl } = await backFromLogin();
+    const { codeVerifier } = (await beginLogin(options)).login;
+
+    const error = await rejectionOf(
+      completeLogin({ ...options, login: { ...login, codeVerifier }, callbackUrl }),
+    );
+
+    expect(error).toBeInstanceOf(LoginRequiredError);
+    expect(error).toMatchObject({ code: "login_refused" });
+    expect(provider.refusals.at(-1)).toMatch(/code_verifier does not match/);
+    expect(JSON.stringify(error) + String(error)).not.toContain(codeVerifier);
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
+  test("is not sent a code for the second time by whoever shares the store, and the first login stays", async () => {
+    const { auth, options, login, callbackUrl } = await loggedIn();
+
+    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl, person: "session-2" }));
+
+    expect(error).toMatchObject({ code: "login_refused" });
+    expect(seen).toHaveLength(1);
+    expect(await provider.ownerOf((await auth.getAccessToken()).value)).toBe(accountId);
+  });
+
+  test("takes the first login's tokens back when its code comes again from elsewhere, and both get login_refused", async () => {
+    const { auth, options, login, callbackUrl, letTokenExpire } = await loggedIn();
+    const { value } = await auth.getAccessToken();
+
+    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl, store: memoryStore() }));
+
+    expect(error).toMatchObject({ code: "login_refused" });
+    expect(provider.refusals.at(-1)).toMatch(/authorization code already consumed/);
+    expect(await provider.ownerOf(value)).toBeUndefined();
+    letTokenExpire();
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_refused" });
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
+  test("refuses a wrong secret, which is the client's fault: a TokenRequestError that holds neither secret", async () => {
+    const wrong = { clientId: "portal-server", clientSecret: "wrong secret" };
+    const { options, login, callbackUrl } = await backFromLogin(wrong);
+
+    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl }));
+
+    expect(error).toBeInstanceOf(TokenRequestError);
+    expect(error).toMatchObject({ error: "invalid_client", status: 401, variant: "B" });
+    expect(JSON.stringify(error) + String(error)).not.toMatch(/wrong secret|spaces/);
+  });
+});
