@@ -156,7 +156,8 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     expect(error).toMatchObject({ code: "login_refused" });
     expect(JSON.stringify(error) + String(error)).not.toContain(refreshTokensSent()[1]);
     expect(await resumeAuth(options)).toBeUndefined();
-    // Nothing is left to ask with.
+    // Nothing is left to ask with, and not only for the second in which a refusal closes.
+    letTokenExpire();
     await rejectionOf(auth.getAccessToken());
     expect(refreshTokensSent()).toHaveLength(2);
   });
