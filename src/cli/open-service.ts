@@ -1,10 +1,11 @@
 /** From settings to a service that holds a token, with the waiting told. */
-import { type AccessToken, connect, type Service } from "../index.js";
+import { type AccessToken, connect, createService, type Service } from "../index.js";
 import type { Context } from "./context.js";
+import { useLogin } from "./login/use-login.js";
 import { makeFetch } from "./make-fetch.js";
 import { Progress } from "./progress.js";
 import { readCredentials } from "./settings/read-credentials.js";
-import { readSettings } from "./settings/read-settings.js";
+import { type ConnectionSettings, readSettings } from "./settings/read-settings.js";
 
 export interface OpenService {
   readonly service: Service;
@@ -17,11 +18,30 @@ export interface OpenService {
 /** @throws every error of `connect` and `getAccessToken` */
 export async function openService(
   flags: Readonly<Record<string, unknown>>,
-  { output, env, signal }: Context,
+  context: Context,
 ): Promise<OpenService> {
+  const { output, env, signal } = context;
   const settings = readSettings(flags, env);
-  const { credentials, secrets } = await readCredentials(settings);
   const progress = new Progress(output);
+  const { onEvent } = progress;
+  const login = await progress.during("looking for a login, and for what is served", () =>
+    useLogin(settings, { env, onEvent, signal }),
+  );
+  const { service, secrets } =
+    login === undefined
+      ? await connectMachine(settings, context, progress)
+      : { service: createService(login.auth) as Service, secrets: login.secrets };
+  // Had before any call: the time limit of a call is not spent on waiting for a token.
+  const token = await progress.during("waiting for a token", () => service.auth.getAccessToken({ signal }));
+  return { service, token, progress, secrets: [...secrets, token.value] };
+}
+
+async function connectMachine(
+  settings: ConnectionSettings,
+  { env, signal }: Context,
+  progress: Progress,
+): Promise<Pick<OpenService, "service" | "secrets">> {
+  const { credentials, secrets } = await readCredentials(settings);
   const { baseUrl = "", tenant, variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
   const service = await progress.during("asking which variant is served", () =>
     connect({
@@ -37,7 +57,5 @@ export async function openService(
       signal,
     }),
   );
-  // Had before any call: the time limit of a call is not spent on waiting for a token.
-  const token = await progress.during("waiting for a token", () => service.auth.getAccessToken({ signal }));
-  return { service, token, progress, secrets: [...secrets, token.value] };
+  return { service, secrets };
 }

@@ -34,6 +34,11 @@ export class Output {
     this.#paintNote = painter(streams.stderr, streams.env);
   }
 
+  /** Whether somebody looks at stdout. */
+  get isTerminal(): boolean {
+    return this.#streams.stdout.isTTY === true;
+  }
+
   /** Of the terminal that stdout is; absent for a pipe or a file. */
   get columns(): number | undefined {
     const { isTTY, columns } = this.#streams.stdout;

@@ -8,6 +8,7 @@ import { addDoctor } from "./commands/doctor.js";
 import { addEmulate } from "./commands/emulate.js";
 import { addGenerate } from "./commands/generate.js";
 import { addKeys } from "./commands/keys.js";
+import { addLogin } from "./commands/login.js";
 import { addToken } from "./commands/token.js";
 import { addUnknowns } from "./commands/unknowns.js";
 import type { Context, Finish } from "./context.js";
@@ -46,6 +47,7 @@ ${exitCodesHelp}`,
     addDetect,
     addToken,
     addCall,
+    addLogin,
     addDoctor,
     addKeys,
     addEmulate,

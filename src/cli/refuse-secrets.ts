@@ -12,7 +12,12 @@ const homes: readonly { readonly flags: RegExp; readonly instead: string }[] = [
     instead: "Set BIVARIANT_A_PRIVATE_KEY_FILE or BIVARIANT_A_PRIVATE_KEY, or give --a-private-key-file.",
   },
   {
-    flags: /^--(?:(?:access|bearer|refresh)-)?token$|^--(?:password|authorization|client-assertion)$/,
+    flags: /^--store-key$/,
+    instead: "Set BIVARIANT_STORE_KEY_FILE or BIVARIANT_STORE_KEY, or give --store-key-file.",
+  },
+  {
+    flags:
+      /^--(?:(?:access|bearer|refresh)-)?token$|^--(?:password|code|code-verifier|authorization|client-assertion)$/,
     instead: "The token is fetched with the configured credential; see bivariant token --help.",
   },
 ];

@@ -8,9 +8,10 @@ import { readParameters } from "../call/read-parameters.js";
 import { withoutSecrets } from "../call/without-secrets.js";
 import type { Context, Finish } from "../context.js";
 import { exitCodes, exitCodesHelp } from "../exit-codes.js";
+import { whichIdentityHelp } from "../login/use-login.js";
 import { openService } from "../open-service.js";
 import { addSettings } from "../settings/add-settings.js";
-import { connectionSettings } from "../settings/setting-table.js";
+import { identitySettings } from "../settings/setting-table.js";
 
 interface CallFlags extends Record<string, unknown> {
   readonly param?: readonly string[];
@@ -66,7 +67,7 @@ export function addCall(program: Command, context: Context, finish: Finish): voi
       else output.error(outcome.error, withoutSecrets(outcome.error.body, secrets));
       finish(outcome.ok ? exitCodes.done : exitCodes.apiRefused);
     });
-  addSettings(command, connectionSettings).addHelpText(
+  addSettings(command, identitySettings).addHelpText(
     "after",
     `
 Examples:
@@ -75,6 +76,8 @@ Examples:
 
 The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and
 tells its causes; what the answer said is shown unless it is long or repeats a secret.
+
+${whichIdentityHelp}
 
 ${exitCodesHelp}`,
   );

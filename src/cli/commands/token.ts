@@ -3,9 +3,10 @@ import type { Command } from "commander";
 import { wireText } from "../../errors.js";
 import type { Context, Finish } from "../context.js";
 import { exitCodes, exitCodesHelp } from "../exit-codes.js";
+import { whichIdentityHelp } from "../login/use-login.js";
 import { openService } from "../open-service.js";
 import { addSettings } from "../settings/add-settings.js";
-import { connectionSettings } from "../settings/setting-table.js";
+import { identitySettings } from "../settings/setting-table.js";
 
 export function addToken(program: Command, context: Context, finish: Finish): void {
   const { output } = context;
@@ -33,13 +34,15 @@ export function addToken(program: Command, context: Context, finish: Finish): vo
       }
       finish(exitCodes.done);
     });
-  addSettings(command, connectionSettings).addHelpText(
+  addSettings(command, identitySettings).addHelpText(
     "after",
     `
 Example, which keeps the token out of the process list (bash):
   $ curl -H @<(printf 'Authorization: Bearer %s' "$(bivariant token)") https://customer.example/v1/devices
 
 With --json: { "access_token", "expires_at", "variant", "tenant" }; expires_at in epoch milliseconds.
+
+${whichIdentityHelp}
 
 ${exitCodesHelp}`,
   );

@@ -5,6 +5,7 @@ import {
   isApiError,
   isBivariantError,
   isConfigurationError,
+  isLoginRequiredError,
   isRateLimitedError,
   isTokenRequestError,
   isUnexpectedResponseError,
@@ -27,6 +28,7 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     const where = whereToSet(error);
     if (where !== undefined) lines.push(`  ${where}`);
   }
+  if (isLoginRequiredError(error)) lines.push("  Run bivariant login.");
   if (isUnexpectedResponseError(error)) lines.push(...list(error.issues));
   if (isTokenRequestError(error) || isApiError(error)) lines.push(...causeLines(error.causes ?? [], paint));
   if (isVariantError(error) || isUnexpectedResponseError(error)) {

@@ -20,6 +20,14 @@ export interface ConnectionSettings {
   readonly bClientId?: string | undefined;
   readonly bClientSecretFile?: string | undefined;
   readonly bClientSecret?: string | undefined;
+  readonly authorizationEndpoint?: string | undefined;
+  readonly scope?: string | undefined;
+  readonly refreshPath?: string | undefined;
+  readonly storeFile?: string | undefined;
+  readonly storeKeyFile?: string | undefined;
+  readonly storeKey?: string | undefined;
+  /** The stored login is named as what to use. */
+  readonly login?: boolean | undefined;
   readonly timeoutMs?: number | undefined;
   readonly rateLimitDeadlineMs?: number | undefined;
   readonly allowInsecureHttp?: boolean | undefined;
@@ -37,6 +45,13 @@ const schema: z.ZodType<ConnectionSettings> = z.object({
   bClientId: text,
   bClientSecretFile: text,
   bClientSecret: text,
+  authorizationEndpoint: text,
+  scope: text,
+  refreshPath: text,
+  storeFile: text,
+  storeKeyFile: text,
+  storeKey: text,
+  login: z.boolean().optional(),
   timeoutMs: milliseconds.refine((ms) => ms > 0, "must be above 0").optional(),
   rateLimitDeadlineMs: milliseconds.optional(),
   allowInsecureHttp: z.boolean().optional(),
@@ -60,6 +75,7 @@ export function readSettings(
   // A file named by a flag wins over a secret in the environment.
   if (flags.aPrivateKeyFile !== undefined) delete given.aPrivateKey;
   if (flags.bClientSecretFile !== undefined) delete given.bClientSecret;
+  if (flags.storeKeyFile !== undefined) delete given.storeKey;
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;
   const [issue] = error.issues;

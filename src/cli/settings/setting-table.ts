@@ -19,6 +19,13 @@ export type SettingName =
   | "bClientId"
   | "bClientSecretFile"
   | "bClientSecret"
+  | "authorizationEndpoint"
+  | "scope"
+  | "refreshPath"
+  | "storeFile"
+  | "storeKeyFile"
+  | "storeKey"
+  | "login"
   | "timeoutMs"
   | "rateLimitDeadlineMs"
   | "allowInsecureHttp";
@@ -59,7 +66,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
   bClientId: {
     flag: "--b-client-id <id>",
     env: "BIVARIANT_B_CLIENT_ID",
-    text: "Variant B: client id of the service account",
+    text: "Variant B: client id of the service account, or of the API client that a person logs in to",
   },
   bClientSecretFile: {
     flag: "--b-client-secret-file <path>",
@@ -67,6 +74,29 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     text: "Variant B: file with the client secret",
   },
   bClientSecret: { env: "BIVARIANT_B_CLIENT_SECRET", text: "Variant B: the client secret itself" },
+  authorizationEndpoint: {
+    flag: "--authorization-endpoint <url>",
+    env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
+    text: "where a person logs in: a URL, or a path under the base URL (the description does not show it)",
+  },
+  scope: { flag: "--scope <scopes>", text: "scopes to ask for, with spaces between (default: none named)" },
+  refreshPath: {
+    flag: "--refresh-path <path>",
+    env: "BIVARIANT_B_REFRESH_PATH",
+    text: "where a login is renewed, under the base URL (not shown; default: the token path)",
+  },
+  storeFile: {
+    flag: "--store-file <path>",
+    env: "BIVARIANT_STORE_FILE",
+    text: "file that logins rest in, encrypted (default: bivariant/grants.json in $XDG_STATE_HOME or ~/.local/state)",
+  },
+  storeKeyFile: {
+    flag: "--store-key-file <path>",
+    env: "BIVARIANT_STORE_KEY_FILE",
+    text: "file with its key, 32 bytes as base64 (default: <store file>.key, made at the first login)",
+  },
+  storeKey: { env: "BIVARIANT_STORE_KEY", text: "its key itself" },
+  login: { flag: "--login", text: "use the stored login, also where a secret or a plugin is configured" },
   timeoutMs: { flag: "--timeout-ms <ms>", text: "limit of one HTTP request (default 10000)" },
   rateLimitDeadlineMs: {
     flag: "--rate-limit-deadline-ms <ms>",
@@ -82,7 +112,30 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
 
 /** Everything that a token needs. */
-export const connectionSettings: readonly SettingName[] = Object.keys(settingTable) as SettingName[];
+export const connectionSettings: readonly SettingName[] = [
+  ...(["baseUrl", "tenant", "variant"] as const),
+  ...(["aClientId", "aPrivateKeyFile", "aPrivateKey", "aKeyId"] as const),
+  ...(["bClientId", "bClientSecretFile", "bClientSecret"] as const),
+  ...(["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"] as const),
+];
+
+/** Where a login rests, and how it is renewed. */
+const storedLoginSettings = ["refreshPath", "storeFile", "storeKeyFile", "storeKey"] as const;
+
+/** What speaks for a machine or for a person who logged in. */
+export const identitySettings: readonly SettingName[] = [
+  ...connectionSettings,
+  ...storedLoginSettings,
+  "login",
+];
+
+/** Everything that a login needs. */
+export const loginSettings: readonly SettingName[] = [
+  ...(["baseUrl", "tenant", "bClientId", "bClientSecretFile", "bClientSecret"] as const),
+  ...(["authorizationEndpoint", "scope"] as const),
+  ...storedLoginSettings,
+  ...(["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"] as const),
+];
 
 /** Where each option of the library is set on the command line. */
 const settingOfOption: Readonly<Record<string, SettingName>> = {
@@ -92,6 +145,9 @@ const settingOfOption: Readonly<Record<string, SettingName>> = {
   privateKey: "aPrivateKeyFile",
   keyId: "aKeyId",
   clientSecret: "bClientSecretFile",
+  authorizationEndpoint: "authorizationEndpoint",
+  refreshPath: "refreshPath",
+  key: "storeKeyFile",
   timeoutMs: "timeoutMs",
   rateLimitDeadlineMs: "rateLimitDeadlineMs",
   allowInsecureHttp: "allowInsecureHttp",
