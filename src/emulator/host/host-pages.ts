@@ -24,14 +24,14 @@ export function signInPage(deployment: Deployment, page: SignInPage): Promise<Re
   const password = html`<div class="field">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password"
-${failed ? html` aria-invalid="true" aria-describedby="failed"` : ""}>
-<p class="quiet">Leave it empty for an operator who has none.</p>
+aria-describedby="${failed ? "failed empty" : "empty"}"${failed ? html` aria-invalid="true" autofocus` : ""}>
+<p class="quiet" id="empty">Leave it empty for an operator who has none.</p>
 </div>`;
   const form = html`<form method="post" action="${linkTo(deployment, `/host/${tenantId}/sign-in`)}">
 <input type="hidden" name="form_token" value="${session.formToken}">
 <div class="field">
 <label for="userId">Operator</label>
-<select id="userId" name="userId" required autofocus>${operators.map(option)}</select>
+<select id="userId" name="userId" autocomplete="username" required${failed ? "" : html` autofocus`}>${operators.map(option)}</select>
 </div>
 ${needPassword ? password : ""}
 <button class="primary">Sign in</button>

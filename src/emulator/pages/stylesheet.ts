@@ -51,7 +51,8 @@ button.primary:hover { filter: brightness(1.08); }
   display: grid; grid-template: auto auto / minmax(0, 1fr) auto; gap: .6rem 1rem; align-items: center;
   padding: .75rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line);
 }
-.sidebar nav { grid-column: 1 / -1; min-width: 0; }
+.sidebar nav { grid-row: 2; grid-column: 1 / -1; min-width: 0; }
+.sidebar form { grid-row: 1; grid-column: 2; }
 .plugins { display: flex; gap: .5rem; margin: 0; padding: .2rem; list-style: none; overflow-x: auto; }
 .plugins button { width: 100%; white-space: nowrap; }
 .plugins button[aria-current="true"] { background: var(--accent-soft); border-color: var(--accent); font-weight: 600; }
@@ -70,7 +71,9 @@ button.primary:hover { filter: brightness(1.08); }
     grid-template: auto minmax(0, 1fr) auto / minmax(0, 1fr); align-items: start; gap: 1.2rem;
     border-bottom: 0; border-right: 1px solid var(--line); padding: 1.25rem 1rem;
   }
-  .sidebar nav { grid-row: 2; overflow-y: auto; height: 100%; }
+  .sidebar nav { overflow-y: auto; height: 100%; }
+  .sidebar form { grid-row: 3; grid-column: 1; }
+  .status { padding: 1.25rem 1rem .6rem; }
   .sidebar nav h2 { display: block; padding: 0 .2rem .4rem; }
   .plugins { display: grid; overflow: visible; }
   .plugins button { text-align: left; white-space: normal; overflow-wrap: anywhere; }

@@ -27,7 +27,8 @@ export function loginPage(
   const operators = deployment.operators.list(request.client.tenantId);
   const tenants = [...new Set(operators.map(({ tenantId }) => tenantId))];
   const known = [...new Set(operators.map(({ userId }) => userId))];
-  const invalid = failed === undefined ? "" : html` aria-invalid="true" aria-describedby="failed"`;
+  const isRetry = failed !== undefined;
+  const focus = html` autofocus`;
   const option = (tenantId: string) =>
     html`<option${tenantId === failed?.tenantId ? html` selected` : ""}>${tenantId}</option>`;
   const tenant = html`<div class="field">
@@ -36,7 +37,7 @@ export function loginPage(
 </div>`;
   const body = html`<main>
 <div><h1>Log in</h1><p class="quiet">to continue to ${request.client.name}</p></div>
-${failed === undefined ? "" : html`<p class="alarm" role="alert" id="failed">User id and password do not belong together.</p>`}
+${isRetry ? html`<p class="alarm" role="alert" id="failed">User id and password do not belong together.</p>` : ""}
 <form method="post" action="${linkTo(deployment, LOGIN_PATH)}">
 <input type="hidden" name="request" value="${id}">
 <input type="hidden" name="form_token" value="${session.formToken}">
@@ -44,26 +45,27 @@ ${tenants.length > 1 ? tenant : ""}
 <div class="field">
 <label for="userId">User id</label>
 <input id="userId" name="userId" list="people" autocomplete="username" autocapitalize="none" spellcheck="false"
-value="${failed?.userId ?? ""}" required autofocus${invalid}>
+value="${failed?.userId ?? ""}" required${isRetry ? "" : focus}>
 <datalist id="people">${known.map((userId) => html`<option value="${userId}"></option>`)}</datalist>
 </div>
 <div class="field">
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password"${invalid}>
+<input id="password" name="password" type="password" autocomplete="current-password"
+aria-describedby="${isRetry ? "failed empty" : "empty"}"${isRetry ? html` aria-invalid="true"${focus}` : ""}>
+<p class="quiet" id="empty">Whoever was registered without one leaves it empty.</p>
 </div>
 <div class="actions">
 <button class="primary" name="decision" value="login">Log in</button>
 <button name="decision" value="deny" formnovalidate>Cancel</button>
 </div>
 </form>
-<p class="quiet">The emulator's people: one registered without a password leaves it empty.</p>
 </main>`;
   // No form-action: cancelling redirects to the app, and browsers hold each redirect after a form against it.
   return renderPage(deployment, {
     title: "Log in",
     layout: "card",
     body,
-    status: failed === undefined ? 200 : 403,
+    status: isRetry ? 403 : 200,
   });
 }
 
