@@ -73,7 +73,9 @@ export async function openSession(
       if (url.origin !== backend.url.origin) throw new PageError("origin_refused");
       const headers = new Headers(init?.headers);
       headers.set(...own);
-      const answer = await backend.fetch(url.href, { ...init, headers, redirect: "error" });
+      // Not as a method: the browser's own fetch refuses another `this`.
+      const { fetch } = backend;
+      const answer = await fetch(url.href, { ...init, headers, redirect: "error" });
       if (answer.status === 401) {
         const { error } = await bodyOf(answer.clone());
         if (/^(session_|(relaunch|login)_required$)/.test(error as string)) end(error as string);
