@@ -9,6 +9,7 @@ import { ConfigurationError } from "../errors.js";
 import { memoryStore } from "../stores/memory.js";
 import { parseBaseUrl } from "../variants/base-url.js";
 import { type BackendDeployment, Deployments, type FindDeployment } from "./backend-deployment.js";
+import { guardedStore } from "./guarded-store.js";
 import type { OriginOptions } from "./request-origin.js";
 
 export interface SessionOptions {
@@ -49,11 +50,6 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
   /**
-   * Tells this plugin's sessions from those of others in the same store. Default "default": give each plugin its own
-   * where several share one store.
-   */
-  readonly name?: string | undefined;
-  /**
    * Told of every error behind an answer, the refused requests of browsers aside: their answers hold only a code. What
    * it throws is ignored. Default: those behind a 5xx go to `console.error`.
    */
@@ -64,7 +60,6 @@ export interface Settings extends OriginOptions {
   readonly deployments: Deployments;
   readonly path: string;
   readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
-  readonly name: string;
   readonly store: TokenStore;
   /** For browsers that log in: whoever comes along begins a login, which must not push out anybody's session. */
   readonly loginStore: TokenStore;
@@ -72,9 +67,11 @@ export interface Settings extends OriginOptions {
   /** For redeemLaunch, beginLogin, completeLogin and resumeAuth. */
   readonly auth: AuthOptions & { readonly store: TokenStore };
   readonly now: () => number;
-  readonly timeoutMs: number;
 }
 
+/** Tokens are had a while before their session begins. */
+const slackMs = 3_600_000;
+/** Whoever comes along can begin a login: beyond these the oldest is forgotten. */
 const mostLogins = 10_000;
 
 const durationMs = z
@@ -96,10 +93,6 @@ const shape = z.looseObject({
       idleMs: durationMs.default(3_600_000),
     })
     .prefault({}),
-  name: z
-    .string()
-    .regex(/^[A-Za-z0-9._~-]{1,100}$/)
-    .default("default"),
   onError: z.custom<Settings["onError"]>(isFunction).optional(),
   allowInsecureHttp: z.boolean().default(false),
   store: z
@@ -116,22 +109,22 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   }
   const { store: given, publicUrl, origins, allowInsecureHttp, onError, ...rest } = parsed.data;
   const { now, timeoutMs } = resolveAuthOptions(options);
-  const store = given ?? memoryStore({ now });
+  const { lifetimeMs } = rest.session;
+  const guard = (held: TokenStore) => guardedStore(held, { timeoutMs, now, longestMs: lifetimeMs + slackMs });
+  const store = guard(given ?? memoryStore({ now }));
   return {
     path: rest.path,
     session: rest.session,
-    name: rest.name,
     deployments: new Deployments(options.deployments, options),
     publicOrigin:
       publicUrl === undefined ? undefined : parseOrigin(publicUrl, "publicUrl", allowInsecureHttp),
     origins: origins.map((origin) => parseOrigin(origin, "origins", allowInsecureHttp)),
     allowInsecureHttp,
     store,
-    loginStore: given ?? memoryStore({ now, mostEntries: mostLogins }),
+    loginStore: given === undefined ? guard(memoryStore({ now, mostEntries: mostLogins })) : store,
     onError: onError ?? reportFaults,
     auth: { ...authOptions(options), store },
     now,
-    timeoutMs,
   };
 }
 

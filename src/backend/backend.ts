@@ -36,7 +36,7 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
   /**
    * Who is there, without a call to the service.
    *
-   * @throws SessionError, StoreError
+   * @throws as `connect` does
    */
   session(request: Request): Promise<SessionInfo>;
   /** The answer for what `connect`, `session` or a call threw: JSON with a stable code, as the page understands it. */

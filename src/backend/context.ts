@@ -23,16 +23,16 @@ export class Context {
   readonly #spentCodes: Records<true>;
 
   constructor(settings: Settings) {
-    const { store, name, timeoutMs, now, session } = settings;
+    const { store, now, session } = settings;
     this.settings = settings;
     this.auths = new PersonAuths(settings);
     this.browsers = new LoginBrowsers(settings);
     this.sessions = new Sessions({
-      ...{ store, name, timeoutMs, now, lifetimeMs: session.lifetimeMs, idleMs: session.idleMs },
+      ...{ store, now, lifetimeMs: session.lifetimeMs, idleMs: session.idleMs },
       ended: (ended) => this.forget(ended),
       failed: (error) => this.failed(error),
     });
-    this.#spentCodes = new Records(store, `${name}:code`, z.literal(true), timeoutMs);
+    this.#spentCodes = new Records(store, "code", z.literal(true));
   }
 
   /** The session of a request, and its token. @throws SessionError */
@@ -43,23 +43,38 @@ export class Context {
     return { token, session: await this.sessions.find(token) };
   }
 
+  /**
+   * The session of a request and the Auth behind it: a session that leads to no tokens, because they were forgotten
+   * or because another plugin began it, is none.
+   *
+   * @throws SessionError, RelaunchRequiredError, LoginRequiredError, StoreError
+   */
+  async personOf(request: Request): Promise<{ readonly session: SessionRecord; readonly auth: PersonAuth }> {
+    const { session } = await this.sessionOf(request);
+    return { session, auth: await this.auths.of(session) };
+  }
+
   /** Whether a code was never seen before, in any process: of two at once only one is. */
   async spend(deployment: BackendDeployment, code: string): Promise<boolean> {
-    const name = await hashOf(deployment.baseUrl, deployment.tenantId, code);
-    return this.#spentCodes.write(name, true, {
+    return this.#spentCodes.write(await codeName(deployment, code), true, {
       ifVersion: null,
       expiresAt: this.settings.now() + spentForMs,
     });
   }
 
+  /** Takes that back: the code was surely not sent. */
+  async unspend(deployment: BackendDeployment, code: string): Promise<void> {
+    await this.#spentCodes.delete(await codeName(deployment, code));
+  }
+
   /** Whom a new Auth stands for; from now on it is found by its name. */
   async subjectOf(auth: PersonAuth, deployment: BackendDeployment): Promise<SessionSubject> {
     this.auths.hold(auth);
-    const { operator, roles }: AccessToken = await auth.getAccessToken();
+    const { operator, roles, expiresAt }: AccessToken = await auth.getAccessToken();
     const { tenantId, baseUrl, hostOrigin } = deployment;
     return {
       ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl },
-      ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin }),
+      ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin, launchEndsAt: expiresAt }),
       ...(operator !== undefined && { operator }),
       ...(roles !== undefined && { roles }),
     };
@@ -87,4 +102,8 @@ export class Context {
       // A listener's fault is not the browser's.
     }
   }
+}
+
+function codeName({ baseUrl, tenantId }: BackendDeployment, code: string): Promise<string> {
+  return hashOf(baseUrl, tenantId, code);
 }

@@ -113,12 +113,11 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
 
   return Object.assign(handle, {
     async connect(request: Request): Promise<Service<T>> {
-      const { session } = await context.sessionOf(request);
-      const auth = await context.auths.of(session);
+      const { auth } = await context.personOf(request);
       return createService(auth, { api, validate, fetch, now, timeoutMs, onEvent }) as Service<T>;
     },
     async session(request: Request): Promise<SessionInfo> {
-      const { session } = await context.sessionOf(request);
+      const { session } = await context.personOf(request);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
       return {
         ...{ variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session) },

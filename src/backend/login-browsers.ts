@@ -52,8 +52,8 @@ export class LoginBrowsers {
   readonly #records: Records<Browser>;
   readonly #now: () => number;
 
-  constructor({ loginStore, name, timeoutMs, now }: Settings) {
-    this.#records = new Records(loginStore, `${name}:login`, schema, timeoutMs);
+  constructor({ loginStore, now }: Settings) {
+    this.#records = new Records(loginStore, "login", schema);
     this.#now = now;
   }
 

@@ -1,7 +1,7 @@
 /** The Auths of the people who are there, held in memory so that all requests of one person share one renewal. */
 import type { PersonAuth } from "../auth/person-auth.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
-import { LoginRequiredError, RelaunchRequiredError } from "../errors.js";
+import { LoginRequiredError } from "../errors.js";
 import { resumeAuth } from "../resume-auth.js";
 import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";
@@ -31,8 +31,8 @@ export class PersonAuths {
   /**
    * The Auth behind a session.
    *
-   * @throws SessionError `session_unknown` when its deployment is not configured any more
-   * @throws RelaunchRequiredError, LoginRequiredError when its tokens are gone
+   * @throws SessionError `session_unknown` when its deployment is not configured any more, or its launch is not ours
+   * @throws LoginRequiredError when its tokens are gone
    */
   async of(session: SessionSubject): Promise<PersonAuth> {
     const deployment = await this.#settings.deployments.ofSession(session);
@@ -40,9 +40,9 @@ export class PersonAuths {
       throw new SessionError("session_unknown", "The deployment of this session is not configured here.");
     const auth = await this.#resumed(session, deployment);
     if (auth !== undefined) return auth;
-    // The store forgets a token that is over, and a refresh token that was refused.
     if (session.variant === "A")
-      throw new RelaunchRequiredError("launch_expired", "The launch is over. Open the plugin again.");
+      throw new SessionError("session_unknown", "This session leads to no launch of this plugin.");
+    // A refresh token that was refused is forgotten in the store.
     throw new LoginRequiredError("login_expired", "The login is over. Log in again.");
   }
 

@@ -1,7 +1,7 @@
-/** The backend's own entries in the token store: JSON of a known shape, within a time limit. */
+/** The backend's own entries in the token store: JSON of a known shape, each kind under a prefix of its own. */
 import type { z } from "zod";
 import type { TokenStore } from "../auth/token-store.js";
-import { isBivariantError, isStoreError, StoreError } from "../errors.js";
+import { isStoreError } from "../errors.js";
 
 export interface Found<T> {
   readonly value: T;
@@ -13,17 +13,15 @@ export class Records<T> {
   readonly #store: TokenStore;
   readonly #kind: string;
   readonly #schema: z.ZodType<T>;
-  readonly #timeoutMs: number;
 
-  constructor(store: TokenStore, kind: string, schema: z.ZodType<T>, timeoutMs: number) {
+  constructor(store: TokenStore, kind: string, schema: z.ZodType<T>) {
     this.#store = store;
     this.#kind = kind;
     this.#schema = schema;
-    this.#timeoutMs = timeoutMs;
   }
 
   async read(name: string): Promise<Found<T> | undefined> {
-    const entry = await this.#within(this.#store.get(this.#key(name)));
+    const entry = await this.#store.get(this.#key(name));
     if (entry === undefined) return undefined;
     try {
       const parsed = this.#schema.safeParse(JSON.parse(entry.value));
@@ -40,7 +38,7 @@ export class Records<T> {
     options: { readonly ifVersion?: string | null; readonly expiresAt: number },
   ): Promise<boolean> {
     try {
-      await this.#within(this.#store.set(this.#key(name), JSON.stringify(value), options));
+      await this.#store.set(this.#key(name), JSON.stringify(value), options);
       return true;
     } catch (error) {
       if (isStoreError(error) && error.code === "store_conflict") return false;
@@ -49,35 +47,15 @@ export class Records<T> {
   }
 
   async delete(name: string): Promise<void> {
-    await this.#within(this.#store.delete(this.#key(name)));
+    await this.#store.delete(this.#key(name));
   }
 
   /** Runs a task while nobody else, in any process, runs one under the same name. */
   async lock<R>(name: string, task: () => Promise<R>): Promise<R> {
-    return this.#store.lock(this.#key(name), task, { timeoutMs: this.#timeoutMs });
+    return this.#store.lock(this.#key(name), task);
   }
 
   #key(name: string): string {
     return `bivariant:backend:${this.#kind}:${name}`;
-  }
-
-  /** A store that is silent must not hold a request for ever; one of the user's own may throw anything. */
-  #within<R>(answer: Promise<R>): Promise<R> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () =>
-          reject(new StoreError("store_unavailable", `No answer of the store within ${this.#timeoutMs} ms.`)),
-        this.#timeoutMs,
-      );
-      answer
-        .then(resolve, (cause: unknown) =>
-          reject(
-            isBivariantError(cause)
-              ? cause
-              : new StoreError("store_unavailable", "The store failed; see the cause.", { cause }),
-          ),
-        )
-        .finally(() => clearTimeout(timer));
-    });
   }
 }

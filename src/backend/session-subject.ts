@@ -10,7 +10,10 @@ export interface SessionSubject {
   readonly variant: Variant;
   readonly tenantId: string;
   readonly baseUrl: string;
+  /** Of a launch, as the next. */
   readonly hostOrigin?: string;
+  /** When its token expires, epoch milliseconds. */
+  readonly launchEndsAt?: number;
   readonly operator?: Operator;
   readonly roles?: readonly { readonly name: string; readonly group?: string }[];
 }
@@ -21,6 +24,7 @@ export const subjectSchema: z.ZodType<SessionSubject> = z.object({
   tenantId: z.string(),
   baseUrl: z.string(),
   hostOrigin: z.string().exactOptional(),
+  launchEndsAt: z.number().exactOptional(),
   operator: z
     .object({
       userId: z.string(),

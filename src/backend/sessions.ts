@@ -1,6 +1,7 @@
 /** The sessions that browsers hold, as they rest in the store: under a hash, with a fixed and an idle end. */
 import { z } from "zod";
 import type { TokenStore } from "../auth/token-store.js";
+import { RelaunchRequiredError } from "../errors.js";
 import { hashOf, isTokenShaped, randomToken } from "./random-token.js";
 import { Records } from "./records.js";
 import { SessionError } from "./session-error.js";
@@ -19,9 +20,6 @@ const schema: z.ZodType<SessionRecord> = z.intersection(
 
 export interface SessionsOptions {
   readonly store: TokenStore;
-  /** Of the plugin. */
-  readonly name: string;
-  readonly timeoutMs: number;
   readonly now: () => number;
   readonly lifetimeMs: number;
   readonly idleMs: number;
@@ -41,19 +39,24 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    this.#records = new Records(options.store, `${options.name}:session`, schema, options.timeoutMs);
+    this.#records = new Records(options.store, "session", schema);
   }
 
   /** Always under a new token, so that nobody can have known it before the person logged in. */
   async open(subject: SessionSubject): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = randomToken();
     const usedAt = this.#options.now();
-    const session = { ...subject, usedAt, expiresAt: usedAt + this.#options.lifetimeMs };
+    // A launch cannot be renewed: no session of it outlives its token.
+    const end = Math.min(usedAt + this.#options.lifetimeMs, subject.launchEndsAt ?? Number.POSITIVE_INFINITY);
+    const session = { ...subject, usedAt, expiresAt: end };
     await this.#records.write(await hashOf(token), session, { ifVersion: null, ...this.#kept(session) });
     return { token, session };
   }
 
-  /** @throws SessionError `session_unknown`, `session_expired` */
+  /**
+   * @throws SessionError `session_unknown`, `session_expired`
+   * @throws RelaunchRequiredError `launch_expired`
+   */
   async find(token: string): Promise<SessionRecord> {
     const name = isTokenShaped(token) ? await hashOf(token) : undefined;
     const found = name === undefined ? undefined : await this.#records.read(name);
@@ -66,6 +69,8 @@ export class Sessions {
     const now = this.#options.now();
     if (now >= this.#endOf(session)) {
       await this.#options.ended(session);
+      if (session.launchEndsAt !== undefined && now >= session.launchEndsAt)
+        throw new RelaunchRequiredError("launch_expired", "The launch has expired. Open the plugin again.");
       throw new SessionError("session_expired", "This session is over. Begin a new one.");
     }
     if (now - session.usedAt >= Math.min(mostOftenMs, this.#options.idleMs / 10)) {

@@ -1,0 +1,258 @@
+// POST launch: from a code to a session, and everything that must not become one.
+import { describe, expect, test } from "vitest";
+import { createBackend } from "../../src/backend/index.js";
+import { isRelaunchRequiredError, isTokenRequestError, type TokenStore, unwrap } from "../../src/index.js";
+import { otherRsaKey, publicJwk } from "../support/keys.js";
+import { recordingServer } from "../support/recording-server.js";
+import { adaShown, HOST, launchCredential, loginCredential, OWN, rig, SERVICE } from "./rig.js";
+import { errorOf, TestBrowser } from "./test-browser.js";
+
+const body = {
+  code: "a-code",
+  codeVerifier: "v".repeat(43),
+  tenantId: "acme",
+  hostOrigin: HOST,
+};
+
+describe("a launch", () => {
+  test("gives a session for the operator who launched, and calls go as that operator", async () => {
+    const { backend, browser, launch, clock } = rig();
+    const answer = await launch();
+    expect(answer).toEqual({
+      session: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      ...{ variant: "A", tenantId: "acme", operator: adaShown, expiresAt: clock.now() + 3_600_000 },
+    });
+    const headers = { authorization: `Bearer ${answer.session}` };
+    const service = await backend.connect(browser.request("GET", "/devices", { headers }));
+    expect(service.variant).toBe("A");
+    expect(unwrap(await service.call("listDevices"))).toHaveLength(3);
+    expect(await (await browser.get("/auth/me", headers)).json()).toEqual({
+      ...{ variant: "A", tenantId: "acme", operator: adaShown, expiresAt: answer.expiresAt },
+      roles: [{ name: "planner", group: "people" }],
+    });
+  });
+
+  test("is over with its token: the page is asked for a relaunch, by every process", async () => {
+    const { backend, browser, launch, clock, another } = rig();
+    const { session } = await launch();
+    const mine = { authorization: `Bearer ${session}` };
+    for (let minutes = 0; minutes < 59; minutes++) {
+      clock.advance(60_000);
+      expect((await browser.get("/auth/me", mine)).status).toBe(200);
+    }
+    clock.advance(60_000);
+    for (const process of [backend, another()]) {
+      const answer = await new TestBrowser(process, OWN).get("/auth/me", mine);
+      expect([answer.status, await answer.json()]).toEqual([
+        401,
+        expect.objectContaining({ error: "relaunch_required", reason: "launch_expired" }),
+      ]);
+    }
+  });
+
+  test("of a host and tenant that map to no deployment is refused, and nothing is sent", async () => {
+    const { browser, tokenRequests, launchBody } = rig();
+    const launched = launchBody();
+    const others = [
+      { hostOrigin: "https://evil.example" },
+      { hostOrigin: `${HOST}/` },
+      { hostOrigin: `${HOST}:444` },
+      { hostOrigin: "null" },
+      { hostOrigin: SERVICE },
+      { hostOrigin: HOST.toUpperCase() },
+      { tenantId: "umbrella" },
+      { tenantId: "../acme" },
+      { tenantId: "__proto__" },
+    ];
+    for (const other of others) {
+      const answer = await browser.post("/auth/launch", { ...launched, ...other });
+      expect([other, answer.status, await errorOf(answer)]).toEqual([other, 403, "host_unknown"]);
+    }
+    expect(tokenRequests()).toBe(0);
+    expect((await browser.post("/auth/launch", launched)).status).toBe(200);
+  });
+
+  test("goes to the deployment that its host and tenant are configured for, and to no other", async () => {
+    const seen: string[] = [];
+    const fetch = async (url: string) => {
+      seen.push(url);
+      return Response.json({ error: "invalid_grant" }, { status: 400 });
+    };
+    const of = (name: string, tenantId: string) => ({
+      ...{ tenantId, baseUrl: `https://${name}.example`, hostOrigin: `https://host.${name}.example` },
+      launch: launchCredential(),
+    });
+    const backend = createBackend({
+      deployments: [of("one", "acme"), of("two", "acme"), of("two", "umbrella")],
+      ...{ fetch, onError: () => {} },
+    });
+    const browser = new TestBrowser(backend, OWN);
+    const ask = (hostOrigin: string, tenantId: string) =>
+      browser.post("/auth/launch", { ...body, hostOrigin, tenantId, baseUrl: "https://evil.example" });
+    await ask("https://host.two.example", "acme");
+    await ask("https://host.one.example", "acme");
+    await ask("https://host.two.example", "umbrella");
+    expect((await ask("https://host.one.example", "umbrella")).status).toBe(403);
+    const path = (tenantId: string) => `/api/v1/${tenantId}/external-plugin/oauth/token`;
+    expect(seen).toEqual([
+      `https://two.example${path("acme")}`,
+      `https://one.example${path("acme")}`,
+      `https://two.example${path("umbrella")}`,
+    ]);
+  });
+
+  test("by a lookup gets only what was asked for, whatever the lookup gives", async () => {
+    const right = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() };
+    const lookups = [
+      {
+        name: "another host's",
+        given: { ...right, hostOrigin: "https://other.example" },
+        error: "host_unknown",
+      },
+      { name: "another tenant's", given: { ...right, tenantId: "umbrella" }, error: "host_unknown" },
+      {
+        name: "one without launches",
+        given: { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, login: loginCredential() },
+        error: "host_unknown",
+      },
+      { name: "none", given: undefined, error: "host_unknown" },
+      { name: "one that is wrong", given: { ...right, baseUrl: "ftp://x" }, error: "backend_failed" },
+    ];
+    for (const { name, given, error } of lookups) {
+      const { browser, launchBody, tokenRequests } = rig({ deployments: async () => given });
+      expect([name, await errorOf(await browser.post("/auth/launch", launchBody()))]).toEqual([name, error]);
+      expect(tokenRequests()).toBe(0);
+    }
+    const queries: unknown[] = [];
+    const { launch } = rig({
+      deployments(query) {
+        queries.push(query);
+        return right;
+      },
+    });
+    await launch();
+    expect(queries[0]).toEqual({ purpose: "launch", tenantId: "acme", hostOrigin: HOST });
+  });
+});
+
+describe("a code", () => {
+  test("that is posted twice at once, or again, is sent once: 409", async () => {
+    const { browser, launchBody, tokenRequests } = rig();
+    const launched = launchBody();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => browser.post("/auth/launch", launched)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)]);
+    const again = await browser.post("/auth/launch", launched);
+    expect([again.status, await errorOf(again)]).toEqual([409, "code_spent"]);
+    expect(tokenRequests()).toBe(1);
+  });
+
+  test("that another process sent is not sent again", async () => {
+    const { another, browser, launchBody, tokenRequests } = rig();
+    const launched = launchBody();
+    await browser.post("/auth/launch", launched);
+    const answer = await new TestBrowser(another(), OWN).post("/auth/launch", launched);
+    expect([answer.status, tokenRequests()]).toEqual([409, 1]);
+  });
+
+  test("that the service refuses asks for a relaunch, and the reason is told to onError", async () => {
+    const { browser, launchBody, told } = rig();
+    const answer = await browser.post("/auth/launch", { ...launchBody(), code: "no-such-code" });
+    expect([answer.status, await answer.json()]).toEqual([
+      401,
+      {
+        error: "relaunch_required",
+        reason: "launch_refused",
+        message: "Open the plugin again from the host application.",
+      },
+    ]);
+    expect(told).toMatchObject([{ status: 401, code: "relaunch_required", route: "launch" }]);
+    expect(isRelaunchRequiredError(told[0]?.error)).toBe(true);
+  });
+
+  test("that is older than two minutes asks for a relaunch", async () => {
+    const { browser, launchBody, clock } = rig();
+    const launched = launchBody();
+    clock.advance(121_000);
+    expect(await errorOf(await browser.post("/auth/launch", launched))).toBe("relaunch_required");
+  });
+
+  test("with a wrong key is a 502 that tells the browser nothing", async () => {
+    const { browser, launchBody, emulator, told } = rig();
+    const launched = launchBody();
+    const jwks = { keys: [publicJwk(otherRsaKey())] };
+    emulator.updatePlugin({ clientId: "planner", tenantId: "acme", jwks });
+    const answer = await browser.post("/auth/launch", launched);
+    expect([answer.status, await answer.json()]).toEqual([
+      502,
+      { error: "exchange_failed", message: expect.not.stringContaining("key") },
+    ]);
+    expect(isTokenRequestError(told[0]?.error)).toBe(true);
+  });
+
+  test("whose exchange is reset after it was read was sent exactly once, and the person is asked to relaunch", async () => {
+    const server = await recordingServer(() => "reset");
+    const backend = createBackend({
+      deployments: [{ tenantId: "acme", baseUrl: server.url, hostOrigin: HOST, launch: launchCredential() }],
+      onError: () => {},
+    });
+    const browser = new TestBrowser(backend, OWN);
+    const answer = await browser.post("/auth/launch", body);
+    expect([answer.status, await answer.json()]).toEqual([
+      401,
+      expect.objectContaining({ error: "relaunch_required", reason: "launch_outcome_unknown" }),
+    ]);
+    expect((await browser.post("/auth/launch", body)).status).toBe(409);
+    expect(server.requests).toHaveLength(1);
+    expect(new URLSearchParams(server.requests[0]?.body).get("code")).toBe("a-code");
+  });
+
+  test("that waits at a closed gate was not sent: it may be posted again when the gate opens", async () => {
+    const { browser, launchBody, tokenRequests, clock } = rig({
+      emulator: { rateLimit: { requests: 1, windowSeconds: 100 } },
+      rateLimitDeadlineMs: 0,
+    });
+    await browser.post("/auth/launch", launchBody());
+    // The first 429 spends its code: it was on its way.
+    expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe("relaunch_required");
+    const launched = launchBody();
+    const closed = await browser.post("/auth/launch", launched);
+    expect([closed.status, await errorOf(closed)]).toEqual([503, "rate_limited"]);
+    const waitSeconds = Number(closed.headers.get("retry-after"));
+    expect(waitSeconds).toBeGreaterThan(0);
+    const sent = tokenRequests();
+    clock.advance(waitSeconds * 1_000);
+    expect((await browser.post("/auth/launch", launched)).status).toBe(200);
+    expect(tokenRequests()).toBe(sent + 1);
+  });
+
+  test("whose browser went away begins no session, and its token is forgotten", async () => {
+    const gone = new AbortController();
+    const written: string[] = [];
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      set(key, value, options) {
+        written.push(key);
+        return inner.set(key, value, options);
+      },
+    });
+    const { browser, emulator, launchBody, store, another } = rig({ wrapStore });
+    const launched = launchBody();
+    const backend = another({
+      fetch: async (url, init) => {
+        gone.abort();
+        return emulator.fetch(url, init);
+      },
+    });
+    const request = browser.request("POST", "/auth/launch", {
+      ...{ signal: gone.signal, body: JSON.stringify(launched) },
+      headers: { "content-type": "application/json", origin: OWN },
+    });
+    expect((await backend(request)).status).toBe(499);
+    const grants = written.filter((key) => key.includes("grant"));
+    expect(grants).toHaveLength(1);
+    expect(await store.get(grants[0] ?? "")).toBeUndefined();
+    expect(written.some((key) => key.includes("session"))).toBe(false);
+  });
+});

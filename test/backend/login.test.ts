@@ -1,0 +1,399 @@
+// GET login, GET callback and POST session: a login from its beginning to a session, and what must not become one.
+import { describe, expect, test } from "vitest";
+import { isConfigurationError, unwrap } from "../../src/index.js";
+import { CALLBACK, loginCredential, OWN, type Rig, rig, SERVICE, type SessionAnswer } from "./rig.js";
+import { errorOf, TestBrowser } from "./test-browser.js";
+
+/** Begins a login and gives what the authorization endpoint sends the browser back to. */
+async function begun(
+  { browser, emulator }: Rig,
+  { by = browser, returnTo = "/page", decision = "allow", userId = "ada" } = {},
+): Promise<URL> {
+  const answer = await by.get(`/auth/login?return_to=${encodeURIComponent(returnTo)}`);
+  const url = answer.headers.get("location") ?? "";
+  return new URL(emulator.login({ url, userId, decision: decision as "allow" }).callbackUrl);
+}
+
+function changed(url: URL, change: (parameters: URLSearchParams) => void): string {
+  const other = new URL(url);
+  change(other.searchParams);
+  return other.href;
+}
+
+const cookieOf = (browser: TestBrowser) => browser.cookies.get("__Host-bivariant-login") ?? "";
+
+describe("a login", () => {
+  test("sends the person to the authorization endpoint with PKCE S256 and a state, and binds it to the browser", async () => {
+    const { browser } = rig();
+    const answer = await browser.get("/auth/login?tenant=acme&return_to=/page");
+    expect(answer.status).toBe(302);
+    const url = new URL(answer.headers.get("location") ?? "");
+    expect(url.origin + url.pathname).toBe(`${SERVICE}/v1/auth/authorize`);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      ...{ response_type: "code", client_id: "portal", redirect_uri: CALLBACK },
+      ...{ code_challenge_method: "S256", code_challenge: expect.stringMatching(/^[\w-]{43}$/) },
+      state: expect.stringMatching(/^[\w-]{20,}$/),
+    });
+    expect(browser.setCookies).toEqual([
+      expect.stringMatching(
+        /^__Host-bivariant-login=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+      ),
+    ]);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("comes back to its page, whose session is fetched once and calls as that person", async () => {
+    const { login, browser, backend, clock } = rig();
+    const back = await login();
+    expect([back.status, back.headers.get("location")]).toEqual([303, `${OWN}/page`]);
+    const answer = await browser.post("/auth/session");
+    const told = (await answer.json()) as SessionAnswer;
+    expect([answer.status, told]).toEqual([
+      200,
+      {
+        session: expect.stringMatching(/^[\w-]{43}$/),
+        ...{ variant: "B", tenantId: "acme", expiresAt: clock.now() + 8 * 3_600_000 },
+      },
+    ]);
+    const again = await browser.post("/auth/session");
+    expect([again.status, await errorOf(again)]).toEqual([401, "session_missing"]);
+    const headers = { authorization: `Bearer ${told.session}` };
+    const service = await backend.connect(browser.request("GET", "/devices", { headers }));
+    expect(service.variant).toBe("B");
+    expect(unwrap(await service.call("listDevices"))).toHaveLength(3);
+  });
+
+  test("whose session is fetched twice at once gives one", async () => {
+    const { login, browser } = rig();
+    await login();
+    const answers = await Promise.all([1, 2, 3].map(() => browser.post("/auth/session")));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
+  });
+
+  test("whose session nobody fetches within ten minutes is over", async () => {
+    const { login, browser, clock } = rig();
+    await login();
+    clock.advance(600_000);
+    expect((await browser.post("/auth/session")).status).toBe(401);
+  });
+
+  test("in two tabs at once comes to an end in both", async () => {
+    const parts = rig();
+    const first = await begun(parts, { returnTo: "/one" });
+    const second = await begun(parts, { returnTo: "/two" });
+    const { browser } = parts;
+    expect((await browser.get(first.href)).headers.get("location")).toBe(`${OWN}/one`);
+    expect((await browser.post("/auth/session")).status).toBe(200);
+    expect((await browser.get(second.href)).headers.get("location")).toBe(`${OWN}/two`);
+    expect((await browser.post("/auth/session")).status).toBe(200);
+  });
+
+  test("begun in one process ends in another", async () => {
+    const parts = rig();
+    const url = await begun(parts);
+    const other = new TestBrowser(parts.another(), OWN);
+    for (const [name, value] of parts.browser.cookies) other.cookies.set(name, value);
+    expect((await other.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
+    expect((await other.post("/auth/session")).status).toBe(200);
+  });
+
+  test("needs a tenant where there are several, and one that is configured", async () => {
+    const of = (tenantId: string) => ({ tenantId, baseUrl: SERVICE, login: loginCredential() });
+    const { browser } = rig({ deployments: [of("acme"), of("umbrella")] });
+    for (const query of ["", "?tenant=", "?tenant=evil", "?tenant=..%2Facme"]) {
+      const answer = await browser.get(`/auth/login${query}`);
+      expect([query, answer.status, await errorOf(answer)]).toEqual([query, 404, "tenant_unknown"]);
+    }
+    expect((await browser.get("/auth/login?tenant=acme&tenant=umbrella")).status).toBe(400);
+    expect((await browser.get("/auth/login?tenant=umbrella")).status).toBe(302);
+    expect(browser.setCookies).toHaveLength(1);
+  });
+
+  test("is not begun where its cookie could never come back", async () => {
+    for (const redirectUri of [
+      "https://127.0.0.1/auth/callback",
+      "http://planner.example/auth/callback",
+      `${OWN}/elsewhere`,
+      `${OWN}/auth/callbacks`,
+    ]) {
+      const login = loginCredential({ redirectUri });
+      const { browser, told } = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
+      const answer = await browser.get("/auth/login");
+      expect([redirectUri, answer.status, await errorOf(answer)]).toEqual([
+        redirectUri,
+        500,
+        "backend_failed",
+      ]);
+      expect(isConfigurationError(told[0]?.error)).toBe(true);
+      expect(browser.setCookies).toEqual([]);
+    }
+  });
+});
+
+describe("a callback", () => {
+  const faults = [
+    { name: "without a state", of: (url: URL) => changed(url, (query) => query.delete("state")) },
+    {
+      name: "with a changed state",
+      of: (url: URL) => changed(url, (query) => query.set("state", "x".repeat(43))),
+    },
+    { name: "with an empty state", of: (url: URL) => changed(url, (query) => query.set("state", "")) },
+    {
+      name: "with two states",
+      of: (url: URL) => changed(url, (query) => query.append("state", query.get("state") ?? "")),
+    },
+    {
+      name: "with the beginning of the state",
+      of: (url: URL) => changed(url, (query) => query.set("state", (query.get("state") ?? "").slice(0, -1))),
+    },
+  ];
+  test.each(faults)(
+    "$name goes back to the page with an error, sends no code, and spoils no login",
+    async ({ of }) => {
+      const parts = rig();
+      const url = await begun(parts);
+      const answer = await parts.browser.get(of(url));
+      expect([answer.status, answer.headers.get("location")]).toEqual([
+        303,
+        `${OWN}/page#login_error=state_mismatch`,
+      ]);
+      expect(parts.tokenRequests()).toBe(0);
+      expect((await parts.browser.post("/auth/session")).status).toBe(401);
+      // The honest one beside it.
+      expect((await parts.browser.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
+    },
+  );
+
+  test("that is replayed sends nothing, and takes nothing away", async () => {
+    const parts = rig();
+    const url = await begun(parts);
+    await parts.browser.get(url.href);
+    const again = await parts.browser.get(url.href);
+    expect(again.headers.get("location")).toBe(`${OWN}/page#login_error=state_mismatch`);
+    expect(parts.tokenRequests()).toBe(1);
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
+  });
+
+  test("that comes ten times at once sends its code once", async () => {
+    const parts = rig();
+    const url = await begun(parts);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => parts.browser.get(url.href)));
+    const ended = answers.filter(({ headers }) => headers.get("location") === `${OWN}/page`);
+    expect([ended.length, parts.tokenRequests()]).toEqual([1, 1]);
+  });
+
+  const answers = [
+    {
+      name: "access_denied",
+      code: "login_denied",
+      change: (query: URLSearchParams) => only(query, "access_denied"),
+    },
+    {
+      name: "server_error",
+      code: "login_refused",
+      change: (query: URLSearchParams) => only(query, "server_error"),
+    },
+    {
+      name: "a code and an error together",
+      code: "login_denied",
+      change: (query: URLSearchParams) => query.set("error", "access_denied"),
+    },
+    { name: "neither", code: "login_refused", change: (query: URLSearchParams) => query.delete("code") },
+    {
+      name: "two codes",
+      code: "login_refused",
+      change: (query: URLSearchParams) => query.append("code", "another"),
+    },
+    {
+      name: "a code of 5 kB",
+      code: "login_refused",
+      change: (query: URLSearchParams) => query.set("code", "c".repeat(5_000)),
+    },
+  ];
+  test.each(answers)(
+    "with $name is $code: no code is sent, and the login is over",
+    async ({ code, change }) => {
+      const parts = rig();
+      const url = await begun(parts);
+      const answer = await parts.browser.get(changed(url, change));
+      expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=${code}`);
+      expect(parts.tokenRequests()).toBe(0);
+      expect((await parts.browser.post("/auth/session")).status).toBe(401);
+      expect((await parts.browser.get(url.href)).headers.get("location")).toContain(
+        "#login_error=state_mismatch",
+      );
+      expect(parts.tokenRequests()).toBe(0);
+    },
+  );
+
+  test("of a person who refused says so", async () => {
+    const parts = rig();
+    const url = await begun(parts, { decision: "deny" });
+    expect((await parts.browser.get(url.href)).headers.get("location")).toBe(
+      `${OWN}/page#login_error=login_denied`,
+    );
+  });
+
+  test("after more than ten minutes is too late", async () => {
+    const parts = rig();
+    const url = await begun(parts, { returnTo: "/late" });
+    parts.clock.advance(300_000);
+    await begun(parts);
+    parts.clock.advance(301_000);
+    const answer = await parts.browser.get(url.href);
+    expect(answer.headers.get("location")).toBe(`${OWN}/late#login_error=login_expired`);
+    expect(parts.tokenRequests()).toBe(0);
+  });
+
+  test("in a browser without the login's cookie is answered 400, for people with a page", async () => {
+    const parts = rig();
+    const url = await begun(parts);
+    const stranger = new TestBrowser(parts.backend, OWN);
+    const answer = await stranger.get(url.href);
+    expect([answer.status, await errorOf(answer)]).toEqual([400, "state_mismatch"]);
+    const page = await stranger.get(url.href, { accept: "text/html,*/*" });
+    expect([page.status, page.headers.get("content-type")]).toEqual([400, "text/html; charset=utf-8"]);
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+    const text = await page.text();
+    for (const secret of [...url.searchParams.values()]) expect(text).not.toContain(secret);
+    expect(parts.tokenRequests()).toBe(0);
+  });
+
+  test("with two login cookies counts as without: one of them is planted", async () => {
+    const parts = rig();
+    const url = await begun(parts);
+    const name = "__Host-bivariant-login";
+    const cookie = `${name}=${"x".repeat(43)}; ${name}=${cookieOf(parts.browser)}`;
+    expect((await parts.browser.get(url.href, { cookie })).status).toBe(400);
+    expect(parts.tokenRequests()).toBe(0);
+  });
+
+  test("with a code that the deployment refuses says so", async () => {
+    const parts = rig();
+    const url = await begun(parts);
+    const answer = await parts.browser.get(changed(url, (query) => query.set("code", "no-such-code")));
+    expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=login_refused`);
+    expect(parts.told).toMatchObject([{ route: "callback", code: "login_refused" }]);
+  });
+
+  test("at another deployment's redirect URI is not sent to this one (mix-up)", async () => {
+    const login = loginCredential({ redirectUri: `${CALLBACK}/acme` });
+    const parts = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
+    parts.emulator.registerApiClient({ clientId: "portal-2", redirectUris: [`${CALLBACK}/acme`] });
+    const begin = await parts.browser.get("/auth/login?return_to=/page");
+    const state = new URL(begin.headers.get("location") ?? "").searchParams.get("state") ?? "";
+    for (const path of ["", "/evil", "/acme/x"]) {
+      const answer = await parts.browser.get(`${CALLBACK}${path}?code=c&state=${state}`);
+      expect(answer.headers.get("location")).toContain("#login_error=state_mismatch");
+    }
+    expect(parts.tokenRequests()).toBe(0);
+  });
+});
+
+function only(query: URLSearchParams, error: string): void {
+  query.delete("code");
+  query.set("error", error);
+}
+
+describe("an attack", () => {
+  test("by login CSRF: a callback that another browser began logs nobody in", async () => {
+    const parts = rig();
+    const evil = new TestBrowser(parts.backend, OWN);
+    const forged = await begun(parts, { by: evil, userId: "grace" });
+    // The victim has a login of their own under way.
+    const honest = await begun(parts);
+    const answer = await parts.browser.get(forged.href);
+    expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=state_mismatch`);
+    expect(parts.tokenRequests()).toBe(0);
+    expect((await parts.browser.post("/auth/session")).status).toBe(401);
+    await parts.browser.get(honest.href);
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
+  });
+
+  test("by session fixation: who planted the login cookie does not get the session", async () => {
+    const parts = rig();
+    const evil = new TestBrowser(parts.backend, OWN);
+    await begun(parts, { by: evil });
+    const planted = cookieOf(evil);
+    parts.browser.cookies.set("__Host-bivariant-login", planted);
+    const url = await begun(parts);
+    expect(cookieOf(parts.browser)).toBe(planted);
+    await parts.browser.get(url.href);
+    expect(cookieOf(parts.browser)).not.toBe(planted);
+    expect((await evil.post("/auth/session")).status).toBe(401);
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
+  });
+
+  test("by a cookie of the attacker's making: an id that nobody was given is replaced", async () => {
+    const parts = rig();
+    for (const value of ["x".repeat(43), "short", "", "x".repeat(5_000)]) {
+      parts.browser.cookies.set("__Host-bivariant-login", value);
+      await parts.browser.get("/auth/login");
+      expect(cookieOf(parts.browser)).toMatch(/^[\w-]{43}$/);
+      expect(cookieOf(parts.browser)).not.toBe(value);
+    }
+  });
+});
+
+describe("return_to", () => {
+  const refused = [
+    { name: "another origin", value: "https://evil.example/" },
+    { name: "another origin that begins alike", value: `${OWN}.evil.example/` },
+    { name: "another scheme", value: "http://planner.example/" },
+    { name: "another port", value: `${OWN}:8443/` },
+    { name: "protocol-relative", value: "//evil.example/" },
+    { name: "protocol-relative to itself", value: "//planner.example/" },
+    { name: "a backslash", value: "/\\evil.example" },
+    { name: "two backslashes", value: "\\\\evil.example" },
+    { name: "a tab between slashes", value: "/\t/evil.example" },
+    { name: "a newline", value: "/a\r\nset-cookie: a=b" },
+    { name: "a space before", value: " //evil.example" },
+    { name: "javascript:", value: "javascript:alert(1)" },
+    { name: "data:", value: "data:text/html,x" },
+    { name: "blob: of the own origin", value: `blob:${OWN}/1` },
+    { name: "credentials", value: "https://planner.example@evil.example/" },
+    { name: "credentials of the own origin", value: "https://a:b@planner.example/" },
+    { name: "a relative path", value: "page" },
+    { name: "nothing", value: "" },
+    { name: "the backend's own routes", value: "/auth/login?return_to=/" },
+    { name: "the backend's own routes by dots", value: "/x/../auth/callback" },
+  ];
+  test.each(refused)("$name is refused with 400, and nothing begins", async ({ value }) => {
+    const { browser } = rig();
+    const answer = await browser.get(`/auth/login?return_to=${encodeURIComponent(value)}`);
+    expect([answer.status, await errorOf(answer)]).toEqual([400, "return_to_refused"]);
+    expect(browser.setCookies).toEqual([]);
+  });
+
+  const taken = [
+    { name: "left out", value: undefined, to: `${OWN}/` },
+    { name: "a path", value: "/a/b?c=d&e=//f#g", to: `${OWN}/a/b?c=d&e=//f#g` },
+    { name: "an address of the own origin", value: `${OWN}/page`, to: `${OWN}/page` },
+    {
+      name: "one of another allowed origin",
+      value: "https://www.planner.example/x",
+      to: "https://www.planner.example/x",
+    },
+    {
+      name: "a path that looks like a host once its dots are folded",
+      value: "/.//evil.example",
+      to: `${OWN}//evil.example`,
+    },
+    { name: "a path beside the routes", value: "/authors", to: `${OWN}/authors` },
+  ];
+  test.each(taken)("$name is taken, and always written with its origin", async ({ value, to }) => {
+    const { browser, emulator } = rig({ origins: ["https://www.planner.example"] });
+    const query = value === undefined ? "" : `?return_to=${encodeURIComponent(value)}`;
+    const url = (await browser.get(`/auth/login${query}`)).headers.get("location") ?? "";
+    const { callbackUrl } = emulator.login({ url, userId: "ada" });
+    expect((await browser.get(callbackUrl)).headers.get("location")).toBe(to);
+  });
+
+  test("with a fragment of its own gives it up for the error", async () => {
+    const parts = rig();
+    const url = await begun(parts, { returnTo: "/page?x=1#part", decision: "deny" });
+    expect((await parts.browser.get(url.href)).headers.get("location")).toBe(
+      `${OWN}/page?x=1#login_error=login_denied`,
+    );
+  });
+});

@@ -1,0 +1,291 @@
+// What the routes refuse: the wrong method, type, origin, size or shape, each with a stable code and nothing else.
+import { describe, expect, test } from "vitest";
+import { OWN, rig } from "./rig.js";
+import { errorOf } from "./test-browser.js";
+
+const posts = ["launch", "session", "logout"];
+const gets = ["login", "callback", "me"];
+
+describe("a route", () => {
+  test.each([
+    ...posts.flatMap((route) =>
+      ["GET", "HEAD", "PUT", "DELETE", "PATCH"].map((method) => ({ route, method })),
+    ),
+    ...gets.flatMap((route) => ["POST", "HEAD", "PUT", "DELETE"].map((method) => ({ route, method }))),
+  ])("$route answers $method with 405 and the one it takes", async ({ route, method }) => {
+    const { browser } = rig();
+    const answer = await browser.send(method, `/auth/${route}`, { headers: { origin: OWN } });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([
+      405,
+      posts.includes(route) ? "POST" : "GET",
+    ]);
+    expect(await errorOf(answer)).toBe("method_not_allowed");
+    expect(browser.setCookies).toEqual([]);
+  });
+
+  test.each([
+    "/",
+    "/auth",
+    "/auth/",
+    "/auth/launch/",
+    "/auth/launches",
+    "/authlaunch",
+    "/auth/../launch",
+    "/x/auth/launch",
+    "/auth/Launch",
+    "/auth/constructor",
+    "//auth/launch",
+    "/auth/callbackx",
+  ])("that is none, %s, is a 404", async (path) => {
+    const { browser } = rig();
+    const answer = await browser.post(`${OWN}${path}`);
+    expect([answer.status, await errorOf(answer)]).toEqual([404, "route_unknown"]);
+  });
+
+  test.each(
+    posts.flatMap((route) => {
+      const types = [
+        undefined,
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+      ];
+      return [...types, "application/jsonp", "text/plain; application/json", ""].map((type) => ({
+        route,
+        type,
+      }));
+    }),
+  )("$route takes no body of type $type: 415", async ({ route, type }) => {
+    const { browser, launchBody, tokenRequests } = rig();
+    const body = new TextEncoder().encode(JSON.stringify(launchBody()));
+    const headers = { origin: OWN, ...(type !== undefined && { "content-type": type }) };
+    const answer = await browser.send("POST", `/auth/${route}`, { headers, body });
+    expect([answer.status, await errorOf(answer)]).toEqual([415, "type_not_supported"]);
+    expect(tokenRequests()).toBe(0);
+  });
+
+  test.each(
+    posts.flatMap((route) =>
+      [
+        undefined,
+        "null",
+        "https://evil.example",
+        "https://host.example",
+        "http://planner.example",
+        `${OWN}:8443`,
+        `${OWN}.evil.example`,
+        `${OWN}/`,
+        OWN.toUpperCase(),
+        `${OWN}, ${OWN}`,
+      ].map((origin) => ({ route, origin })),
+    ),
+  )("$route takes nothing of origin $origin: 403", async ({ route, origin }) => {
+    const { browser, launchBody, tokenRequests } = rig();
+    const headers = { "content-type": "application/json", ...(origin !== undefined && { origin }) };
+    const answer = await browser.send("POST", `/auth/${route}`, {
+      headers,
+      body: JSON.stringify(launchBody()),
+    });
+    expect([answer.status, await errorOf(answer)]).toEqual([403, "origin_refused"]);
+    expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+    expect(tokenRequests()).toBe(0);
+  });
+
+  test("takes JSON whatever the case and the parameters of its type", async () => {
+    const { browser, launchBody } = rig();
+    const headers = { "content-type": "Application/JSON; charset=utf-8" };
+    expect((await browser.post("/auth/launch", launchBody(), headers)).status).toBe(200);
+  });
+
+  test("says of every answer that nobody may keep it or guess its type", async () => {
+    const { browser, launchBody } = rig();
+    for (const answer of [
+      await browser.post("/auth/launch", launchBody()),
+      await browser.post("/auth/launch", {}),
+      await browser.get("/auth/me"),
+      await browser.get("/auth/login"),
+      await browser.get("/auth/callback"),
+      await browser.get("/nothing"),
+    ])
+      expect([answer.headers.get("cache-control"), answer.headers.get("x-content-type-options")]).toEqual([
+        "no-store",
+        "nosniff",
+      ]);
+  });
+});
+
+describe("a body", () => {
+  const right = {
+    code: "c",
+    codeVerifier: "v".repeat(43),
+    tenantId: "acme",
+    hostOrigin: "https://host.example",
+  };
+  const wrong: { name: string; body: string | Uint8Array }[] = [
+    { name: "empty", body: "" },
+    { name: "no JSON", body: "{" },
+    { name: "JSON null", body: "null" },
+    { name: "an array", body: JSON.stringify([right]) },
+    { name: "a text", body: '"x"' },
+    { name: "no UTF-8", body: new Uint8Array([0x7b, 0xff, 0x7d]) },
+    { name: "nested a thousand times", body: `${"[".repeat(1_000)}${"]".repeat(1_000)}` },
+    ...(["code", "codeVerifier", "tenantId", "hostOrigin"] as const).flatMap((field) => [
+      { name: `no ${field}`, body: JSON.stringify({ ...right, [field]: undefined }) },
+      { name: `an empty ${field}`, body: JSON.stringify({ ...right, [field]: "" }) },
+      { name: `a number as ${field}`, body: JSON.stringify({ ...right, [field]: 1 }) },
+      { name: `an array as ${field}`, body: JSON.stringify({ ...right, [field]: [right[field]] }) },
+      { name: `null as ${field}`, body: JSON.stringify({ ...right, [field]: null }) },
+      { name: `20 kB of ${field}`, body: JSON.stringify({ ...right, [field]: "x".repeat(20_000) }) },
+    ]),
+    { name: "a code with a line break", body: JSON.stringify({ ...right, code: "a\nb" }) },
+    { name: "a verifier of 42 characters", body: JSON.stringify({ ...right, codeVerifier: "v".repeat(42) }) },
+    {
+      name: "a verifier of 129 characters",
+      body: JSON.stringify({ ...right, codeVerifier: "v".repeat(129) }),
+    },
+    { name: "a verifier with a plus", body: JSON.stringify({ ...right, codeVerifier: "+".repeat(43) }) },
+  ];
+  test.each(wrong)("with $name is a 400, and nothing is sent", async ({ body }) => {
+    const { browser, tokenRequests, told } = rig();
+    const headers = { "content-type": "application/json", origin: OWN };
+    const answer = await browser.send("POST", "/auth/launch", { headers, body: body as BodyInit });
+    expect([answer.status, await errorOf(answer)]).toEqual([400, "request_invalid"]);
+    expect([tokenRequests(), told]).toEqual([0, []]);
+  });
+
+  test("over 64 KiB is a 413, by its length or by what comes", async () => {
+    const { browser, tokenRequests } = rig();
+    const headers = { "content-type": "application/json", origin: OWN };
+    const body = JSON.stringify({ ...right, filler: "x".repeat(65_536) });
+    const declared = await browser.send("POST", "/auth/launch", { headers, body });
+    expect([declared.status, await errorOf(declared)]).toEqual([413, "body_too_large"]);
+    let sent = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        sent += 16_384;
+        controller.enqueue(new Uint8Array(16_384).fill(0x20));
+      },
+    });
+    const init = { headers, body: endless, duplex: "half" } as RequestInit;
+    const streamed = await browser.send("POST", "/auth/launch", init);
+    expect([streamed.status, await errorOf(streamed)]).toEqual([413, "body_too_large"]);
+    expect(sent).toBeLessThan(10 * 16_384);
+    expect(tokenRequests()).toBe(0);
+  });
+
+  test("that breaks off is a 400", async () => {
+    const { browser } = rig();
+    const broken = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('{"code":'));
+        controller.error(new Error("connection reset"));
+      },
+    });
+    const headers = { "content-type": "application/json", origin: OWN };
+    const answer = await browser.send("POST", "/auth/launch", {
+      ...{ headers, body: broken },
+      ...({ duplex: "half" } as object),
+    });
+    expect([answer.status, await errorOf(answer)]).toEqual([400, "request_invalid"]);
+  });
+
+  test("that somebody else has read already is a 400", async () => {
+    const { browser, backend, launchBody } = rig();
+    const request = browser.request("POST", "/auth/launch", {
+      ...{ body: JSON.stringify(launchBody()) },
+      headers: { "content-type": "application/json", origin: OWN },
+    });
+    await request.text();
+    expect(await errorOf(await backend(request))).toBe("request_invalid");
+  });
+
+  test("may hold fields that a later page sends", async () => {
+    const { browser, launchBody } = rig();
+    expect((await browser.post("/auth/launch", { ...launchBody(), later: 1 })).status).toBe(200);
+  });
+});
+
+describe("an error of a navigation", () => {
+  test("is a page for people and JSON for programs", async () => {
+    const { browser } = rig();
+    const page = await browser.get("/auth/login?return_to=//evil.example/<script>", { accept: "text/html" });
+    expect([page.status, page.headers.get("content-type")]).toEqual([400, "text/html; charset=utf-8"]);
+    expect(await page.text()).not.toContain("evil");
+    const answer = await browser.get("/auth/login?return_to=//evil.example/");
+    expect(answer.headers.get("content-type")).toContain("application/json");
+  });
+});
+
+describe("a page of another origin", () => {
+  const page = "https://www.planner.example";
+  test("that is allowed by name is answered with what it may read", async () => {
+    const { browser, launchBody } = rig({ origins: [page] });
+    const preflight = await browser.send("OPTIONS", "/auth/launch", {
+      headers: { origin: page, "access-control-request-method": "POST" },
+    });
+    expect([preflight.status, Object.fromEntries(preflight.headers)]).toEqual([
+      204,
+      expect.objectContaining({
+        "access-control-allow-origin": page,
+        "access-control-allow-credentials": "true",
+        "access-control-allow-methods": "POST",
+        "access-control-allow-headers": "authorization, content-type, x-bivariant-csrf",
+        vary: "origin",
+      }),
+    ]);
+    const answer = await browser.post("/auth/launch", launchBody(), { origin: page });
+    expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, page]);
+    // Errors too, or the page could not know what went wrong.
+    const refused = await browser.get("/auth/me", { origin: page });
+    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, page]);
+  });
+
+  test("that is not allowed gets no leave, neither beforehand nor after", async () => {
+    const { browser } = rig({ origins: [page] });
+    for (const origin of ["https://evil.example", "null", undefined]) {
+      const headers: Record<string, string> = origin === undefined ? {} : { origin };
+      const preflight = await browser.send("OPTIONS", "/auth/launch", { headers });
+      expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([405, null]);
+      const answer = await browser.get("/auth/me", headers);
+      expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+    }
+  });
+});
+
+describe("behind a proxy that ends TLS", () => {
+  const inside = "http://10.0.0.7:3000";
+  test("publicUrl is the own origin, whatever the request's URL says", async () => {
+    const { browser, launchBody } = rig({ publicUrl: OWN, session: { cookie: true } });
+    expect((await browser.post(`${inside}/auth/launch`, launchBody())).status).toBe(200);
+    expect(browser.setCookies[0]).toMatch(/^__Host-bivariant-session=/);
+    const asItself = await browser.post(`${inside}/auth/launch`, launchBody(), { origin: inside });
+    expect(await errorOf(asItself)).toBe("origin_refused");
+    const login = await browser.get(`${inside}/auth/login`);
+    expect([login.status, browser.setCookies.at(-1)]).toEqual([
+      302,
+      expect.stringContaining("__Host-bivariant-login="),
+    ]);
+  });
+
+  test("without publicUrl no cookie is set over plain http, and no code is spent on it", async () => {
+    const { browser, launchBody, told, tokenRequests } = rig({ session: { cookie: true } });
+    const launched = launchBody();
+    const answer = await browser.post(`${inside}/auth/launch`, launched, { origin: inside });
+    expect([answer.status, await errorOf(answer)]).toEqual([500, "backend_failed"]);
+    expect(String(told[0]?.error)).toContain("publicUrl");
+    expect((await browser.get(`${inside}/auth/login`)).status).toBe(500);
+    expect([browser.setCookies, tokenRequests()]).toEqual([[], 0]);
+    expect((await browser.post("/auth/launch", launched)).status).toBe(200);
+  });
+
+  test("on loopback the cookies go without the prefix that only https has", async () => {
+    const own = "http://127.0.0.1:3000";
+    const { browser, launchBody } = rig({ session: { cookie: true } });
+    await browser.post(`${own}/auth/launch`, launchBody(), { origin: own });
+    expect(browser.setCookies).toEqual([
+      expect.stringMatching(
+        /^bivariant-session=[\w-]{43}; Max-Age=28800; Path=\/; HttpOnly; SameSite=None; Secure; Partitioned$/,
+      ),
+    ]);
+  });
+});

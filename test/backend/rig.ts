@@ -1,0 +1,142 @@
+// A plugin's backend before an emulated deployment of both variants, with people to launch it and to log in.
+import {
+  type Backend,
+  type BackendOptions,
+  createBackend,
+  type ErrorContext,
+} from "../../src/backend/index.js";
+import {
+  createEmulator,
+  type Emulator,
+  type EmulatorOptions,
+  type OperatorRegistration,
+} from "../../src/emulator/index.js";
+import {
+  apiClient,
+  memoryStore,
+  type PersonCredential,
+  type TokenStore,
+  userInterfacePlugin,
+} from "../../src/index.js";
+import { newPkce } from "../emulator/pkce.js";
+import { pkcs8, publicJwk, rsaKey } from "../support/keys.js";
+import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+import { TestBrowser } from "./test-browser.js";
+
+/** Where browsers reach the backend, and where the host application is. */
+export const OWN = "https://planner.example";
+export const HOST = "https://host.example";
+export const SERVICE = "http://service.localhost";
+export const CALLBACK: string = `${OWN}/auth/callback`;
+
+export const ada: OperatorRegistration = {
+  tenantId: "acme",
+  userId: "ada",
+  firstname: "Ada",
+  lastname: "Lovelace",
+  capabilities: ["devices:read"],
+  roles: [{ name: "planner", group: "people" }],
+};
+export const adaShown = { userId: "ada", firstname: "Ada", lastname: "Lovelace" };
+
+export function launchCredential(clientId = "planner"): PersonCredential<"A"> {
+  return userInterfacePlugin({ clientId, privateKey: pkcs8(rsaKey()), keyId: "key-1" });
+}
+
+export function loginCredential(
+  settings: Partial<Parameters<typeof apiClient>[0]> = {},
+): PersonCredential<"B"> {
+  const authorizationEndpoint = `${SERVICE}/v1/auth/authorize`;
+  return apiClient({ clientId: "portal", redirectUri: CALLBACK, authorizationEndpoint, ...settings });
+}
+
+export interface Told extends ErrorContext {
+  readonly error: unknown;
+}
+
+export interface Rig {
+  readonly backend: Backend;
+  readonly emulator: Emulator;
+  readonly clock: SteppedClock;
+  readonly store: TokenStore;
+  /** What `onError` was told. */
+  readonly told: Told[];
+  readonly browser: TestBrowser;
+  /** Another process of the same plugin: it shares nothing but the store. */
+  readonly another: (changes?: Partial<BackendOptions>) => Backend;
+  /** The body of POST launch after a launch by an operator. */
+  readonly launchBody: (userId?: string) => Record<string, string>;
+  /** Launches in a browser and gives the answer of the backend. */
+  readonly launch: (browser?: TestBrowser) => Promise<SessionAnswer>;
+  /** Logs in in a browser, up to the redirect to the page. */
+  readonly login: (browser?: TestBrowser) => Promise<Response>;
+  /** Code exchanges and refreshes that the deployment saw. */
+  readonly tokenRequests: () => number;
+}
+
+export interface SessionAnswer {
+  readonly session?: string;
+  readonly csrf?: string;
+  readonly variant: "A" | "B";
+  readonly tenantId: string;
+  readonly operator?: { readonly userId: string };
+  readonly expiresAt: number;
+}
+
+export interface RigOptions extends Partial<Omit<BackendOptions, "deployments">> {
+  readonly emulator?: EmulatorOptions;
+  /** Puts something of the test's between the backend and its store, which goes by the rig's clock. */
+  readonly wrapStore?: (inner: TokenStore) => TokenStore;
+  readonly deployments?: BackendOptions["deployments"];
+}
+
+export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOptions = {}): Rig {
+  const clock = steppedClock();
+  const emulator = createEmulator({ publicUrl: SERVICE, now: clock.now, ...emulatorOptions });
+  for (const clientId of ["planner", "other-plugin"])
+    emulator.registerPlugin({
+      ...{ clientId, tenantId: "acme", type: "user_interface", scopes: ["devices:read"] },
+      ...{ jwks: { keys: [{ ...publicJwk(rsaKey()), kid: "key-1" }] }, pageUrl: `${OWN}/` },
+    });
+  emulator.registerOperator(ada);
+  emulator.registerOperator({ ...ada, userId: "grace", firstname: "Grace", lastname: "Hopper" });
+  emulator.registerApiClient({ clientId: "portal", redirectUris: [CALLBACK] });
+  const inner = memoryStore({ now: clock.now });
+  const store = options.store ?? wrapStore?.(inner) ?? inner;
+  const told: Told[] = [];
+  const defaults: BackendOptions = {
+    deployments: [
+      {
+        ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST },
+        ...{ launch: launchCredential(), login: loginCredential() },
+      },
+    ],
+    ...{ store, now: clock.now, fetch: (url, init) => emulator.fetch(url, init) },
+    onError: (error, context) => void told.push({ error, ...context }),
+  };
+  const another = (changes: Partial<BackendOptions> = {}) =>
+    createBackend({ ...defaults, ...options, ...changes });
+  const backend = another();
+  const browser = new TestBrowser(backend, OWN);
+  const launchBody = (userId = "ada") => {
+    const { codeChallenge, codeVerifier } = newPkce();
+    const launch = emulator.launch({ tenantId: "acme", clientId: "planner", userId });
+    const { code, state, tenantId } = launch.authorize({ codeChallenge });
+    return { code, state, tenantId, codeVerifier, hostOrigin: HOST };
+  };
+  return {
+    ...{ backend, emulator, clock, store, told, browser, another, launchBody },
+    async launch(by = browser) {
+      const answer = await by.post("/auth/launch", launchBody());
+      if (answer.status !== 200) throw new Error(`launch: ${answer.status} ${await answer.text()}`);
+      return (await answer.json()) as SessionAnswer;
+    },
+    async login(by = browser) {
+      const begun = await by.get("/auth/login?return_to=/page");
+      if (begun.status !== 302) throw new Error(`login: ${begun.status} ${await begun.text()}`);
+      const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+      return by.get(callbackUrl);
+    },
+    tokenRequests: () => emulator.journal.tokenRequests().length,
+  };
+}

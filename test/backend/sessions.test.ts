@@ -1,0 +1,409 @@
+// The sessions that browsers hold: as bearer tokens or in cookies, until their fixed or idle end.
+import { describe, expect, test } from "vitest";
+import { createBackend } from "../../src/backend/index.js";
+import type { TokenStore } from "../../src/index.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { HOST, launchCredential, loginCredential, OWN, rig, SERVICE, type SessionAnswer } from "./rig.js";
+import { errorOf, TestBrowser } from "./test-browser.js";
+
+const bearer = (session: string | undefined) => ({ authorization: `Bearer ${session}` });
+const minute = 60_000;
+
+/** A store that tells what is written to it, and what is in it. */
+function watched() {
+  const writes: string[] = [];
+  const entries = new Map<string, string>();
+  const wrapStore = (inner: TokenStore): TokenStore => ({
+    ...inner,
+    set(key, value, options) {
+      writes.push(key);
+      entries.set(key, value);
+      return inner.set(key, value, options);
+    },
+    delete(key) {
+      entries.delete(key);
+      return inner.delete(key);
+    },
+  });
+  const held = (kind: string) => [...entries.keys()].filter((key) => key.includes(kind));
+  return { writes, entries, wrapStore, held };
+}
+
+async function loggedIn(parts: ReturnType<typeof rig>): Promise<SessionAnswer> {
+  await parts.login();
+  return (await (await parts.browser.post("/auth/session")).json()) as SessionAnswer;
+}
+
+describe("a session token", () => {
+  test.each([
+    { name: "missing", headers: {}, code: "session_missing" },
+    { name: "of another scheme", headers: { authorization: "Basic eDp5" }, code: "session_missing" },
+    { name: "an empty one", headers: { authorization: "Bearer " }, code: "session_missing" },
+    { name: "unknown", headers: bearer("x".repeat(43)), code: "session_unknown" },
+    { name: "of another length", headers: bearer("x"), code: "session_unknown" },
+    { name: "of 100 kB", headers: bearer("x".repeat(100_000)), code: "session_unknown" },
+    { name: "two in one header", headers: bearer(`${"x".repeat(43)}, Bearer y`), code: "session_unknown" },
+    {
+      name: "in a cookie, where bearers are expected",
+      headers: { cookie: "SESSION" },
+      code: "session_missing",
+    },
+  ])("$name is $code, 401, on every route and in connect and session", async ({ headers, code }) => {
+    const { backend, browser, launch } = rig();
+    const { session } = await launch();
+    const sent: Record<string, string> = { ...headers };
+    if (sent.cookie !== undefined) sent.cookie = `__Host-bivariant-session=${session}`;
+    for (const answer of [
+      await browser.get("/auth/me", sent),
+      await browser.post("/auth/logout", {}, sent),
+    ]) {
+      expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+    }
+    for (const method of ["connect", "session"] as const) {
+      const error = await rejectionOf(backend[method](browser.request("GET", "/x", { headers: sent })));
+      expect(error).toMatchObject({ name: "SessionError", code });
+      const answer = backend.answer(error);
+      expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+    }
+  });
+
+  test("is taken whatever the case of its scheme", async () => {
+    const { browser, launch } = rig();
+    const { session } = await launch();
+    expect((await browser.get("/auth/me", { authorization: `bearer ${session}` })).status).toBe(200);
+  });
+
+  test("is in no store, nor is a login cookie: only their hashes are", async () => {
+    const store = watched();
+    const parts = rig({ wrapStore: store.wrapStore });
+    const { session } = await parts.launch();
+    await parts.login();
+    const cookie = parts.browser.cookies.get("__Host-bivariant-login");
+    const text = JSON.stringify([store.writes, ...store.entries]);
+    expect(text).toContain("bivariant:backend:session:");
+    for (const secret of [session, cookie]) expect(text).not.toContain(secret);
+  });
+
+  test("is new each time, and never the one before", async () => {
+    const { launch } = rig();
+    const tokens = await Promise.all([1, 2, 3, 4, 5].map(async () => (await launch()).session));
+    expect(new Set(tokens).size).toBe(5);
+  });
+
+  test("of another plugin in the same store is none here, whichever variant it came by", async () => {
+    const parts = rig();
+    const { session: launched } = await parts.launch();
+    const { session: loggedInHere } = await loggedIn(parts);
+    parts.emulator.registerApiClient({ clientId: "other-portal", redirectUris: [`${OWN}/auth/callback`] });
+    const deployments = [
+      {
+        ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST },
+        ...{ launch: launchCredential("other-plugin"), login: loginCredential({ clientId: "other-portal" }) },
+      },
+    ];
+    const other = new TestBrowser(parts.another({ deployments }), OWN);
+    const ofLaunch = await other.get("/auth/me", bearer(launched));
+    expect([ofLaunch.status, await errorOf(ofLaunch)]).toEqual([401, "session_unknown"]);
+    expect((await other.get("/auth/me", bearer(loggedInHere))).status).toBe(401);
+    for (const session of [launched, loggedInHere])
+      expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+  });
+
+  test("of a deployment that moved or is not configured any more is none", async () => {
+    const parts = rig();
+    const { session } = await parts.launch();
+    const deployment = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() };
+    for (const change of [
+      { baseUrl: "https://moved.example" },
+      { tenantId: "umbrella" },
+      { hostOrigin: "https://other.example" },
+    ]) {
+      const other = new TestBrowser(parts.another({ deployments: [{ ...deployment, ...change }] }), OWN);
+      const answer = await other.get("/auth/me", bearer(session));
+      expect([answer.status, await errorOf(answer)]).toEqual([401, "session_unknown"]);
+    }
+  });
+
+  test("of an entry that somebody tore is none", async () => {
+    for (const torn of ["", "{", "null", '{"person":1}']) {
+      const { wrapStore, held } = watched();
+      const { launch, browser, store } = rig({ wrapStore });
+      const { session } = await launch();
+      const [key = ""] = held(":session:");
+      await store.set(key, torn);
+      expect(await errorOf(await browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
+    }
+  });
+});
+
+describe("a session", () => {
+  test("ends at its fixed end, however much it is used", async () => {
+    const parts = rig({ session: { lifetimeMs: 30 * minute, idleMs: 10 * minute } });
+    const { session, expiresAt } = await parts.launch();
+    expect(expiresAt).toBe(parts.clock.now() + 30 * minute);
+    for (let minutes = 1; minutes < 30; minutes++) {
+      parts.clock.advance(minute);
+      expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+    }
+    parts.clock.advance(minute);
+    for (let again = 0; again < 2; again++) {
+      const answer = await parts.browser.get("/auth/me", bearer(session));
+      expect([answer.status, await errorOf(answer)]).toEqual([401, "session_expired"]);
+    }
+  });
+
+  test("that nobody uses ends at its idle end, and its tokens go when it is presented", async () => {
+    const store = watched();
+    const parts = rig({ wrapStore: store.wrapStore });
+    const { session } = await loggedIn(parts);
+    parts.clock.advance(60 * minute - 1);
+    expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+    parts.clock.advance(60 * minute);
+    expect(store.held("grant")).toHaveLength(1);
+    expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_expired");
+    expect(store.held("grant")).toEqual([]);
+  });
+
+  test("is written as used at most once a minute", async () => {
+    const store = watched();
+    const parts = rig({ wrapStore: store.wrapStore });
+    const { session } = await parts.launch();
+    const before = store.writes.length;
+    for (let requests = 0; requests < 100; requests++) {
+      parts.clock.advance(1_000);
+      await parts.browser.get("/auth/me", bearer(session));
+    }
+    expect(store.writes.length - before).toBe(1);
+  });
+
+  test("survives that its use cannot be written, which is told", async () => {
+    let isDown = false;
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      set: async (...args) => {
+        if (isDown) throw new Error("disk full");
+        return inner.set(...args);
+      },
+    });
+    const parts = rig({ wrapStore });
+    const { session } = await parts.launch();
+    parts.clock.advance(2 * minute);
+    isDown = true;
+    expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+    expect(parts.told).toMatchObject([{ route: "session", error: { code: "store_unavailable" } }]);
+  });
+
+  test("that is ended while a request of it is written does not rise again", async () => {
+    let meanwhile = async () => {};
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      set: async (key, value, options) => {
+        if (key.includes(":session:") && options?.ifVersion !== null) await meanwhile();
+        return inner.set(key, value, options);
+      },
+    });
+    const parts = rig({ wrapStore });
+    const { session } = await parts.launch();
+    parts.clock.advance(2 * minute);
+    meanwhile = async () => {
+      meanwhile = async () => {};
+      await parts.browser.post("/auth/logout", {}, bearer(session));
+    };
+    await parts.browser.get("/auth/me", bearer(session));
+    expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
+  });
+
+  test("of a store that fails or is silent is a 503, never a session", async () => {
+    let fault: "throws" | "silence" | undefined;
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      get: async (key) => {
+        if (fault === "throws") throw new Error("canary: redis://user:secret@host");
+        if (fault === "silence") return new Promise(() => {});
+        return inner.get(key);
+      },
+    });
+    const parts = rig({ wrapStore, timeoutMs: 50 });
+    const { session } = await parts.launch();
+    for (fault of ["throws", "silence"] as const) {
+      const answer = await parts.browser.get("/auth/me", bearer(session));
+      expect([answer.status, await answer.json()]).toEqual([
+        503,
+        { error: "store_unavailable", message: "The session store failed. Try again." },
+      ]);
+    }
+  });
+});
+
+describe("a logout", () => {
+  test.each(["A", "B"])("ends the session and forgets the tokens of Variant %s", async (variant) => {
+    const store = watched();
+    const parts = rig({ wrapStore: store.wrapStore });
+    const { session } = variant === "A" ? await parts.launch() : await loggedIn(parts);
+    const grant = [...store.entries].find(([key]) => key.includes("grant"))?.[1] ?? "{}";
+    expect(JSON.parse(grant).token.value).toEqual(expect.any(String));
+    const answer = await parts.browser.post("/auth/logout", {}, bearer(session));
+    expect([answer.status, await answer.text()]).toEqual([204, ""]);
+    expect([...store.held("grant"), ...store.held(":session:")]).toEqual([]);
+    for (const backend of [parts.backend, parts.another()]) {
+      const again = await new TestBrowser(backend, OWN).post("/auth/logout", {}, bearer(session));
+      expect([again.status, await errorOf(again)]).toEqual([401, "session_unknown"]);
+    }
+  });
+
+  test("in one process ends the session in the others at once", async () => {
+    const parts = rig();
+    const other = new TestBrowser(parts.another(), OWN);
+    const { session } = await parts.launch();
+    expect((await other.get("/auth/me", bearer(session))).status).toBe(200);
+    await parts.browser.post("/auth/logout", {}, bearer(session));
+    expect((await other.get("/auth/me", bearer(session))).status).toBe(401);
+  });
+
+  test("that cannot forget the tokens is a 503, and can be asked for again", async () => {
+    let isDown = false;
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      delete: async (key) => {
+        if (isDown) throw new Error("down");
+        return inner.delete(key);
+      },
+    });
+    const parts = rig({ wrapStore });
+    const { session } = await parts.launch();
+    isDown = true;
+    expect((await parts.browser.post("/auth/logout", {}, bearer(session))).status).toBe(503);
+    isDown = false;
+    expect((await parts.browser.post("/auth/logout", {}, bearer(session))).status).toBe(204);
+  });
+});
+
+describe("a session in a cookie", () => {
+  const cookie = { session: { cookie: true } };
+
+  test("is for the browser alone: the page gets a CSRF token instead", async () => {
+    const { browser, launch, clock } = rig(cookie);
+    const answer = await launch();
+    expect(Object.keys(answer).sort()).toEqual(["csrf", "expiresAt", "operator", "tenantId", "variant"]);
+    expect(browser.setCookies).toEqual([
+      expect.stringMatching(
+        /^__Host-bivariant-session=[\w-]{43}; Max-Age=28800; Path=\/; HttpOnly; SameSite=None; Secure; Partitioned$/,
+      ),
+    ]);
+    expect(answer.csrf).not.toBe(browser.cookies.get("__Host-bivariant-session"));
+    expect((await browser.get("/auth/me")).status).toBe(200);
+    // After a reload of the page.
+    const again = await browser.post("/auth/session");
+    expect([again.status, await again.json()]).toEqual([200, answer]);
+    expect(answer.expiresAt).toBe(clock.now() + 3_600_000);
+  });
+
+  test("changes nothing for a page that does not show the CSRF token of this very session", async () => {
+    const { browser, launch, backend } = rig(cookie);
+    const { csrf } = await launch();
+    const { csrf: another } = await launch(new TestBrowser(backend, OWN));
+    const session = browser.cookies.get("__Host-bivariant-session") ?? "";
+    const wrong = [
+      undefined,
+      "",
+      "x",
+      another,
+      session,
+      `${csrf}x`,
+      (csrf ?? "").slice(0, -1),
+      (csrf ?? "").toUpperCase(),
+    ];
+    for (const given of wrong) {
+      const headers: Record<string, string> = given === undefined ? {} : { "x-bivariant-csrf": given };
+      const answer = await browser.post("/auth/logout", {}, headers);
+      expect([given, answer.status, await errorOf(answer)]).toEqual([given, 403, "csrf_refused"]);
+      for (const method of ["POST", "PUT", "DELETE", "PATCH"]) {
+        const request = browser.request(method, "/devices", { headers: { origin: OWN, ...headers } });
+        expect(await rejectionOf(backend.connect(request))).toMatchObject({ code: "csrf_refused" });
+      }
+    }
+    const right = { "x-bivariant-csrf": csrf ?? "", origin: OWN };
+    expect((await backend.connect(browser.request("POST", "/devices", { headers: right }))).variant).toBe(
+      "A",
+    );
+    expect((await browser.post("/auth/logout", {}, right)).status).toBe(204);
+  });
+
+  test("counts for nothing when another site's page sends it", async () => {
+    const { browser, launch, backend } = rig(cookie);
+    const { csrf } = await launch();
+    for (const origin of ["https://evil.example", "null", HOST]) {
+      for (const method of ["GET", "POST"]) {
+        const headers = { origin, "x-bivariant-csrf": csrf ?? "" };
+        const error = await rejectionOf(backend.session(browser.request(method, "/x", { headers })));
+        expect(error).toMatchObject({ name: "SessionError", code: "origin_refused" });
+        expect(backend.answer(error).status).toBe(403);
+      }
+    }
+    const without = browser.request("POST", "/x", { headers: { "x-bivariant-csrf": csrf ?? "" } });
+    expect(await rejectionOf(backend.session(without))).toMatchObject({ code: "origin_refused" });
+  });
+
+  test("is not taken from a bearer header, nor from a second cookie of its name", async () => {
+    const { browser, launch, backend } = rig(cookie);
+    await launch();
+    const value = browser.cookies.get("__Host-bivariant-session") ?? "";
+    const name = "__Host-bivariant-session";
+    const stranger = new TestBrowser(backend, OWN);
+    const wrong: Record<string, string>[] = [
+      bearer(value),
+      { cookie: `${name}=${value}; ${name}=${value}` },
+      { cookie: `${name}=${"x".repeat(43)}; ${name}=${value}` },
+      { cookie: `bivariant-session=${value}` },
+      { cookie: `${name.toLowerCase()}=${value}` },
+      { cookie: `x${name}=${value}` },
+      { cookie: name },
+      { cookie: "=;;; =" },
+    ];
+    for (const headers of wrong) {
+      const answer = await stranger.get("/auth/me", headers);
+      expect([headers, answer.status, await errorOf(answer)]).toEqual([headers, 401, "session_missing"]);
+    }
+    expect((await stranger.get("/auth/me", { cookie: `a=b;${name}=${value};c=d` })).status).toBe(200);
+  });
+
+  test("is replaced by the next launch, and the one before is over", async () => {
+    const { browser, launch, backend } = rig(cookie);
+    await launch();
+    const before = browser.cookies.get("__Host-bivariant-session") ?? "";
+    await launch();
+    const stranger = new TestBrowser(backend, OWN);
+    const old = await stranger.get("/auth/me", { cookie: `__Host-bivariant-session=${before}` });
+    expect([old.status, await errorOf(old)]).toEqual([401, "session_unknown"]);
+    expect((await browser.get("/auth/me")).status).toBe(200);
+  });
+
+  test("that somebody planted before the login is not the one after it (no fixation)", async () => {
+    const { browser, login } = rig(cookie);
+    browser.cookies.set("__Host-bivariant-session", "x".repeat(43));
+    await login();
+    const answer = (await (await browser.post("/auth/session")).json()) as SessionAnswer;
+    expect(answer.session).toBeUndefined();
+    expect(browser.cookies.get("__Host-bivariant-session")).not.toBe("x".repeat(43));
+    expect((await browser.get("/auth/me")).status).toBe(200);
+  });
+
+  test("goes at logout", async () => {
+    const { browser, launch } = rig(cookie);
+    const { csrf } = await launch();
+    await browser.post("/auth/logout", {}, { "x-bivariant-csrf": csrf ?? "" });
+    expect(browser.setCookies.at(-1)).toBe(
+      "__Host-bivariant-session=; Max-Age=0; Path=/; HttpOnly; SameSite=None; Secure; Partitioned",
+    );
+    expect((await browser.post("/auth/session")).status).toBe(401);
+  });
+});
+
+test("two backends without a store share nothing", async () => {
+  const parts = rig();
+  const { session } = await parts.launch();
+  const deployments = [{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() }];
+  const browser = new TestBrowser(createBackend({ deployments, now: parts.clock.now }), OWN);
+  expect(await errorOf(await browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
+});

@@ -1,0 +1,55 @@
+// As much of a browser as cookies and origins need: it talks to one backend, in-process.
+
+export type Handler = (request: Request) => Promise<Response>;
+
+export class TestBrowser {
+  readonly cookies: Map<string, string> = new Map();
+  /** Every `Set-Cookie` that came, as it came. */
+  readonly setCookies: string[] = [];
+  readonly #handler: Handler;
+  readonly #origin: string;
+
+  constructor(handler: Handler, origin: string) {
+    this.#handler = handler;
+    this.#origin = origin;
+  }
+
+  get(target: string, headers: Record<string, string> = {}): Promise<Response> {
+    return this.send("GET", target, { headers });
+  }
+
+  /** As our own page sends it. */
+  post(target: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<Response> {
+    return this.send("POST", target, {
+      headers: { "content-type": "application/json", origin: this.#origin, ...headers },
+      body: JSON.stringify(body),
+    });
+  }
+
+  async send(method: string, target: string, init: RequestInit = {}): Promise<Response> {
+    const response = await this.#handler(this.request(method, target, init));
+    for (const line of response.headers.getSetCookie()) this.#take(line);
+    return response;
+  }
+
+  /** A request with this browser's cookies, for handing to `connect` and `session`. */
+  request(method: string, target: string, init: RequestInit = {}): Request {
+    const headers = new Headers(init.headers);
+    const pairs = [...this.cookies].map(([name, value]) => `${name}=${value}`);
+    if (pairs.length > 0 && !headers.has("cookie")) headers.set("cookie", pairs.join("; "));
+    return new Request(new URL(target, this.#origin), { ...init, method, headers });
+  }
+
+  #take(line: string): void {
+    this.setCookies.push(line);
+    const [pair = "", ...attributes] = line.split("; ");
+    const [name = "", value = ""] = pair.split("=");
+    if (attributes.includes("Max-Age=0")) this.cookies.delete(name);
+    else this.cookies.set(name, value);
+  }
+}
+
+/** The stable code of an error answer. */
+export async function errorOf(response: Response): Promise<string> {
+  return ((await response.clone().json()) as { error: string }).error;
+}
