@@ -1,0 +1,206 @@
+// The example plugin as a person uses it: in the host's iframe (Variant A) and on its own (Variant B), in Chromium.
+import type { BrowserContext, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, onTestFailed, test } from "vitest";
+import { describeInChromium } from "../../support/chromium.js";
+import { type Example, runExample } from "./run-example.js";
+
+const hourMs = 3_600_000;
+
+/** Everything a browser showed, stored or sent, to search for what must not be there. */
+class Record {
+  readonly lines: string[] = [];
+  readonly faults: string[] = [];
+
+  watch(page: Page): void {
+    page.on("console", (message) => {
+      this.lines.push(message.text());
+      if (message.type() === "error") this.faults.push(message.text());
+    });
+    page.on("pageerror", (error) => this.faults.push(String(error)));
+    page.on("request", (request) => {
+      this.lines.push(request.url(), request.postData() ?? "", JSON.stringify(request.headers()));
+    });
+    page.on("response", async (response) => {
+      this.lines.push(JSON.stringify(response.headers()), await response.text().catch(() => ""));
+    });
+  }
+
+  async shown(page: Page): Promise<void> {
+    for (const frame of page.frames()) {
+      this.lines.push(frame.url(), await frame.content());
+      const kept =
+        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])";
+      this.lines.push(await frame.evaluate<string>(kept));
+    }
+  }
+}
+
+describeInChromium("the example plugin", (browser) => {
+  let example: Example;
+  let context: BrowserContext;
+  let page: Page;
+  let record: Record;
+  let offsetMs: number;
+  /** What the backend and the deployment told each other. */
+  let secrets: Set<string>;
+
+  const secretFetch = async (url: string, init?: RequestInit): Promise<Response> => {
+    const response = await fetch(url, init);
+    const body = String(init?.body ?? "");
+    const form = new URLSearchParams(body);
+    for (const name of ["client_assertion"]) secrets.add(form.get(name) ?? "");
+    if (body.startsWith("{"))
+      secrets.add((JSON.parse(body) as { code_verifier?: string }).code_verifier ?? "");
+    const answer = await response
+      .clone()
+      .json()
+      .catch(() => ({}));
+    for (const name of ["access_token", "refresh_token"]) secrets.add(answer[name] ?? "");
+    secrets.delete("");
+    return response;
+  };
+
+  beforeEach(async () => {
+    offsetMs = 0;
+    secrets = new Set();
+    example = await runExample({ now: () => Date.now() + offsetMs, fetch: secretFetch });
+    context = await browser().newContext({ viewport: { width: 1280, height: 800 } });
+    page = await context.newPage();
+    record = new Record();
+    record.watch(page);
+  });
+  afterEach(async () => {
+    await context.close();
+    await example.close();
+  });
+
+  const expectNoSecret = async (atLeast: number) => {
+    await record.shown(page);
+    record.lines.push(JSON.stringify(await context.cookies()), JSON.stringify(await context.storageState()));
+    expect(secrets.size).toBeGreaterThanOrEqual(atLeast);
+    const text = record.lines.join("\n");
+    expect([...secrets].filter((secret) => text.includes(secret)).length).toBe(0);
+  };
+
+  const signIn = async (userId: string) => {
+    await page.goto(example.hostUrl);
+    await page.getByLabel("Operator").selectOption(userId);
+    await page.getByRole("button", { name: "Sign in" }).click();
+  };
+  const launch = () => page.getByRole("button", { name: "Planner" }).click();
+  const plugin = () => page.frameLocator("iframe");
+
+  test("is launched, lists the devices under the operator's name, expires, and is launched again", async () => {
+    await signIn("ada");
+    await launch();
+    await plugin().getByText("Ada Lovelace").waitFor();
+    await plugin().getByText("3 devices.").waitFor();
+    expect(await plugin().getByRole("listitem").count()).toBe(3);
+
+    offsetMs += hourMs;
+    await plugin().getByRole("button", { name: "Refresh" }).click();
+    await plugin().getByText("Open the plugin again from the sidebar").waitFor();
+    expect(example.emulator.journal.tokenRequests()).toHaveLength(1);
+
+    await launch();
+    await plugin().getByText("3 devices.").waitFor();
+    expect(example.emulator.journal.tokenRequests({ status: 200 })).toHaveLength(2);
+    // The 401 that ended the session is the one thing that the browser itself complains of.
+    expect(record.faults.filter((fault) => !fault.includes("401"))).toEqual([]);
+    await expectNoSecret(4);
+  });
+
+  test("shows an operator no more than they may see", async () => {
+    await signIn("grace");
+    await launch();
+    await plugin().getByText("Grace Hopper").waitFor();
+    await plugin().getByText("The devices could not be listed (403).").waitFor();
+  });
+
+  const logIn = async () => {
+    await page.goto(example.pluginUrl);
+    await page.getByLabel("User id").fill("ada");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.getByText("3 devices.").waitFor();
+  };
+
+  test("on its own logs in, renews without a prompt, and logs out", async () => {
+    await logIn();
+    expect(new URL(page.url()).searchParams.has("code")).toBe(false);
+    offsetMs += hourMs - 1_000;
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await expect
+      .poll(() => example.emulator.journal.tokenRequests({ variant: "B", status: 200 }).length)
+      .toBe(2);
+    await page.getByText("3 devices.").waitFor();
+
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByText("You are logged out.").waitFor();
+    expect(record.faults.filter((fault) => !fault.includes("401"))).toEqual([]);
+    await expectNoSecret(5);
+  });
+
+  test("says so when the login is denied, and lets the person try again", async () => {
+    await page.goto(example.pluginUrl);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("login_denied").waitFor();
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByLabel("User id").waitFor();
+  });
+
+  test("is launched beside a sibling frame and an opener that post forged messages at every moment", async () => {
+    const evil = `setInterval(() => { for (const to of [parent, top, opener, ...parent.frames].filter(Boolean))
+      to.postMessage({ type: "host:auth-code", code: "evil", state: "evil", tenantId: "acme" }, "*"); }, 1)`;
+    await context.route("http://evil.localhost/*", (route) =>
+      route.fulfill({ contentType: "text/html", body: `<!doctype html><script>${evil}</script>` }),
+    );
+    const opener = await context.newPage();
+    await opener.goto("http://evil.localhost/");
+    const opening = context.waitForEvent("page");
+    await opener.evaluate((url) => {
+      const opened = window.open(url);
+      setInterval(() => {
+        for (const to of [opened, opened?.frames[0], opened?.frames[1]])
+          to?.postMessage({ type: "host:auth-code", code: "evil", state: "evil", tenantId: "acme" }, "*");
+      }, 1);
+    }, example.hostUrl);
+    page = await opening;
+    record.watch(page);
+    await page.getByLabel("Operator").selectOption("ada");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Planner" }).waitFor();
+    await page.evaluate(() => {
+      const frame = document.createElement("iframe");
+      frame.src = "http://evil.localhost/";
+      document.body.append(frame);
+    });
+    await launch();
+    const honest = page.frameLocator('iframe[title="Planner"]');
+    await honest.getByText("3 devices.").waitFor();
+    await honest.getByText("Ada Lovelace").waitFor();
+    // One code was sent, and it was the host's.
+    expect(example.emulator.journal.tokenRequests().map(({ status }) => status)).toEqual([200]);
+  });
+
+  test.each([
+    { name: "a phone", width: 390, height: 844 },
+    { name: "a desk", width: 1280, height: 800 },
+  ])("fits $name and is reached by the keyboard alone", async ({ width, height }) => {
+    await page.setViewportSize({ width, height });
+    await signIn("ada");
+    const button = page.getByRole("button", { name: "Planner" });
+    for (let steps = 0; steps < 10; steps++) {
+      if (await button.evaluate((element) => element === document.activeElement)) break;
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    await plugin().getByText("3 devices.").waitFor();
+    const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    for (const frame of page.frames()) expect(await frame.evaluate(overflow)).toBe(0);
+    expect(record.faults).toEqual([]);
+    if (process.env.SCREENSHOTS)
+      await page.screenshot({ path: `${process.env.SCREENSHOTS}/plugin-${width}.png` });
+    onTestFailed(() => console.error(page.url()));
+  });
+});

@@ -1,0 +1,81 @@
+// The plugin beside an emulated deployment that launches it and lets people log in to it.
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type BackendOptions, toNodeHandler } from "../../../src/backend/index.js";
+import { createEmulator, type Emulator } from "../../../src/emulator/index.js";
+import { apiClient, userInterfacePlugin } from "../../../src/index.js";
+import { createPlugin } from "./backend.js";
+
+export interface Example {
+  /** The host application's page, with the plugin in its sidebar (Variant A). */
+  readonly hostUrl: string;
+  /** The plugin's page opened on its own (Variant B). */
+  readonly pluginUrl: string;
+  readonly emulator: Emulator;
+  close(): Promise<void>;
+}
+
+export interface ExampleOptions extends Partial<BackendOptions> {
+  readonly hostPort?: number;
+  readonly pluginPort?: number;
+}
+
+/** Two machines of a real deployment are two names of this one: 127.0.0.1 is the host, localhost the plugin. */
+export async function runExample({
+  hostPort = 0,
+  pluginPort = 0,
+  ...options
+}: ExampleOptions = {}): Promise<Example> {
+  const emulator = createEmulator({ now: options.now });
+  const { url: baseUrl, close } = await emulator.listen({ port: hostPort });
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const jwks = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "key-1" }] };
+
+  let handler: (request: Request) => Promise<Response> = async () => new Response(null, { status: 503 });
+  const server = createServer(toNodeHandler((request) => handler(request)));
+  server.listen(pluginPort, "localhost");
+  await once(server, "listening");
+  const pluginUrl = `http://localhost:${(server.address() as AddressInfo).port}`;
+  const redirectUri = `${pluginUrl}/auth/callback`;
+
+  const scopes = ["devices:read"];
+  emulator.registerPlugin({
+    ...{ tenantId: "acme", clientId: "planner", type: "user_interface", name: "Planner", jwks, scopes },
+    pageUrl: `${pluginUrl}/`,
+  });
+  emulator.registerApiClient({ clientId: "planner-app", name: "Planner", redirectUris: [redirectUri] });
+  emulator.registerOperator({
+    ...{ tenantId: "acme", userId: "ada", firstname: "Ada", lastname: "Lovelace", capabilities: scopes },
+  });
+  emulator.registerOperator({ tenantId: "acme", userId: "grace", firstname: "Grace", lastname: "Hopper" });
+
+  const hostOrigins = [new URL(baseUrl).origin];
+  handler = await createPlugin({
+    hostOrigins,
+    deployments: [
+      {
+        tenantId: "acme",
+        baseUrl,
+        hostOrigin: hostOrigins[0],
+        launch: userInterfacePlugin({ clientId: "planner", privateKey, keyId: "key-1" }),
+        login: apiClient({
+          clientId: "planner-app",
+          redirectUri,
+          authorizationEndpoint: `${baseUrl}/v1/auth/authorize`,
+        }),
+      },
+    ],
+    ...options,
+  });
+  return {
+    hostUrl: `${baseUrl}/host/acme`,
+    pluginUrl: `${pluginUrl}/`,
+    emulator,
+    async close() {
+      server.closeAllConnections();
+      await Promise.all([new Promise((resolve) => server.close(resolve)), close()]);
+    },
+  };
+}
