@@ -1,0 +1,327 @@
+// `bivariant login`: through a browser to the loopback address and into the store; what later commands make of it.
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import type { EmulatorOptions } from "../../src/emulator/index.js";
+import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
+import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
+import { cli, type Ended, type Environment, startCli } from "./run-cli.js";
+import { runInProcess } from "./run-in-process.js";
+
+// Tests run side by side here: what they started ends with the last of them.
+const cleanups: (() => unknown)[] = [];
+afterAll(() => Promise.all(cleanups.map((end) => end())));
+
+async function start(options?: EmulatorOptions): Promise<LoginDeployment> {
+  const deployment = await startLoginDeployment(options);
+  cleanups.push(() => deployment.close());
+  return deployment;
+}
+
+function waitingLogin(env: Environment, ...args: string[]) {
+  const running = startCli(["login", ...args], env);
+  cleanups.push(() => running.child.kill("SIGKILL"));
+  return running;
+}
+
+/** Logs ada in, as her browser would. */
+async function logIn({ emulator, env }: LoginDeployment, ...args: string[]) {
+  const running = waitingLogin(env, ...args);
+  const address = await addressOf(running);
+  const { callbackUrl } = emulator.login({ url: address.href, userId: "ada" });
+  const page = await fetch(callbackUrl);
+  const text = await page.text();
+  return { ended: await running.ended, address, callbackUrl, page, text };
+}
+
+/** The state and the challenge of the printed address look like tokens, and are none. */
+function withoutAddress({ stdout, stderr }: Ended): { stdout: string; stderr: string } {
+  return { stdout, stderr: stderr.replace(/^https?:\S+state=\S+$/m, "") };
+}
+
+const queryOf = (url: string | URL, name: string) => new URL(url).searchParams.get(name) ?? "";
+
+describe.concurrent("a login", () => {
+  it("ends with a page that says so, exit code 0, and a grant that call and token use", async () => {
+    const deployment = await start();
+    const { ended, page, text } = await logIn(deployment);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.stdout).toContain("Logged in");
+    expect(page.status).toBe(200);
+    expect(text).toContain("You are logged in");
+    expect(page.headers.get("cache-control")).toBe("no-store");
+    expect(page.headers.get("referrer-policy")).toBe("no-referrer");
+    const [call, token] = await Promise.all([
+      cli(["call", "listDevices"], deployment.env),
+      cli(["token"], deployment.env),
+    ]);
+    expect(call.code).toBe(0);
+    expect(JSON.parse(call.stdout)).toHaveLength(3);
+    expect(token.code).toBe(0);
+    expect(token.stdout).toMatch(/^[\w-]{43}\n$/);
+  });
+
+  it("tells with --json where it is kept and until when, and nothing secret", async () => {
+    const deployment = await start();
+    const { ended } = await logIn(deployment, "--json");
+    const { expires_at, ...rest } = JSON.parse(ended.stdout);
+    expect(rest).toEqual({
+      variant: "B",
+      base_url: deployment.env.BIVARIANT_BASE_URL,
+      tenant: "acme",
+      store_file: deployment.file,
+    });
+    expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(60_000);
+  });
+
+  it("leaves no token, code, verifier or secret in its output or its store, and both files to its user", async () => {
+    const deployment = await start();
+    const { ended, callbackUrl, text } = await logIn(deployment);
+    const code = queryOf(callbackUrl, "code");
+    expect(code).not.toBe("");
+    expect(leaksOf(withoutAddress(ended), [code])).toEqual([]);
+    expect(text).not.toContain(code);
+    const { stdout: token } = await cli(["token"], deployment.env);
+    const stored = await deployment.stored();
+    for (const secret of [code, token.trim(), "refresh_token", "refreshToken", "access_token"])
+      expect(stored).not.toContain(secret);
+    for (const file of [deployment.file, `${deployment.file}.key`])
+      expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it("asks with PKCE by S256, for the scopes that were named, from an IP literal and the port that was named", async () => {
+    const deployment = await start();
+    const reserved = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => reserved.once("listening", resolve));
+    const { port } = reserved.address() as { port: number };
+    await new Promise((resolve) => reserved.close(resolve));
+    const running = waitingLogin(deployment.env, "--port", String(port), "--scope", "devices:read");
+    const address = await addressOf(running);
+    expect(Object.fromEntries(address.searchParams)).toMatchObject({
+      response_type: "code",
+      client_id: "portal",
+      redirect_uri: `http://127.0.0.1:${port}/callback`,
+      code_challenge_method: "S256",
+      scope: "devices:read",
+    });
+    running.child.kill("SIGINT");
+    expect((await running.ended).code).toBe(130);
+  });
+
+  it("is not ended by forged callbacks, and answers nothing else", async () => {
+    const deployment = await start();
+    const running = waitingLogin(deployment.env);
+    const address = await addressOf(running);
+    const redirect = queryOf(address, "redirect_uri");
+    const state = queryOf(address, "state");
+    const forged = [
+      { name: "no state", path: "?code=forged" },
+      { name: "another state", path: `?code=forged&state=${"x".repeat(43)}` },
+      { name: "a refusal with another state", path: "?error=access_denied&state=x" },
+      { name: "the state twice", path: `?code=forged&state=${state}&state=${state}` },
+      { name: "another path", path: `/more?code=forged&state=${state}` },
+      { name: "POST", path: `?code=forged&state=${state}`, init: { method: "POST" } },
+      { name: "HEAD", path: `?code=forged&state=${state}`, init: { method: "HEAD" } },
+    ];
+    for (const { name, path, init } of forged)
+      expect([name, (await fetch(redirect + path, init)).status]).toEqual([name, 404]);
+    expect((await fetch(new URL("/", redirect))).status).toBe(404);
+    const { callbackUrl } = deployment.emulator.login({ url: address.href, userId: "ada" });
+    expect((await fetch(callbackUrl)).status).toBe(200);
+    expect((await running.ended).code).toBe(0);
+    // The port is free again.
+    await expect(fetch(callbackUrl)).rejects.toThrow();
+  });
+
+  it("that the person denies exits 3 and says so on the page", async () => {
+    const deployment = await start();
+    const running = waitingLogin(deployment.env, "--json");
+    const url = (await addressOf(running)).href;
+    const { callbackUrl } = deployment.emulator.login({ url, userId: "ada", decision: "deny" });
+    const page = await fetch(callbackUrl);
+    expect(page.status).toBe(400);
+    expect(await page.text()).toContain("The login was denied");
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: "login_denied", exitCode: 3 });
+  });
+
+  it("whose code is refused exits 3, and the code is in no message", async () => {
+    const deployment = await start();
+    const running = waitingLogin(deployment.env);
+    const address = await addressOf(running);
+    const callback = `${queryOf(address, "redirect_uri")}?code=planted-code&state=${queryOf(address, "state")}`;
+    expect((await fetch(callback)).status).toBe(400);
+    const ended = await running.ended;
+    expect(ended.code).toBe(3);
+    expect(ended.stderr).toContain("Run bivariant login.");
+    expect(leaksOf(withoutAddress(ended), ["planted-code"])).toEqual([]);
+  });
+
+  it("that nobody makes ends by itself with exit code 3", async () => {
+    const deployment = await start();
+    const { code, stderr } = await cli(["login", "--wait-seconds", "1"], deployment.env);
+    expect(code).toBe(3);
+    expect(stderr).toContain("login_expired");
+    expect(stderr).toContain("within 1 seconds");
+  });
+
+  it("is forgotten by a logout; a login that was forgotten is none", async () => {
+    const deployment = await start();
+    await logIn(deployment);
+    const out = await cli(["login", "--logout", "--json"], deployment.env);
+    expect(out.code).toBe(0);
+    expect(JSON.parse(out.stdout)).toEqual({ forgotten: true, store_file: deployment.file });
+    const token = await cli(["token"], deployment.env);
+    expect(token.code).toBe(2);
+    expect(token.stderr).toContain("bivariant login");
+    expect((await cli(["token", "--login"], deployment.env)).code).toBe(3);
+  });
+});
+
+describe("a login that is over", () => {
+  it("makes token exit 3 and name the way back, the first time and the second", async () => {
+    const deployment = await start();
+    await logIn(deployment);
+    const now = Date.now;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
+    try {
+      // Another server in the deployment's place, which refuses every refresh token.
+      const other = createHttpServer((request, response) => {
+        request.resume();
+        response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_grant"}');
+      });
+      const { port } = new URL(deployment.env.BIVARIANT_BASE_URL ?? "");
+      await deployment.closeServer();
+      other.listen(Number(port), "127.0.0.1");
+      await new Promise((resolve) => other.once("listening", resolve));
+      cleanups.push(() => other.close());
+      for (const code of ["login_refused", "login_expired"]) {
+        const ended = await runInProcess(["token"], deployment.env);
+        expect(ended).toMatchObject({ code: 3, stdout: "" });
+        expect(ended.stderr).toContain(code);
+        expect(ended.stderr).toContain("Run bivariant login.");
+      }
+    } finally {
+      clock.mockRestore();
+    }
+  });
+});
+
+describe("a login's browser", () => {
+  it("is opened on a terminal without a shell, and is told no secret of ours", async () => {
+    const deployment = await start();
+    const bin = join(deployment.folder, "bin");
+    const seen = join(deployment.folder, "seen");
+    await mkdir(bin);
+    const script = `#!/bin/sh\nprintf '%s\\n' "$#" "$1" > ${seen}\nenv >> ${seen}\n`;
+    await writeFile(join(bin, "xdg-open"), script);
+    await chmod(join(bin, "xdg-open"), 0o755);
+    const env = {
+      ...deployment.env,
+      PATH: `${bin}:${process.env.PATH}`,
+      BIVARIANT_B_CLIENT_SECRET: "planted-secret",
+    };
+    const args = ["login", "--wait-seconds", "1"];
+    const { code, stderr } = await runInProcess(args, env, { isTTY: true });
+    expect(code).toBe(3);
+    const told = await readFile(seen, "utf8");
+    const [count, address] = told.split("\n");
+    expect(count).toBe("1");
+    expect(stderr).toContain(address);
+    expect(told).not.toContain("planted-secret");
+    await writeFile(seen, "");
+    await runInProcess([...args, "--no-browser"], env, { isTTY: true });
+    await runInProcess(args, env);
+    expect(await readFile(seen, "utf8")).toBe("");
+  });
+});
+
+describe("which identity asks:", () => {
+  it("a service account with its secret, though a login is stored; --login takes the login", async () => {
+    const deployment = await start();
+    await logIn(deployment);
+    const env = { ...deployment.env, BIVARIANT_B_CLIENT_SECRET: clientSecret };
+    const machine = await runInProcess(["token"], env);
+    expect(machine.code).toBe(3);
+    expect(machine.stderr).toContain("token_refused");
+    expect((await runInProcess(["token", "--login"], env)).code).toBe(0);
+  });
+
+  it("the login, where a plugin is configured too and only Variant B is served", async () => {
+    const deployment = await start({ variants: ["B"] });
+    await logIn(deployment);
+    const plugin = { BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem };
+    expect((await runInProcess(["token"], { ...deployment.env, ...plugin })).code).toBe(0);
+  });
+
+  it("the plugin, where Variant A is served too", async () => {
+    const deployment = await start();
+    await logIn(deployment);
+    const plugin = { BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem };
+    const { code, stderr } = await runInProcess(["token"], { ...deployment.env, ...plugin });
+    expect(stderr).toContain("token_refused");
+    expect(code).toBe(3);
+  });
+
+  it("nobody, with --login and Variant A named", async () => {
+    const deployment = await start();
+    expect(await runInProcess(["token", "--login", "--variant", "A"], deployment.env)).toMatchObject({
+      code: 2,
+    });
+  });
+});
+
+describe("a login that is told wrongly exits 2 before anything is listened on or sent:", () => {
+  it.each([
+    { name: "no base URL", changes: { BIVARIANT_BASE_URL: "" }, says: "BIVARIANT_BASE_URL" },
+    { name: "no client id", changes: { BIVARIANT_B_CLIENT_ID: "" }, says: "BIVARIANT_B_CLIENT_ID" },
+    {
+      name: "no authorization endpoint",
+      changes: { BIVARIANT_B_AUTHORIZATION_ENDPOINT: "" },
+      says: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
+    },
+    {
+      name: "an authorization endpoint that is neither URL nor path",
+      changes: { BIVARIANT_B_AUTHORIZATION_ENDPOINT: "planted" },
+      says: "--authorization-endpoint",
+    },
+    {
+      name: "an authorization endpoint without TLS",
+      changes: { BIVARIANT_B_AUTHORIZATION_ENDPOINT: "http://planted.example/" },
+      says: "authorizationEndpoint",
+    },
+    { name: "a port that is none", args: ["--port", "planted"], says: "--port must be a port number." },
+    { name: "no time to wait", args: ["--wait-seconds", "0"], says: "--wait-seconds must be above 0." },
+    {
+      name: "a store's key in the arguments",
+      args: ["--store-key", "planted"],
+      says: "BIVARIANT_STORE_KEY_FILE",
+    },
+    { name: "a store's key that is none", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
+  ])(
+    "$name",
+    async ({ changes = {}, args = [], says }: { changes?: Environment; args?: string[]; says: string }) => {
+      const deployment = await start();
+      const { code, stdout, stderr } = await runInProcess(["login", ...args], {
+        ...deployment.env,
+        ...changes,
+      });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(says);
+      expect(stderr).not.toContain("planted");
+      expect(stderr).not.toMatch(/state=/);
+    },
+  );
+
+  it("a key file that others may read", async () => {
+    const deployment = await start();
+    await logIn(deployment);
+    await chmod(`${deployment.file}.key`, 0o644);
+    const { code, stderr } = await runInProcess(["token"], deployment.env);
+    expect(code).toBe(2);
+    expect(stderr).toContain("may be read by others");
+  });
+});
