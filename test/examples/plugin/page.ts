@@ -25,11 +25,11 @@ async function start(): Promise<void> {
 }
 
 function failed(error: unknown): void {
-  if (!isPageError(error)) return tell("The plugin's server was not reached. Try again.");
+  const code = isPageError(error) ? error.code : "the plugin's server was not reached";
   // Told already, by `onEnded`.
-  if (error.code === "session_ended") return;
+  if (code === "session_ended") return;
   const isFramed = window.parent !== window;
-  tell(`${isFramed ? "Open the plugin again from the sidebar" : "You are not logged in"} (${error.code}).`);
+  tell(`${isFramed ? "Open the plugin again from the sidebar" : "You are not logged in"} (${code}).`);
   element("again").hidden = isFramed;
 }
 

@@ -6,6 +6,12 @@ import { type Example, runExample } from "./run-example.js";
 
 const hourMs = 3_600_000;
 
+/** What a frame keeps; with the storage of third parties blocked it may keep nothing, and not even look. */
+const kept = `(() => {
+  try { return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state]); }
+  catch (error) { return error.name; }
+})()`;
+
 /** Everything a browser showed, stored or sent, to search for what must not be there. */
 class Record {
   readonly lines: string[] = [];
@@ -28,8 +34,6 @@ class Record {
   async shown(page: Page): Promise<void> {
     for (const frame of page.frames()) {
       this.lines.push(frame.url(), await frame.content());
-      const kept =
-        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])";
       this.lines.push(await frame.evaluate<string>(kept));
     }
   }

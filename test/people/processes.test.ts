@@ -1,0 +1,58 @@
+// Two processes and one login in an encrypted file: across an expiry they refresh once.
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { fileStore } from "../../src/stores/file.js";
+import { recordingServer } from "../support/recording-server.js";
+import { START } from "../support/stepped-clock.js";
+import { client, loggedIn } from "./person.js";
+
+const program = fileURLToPath(new URL("refresh-process.ts", import.meta.url));
+
+function run(settings: object): Promise<string[]> {
+  const child = spawn(process.execPath, ["--import", "tsx", program], { stdio: ["pipe", "pipe", "inherit"] });
+  child.stdin.end(JSON.stringify(settings));
+  let output = "";
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", () => resolve(JSON.parse(output || "[]")));
+  });
+}
+
+test("50 concurrent calls of two processes across an expiry: one refresh, none refused, stored before it is used", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "login-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "grants.json");
+  const key = randomBytes(32).toString("base64");
+  let live = "refresh-token-1";
+  let refreshes = 0;
+  const { url } = await recordingServer(({ body }) => {
+    const fields = JSON.parse(body) as { refresh_token?: string };
+    if (fields.refresh_token === undefined)
+      return { status: 200, body: JSON.stringify({ access_token: "access-token-1", refresh_token: live }) };
+    refreshes++;
+    // With rotation a second use of the same refresh token would end the login.
+    if (fields.refresh_token !== live)
+      return { status: 400, body: JSON.stringify({ error: "invalid_grant" }) };
+    live = `refresh-token-${refreshes + 1}`;
+    return {
+      status: 200,
+      body: JSON.stringify({ access_token: `access-token-${refreshes + 1}`, refresh_token: live }),
+    };
+  });
+  const store = fileStore(path, { key, now: () => START });
+  await loggedIn({ store, options: { baseUrl: url, fetch: undefined } });
+
+  const settings = { url, path, key, client, now: START + 3_600_000 };
+  const tokens = (await Promise.all([run(settings), run(settings)])).flat();
+  expect(tokens).toHaveLength(50);
+  expect(new Set(tokens)).toEqual(new Set(["access-token-2"]));
+  expect(refreshes).toBe(1);
+});
