@@ -1,6 +1,6 @@
 /** From node:http, and frameworks built on it such as Express, to a handler of web requests and back. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 
 /** What Express and its body parsers add to a request. */
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
@@ -40,7 +40,9 @@ async function serve(
   // A connection that broke is told by "close".
   outgoing.on("error", () => {});
   incoming.on("error", () => {});
-  const request = toRequest(incoming, gone.signal);
+  // Here, so that the rest of this entry loads where there is no Node.
+  const { Readable: streams } = await import("node:stream");
+  const request = toRequest(incoming, gone.signal, streams);
   if (request === undefined)
     return refuse(outgoing, 400, "request_invalid", "The request has no valid address.");
   let response: Response;
@@ -52,7 +54,7 @@ async function serve(
   await send(response, incoming, outgoing);
 }
 
-function toRequest(incoming: Incoming, signal: AbortSignal): Request | undefined {
+function toRequest(incoming: Incoming, signal: AbortSignal, streams: typeof Readable): Request | undefined {
   const { method = "GET", rawHeaders, socket } = incoming;
   const host = incoming.headers.host ?? incoming.headers[":authority"];
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
@@ -65,7 +67,7 @@ function toRequest(incoming: Incoming, signal: AbortSignal): Request | undefined
       // HTTP/2 has its request line among the headers.
       if (!name.startsWith(":")) headers.append(name, value);
     }
-    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming);
+    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, streams);
     const init = { method, headers, signal, ...(body !== undefined && { body, duplex: "half" }) };
     // Joined, not resolved: a path that begins with two slashes must not name another host.
     return new Request(`${protocol}://${host}${target}`, init as RequestInit);
@@ -82,9 +84,9 @@ function pathOf(target: string): string | undefined {
   return pathname + search;
 }
 
-function bodyOf(incoming: Incoming): BodyInit | undefined {
+function bodyOf(incoming: Incoming, streams: typeof Readable): BodyInit | undefined {
   if (!incoming.readableDidRead || incoming.body === undefined)
-    return Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+    return streams.toWeb(incoming) as ReadableStream<Uint8Array>;
   const { body } = incoming;
   if (typeof body === "string" || body instanceof Uint8Array) return body as BodyInit;
   return JSON.stringify(body);
