@@ -28,8 +28,12 @@ export async function openService(
     useLogin(settings, { env, onEvent, signal }),
   );
   const { service, secrets } =
-    login === undefined
-      ? await connectMachine(settings, context, progress)
+    login === undefined || login === "plugin"
+      ? await connectMachine(
+          login === undefined ? settings : { ...settings, variant: "A" },
+          context,
+          progress,
+        )
       : { service: createService(login.auth) as Service, secrets: login.secrets };
   // Had before any call: the time limit of a call is not spent on waiting for a token.
   const token = await progress.during("waiting for a token", () => service.auth.getAccessToken({ signal }));

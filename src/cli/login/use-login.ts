@@ -20,7 +20,7 @@ export interface UsedLogin {
 
 /**
  * The stored login, where it is wanted: by `--login`, or because Variant B's client id stands without a secret.
- * `undefined` where the credentials of machines decide.
+ * "plugin" where Variant A was found to be served instead; `undefined` where the credentials of machines decide.
  *
  * @throws LoginRequiredError for one that is over, or asked for and not there
  * @throws VariantError when a plugin is configured too, and neither variant is known to be served
@@ -28,7 +28,7 @@ export interface UsedLogin {
 export async function useLogin(
   settings: ConnectionSettings,
   context: LoginOptionsContext & { readonly signal: AbortSignal },
-): Promise<UsedLogin | undefined> {
+): Promise<UsedLogin | "plugin" | undefined> {
   const { variant, login: isNamed = false, bClientId, bClientSecret, bClientSecretFile } = settings;
   if (isNamed && variant === "A")
     throw new ConfigurationError(
@@ -46,7 +46,7 @@ export async function useLogin(
   const { aClientId, aPrivateKey, aPrivateKeyFile, aKeyId } = settings;
   const hasPlugin = [aClientId, aPrivateKey, aPrivateKeyFile, aKeyId].some((one) => one !== undefined);
   if (!isNamed && variant === undefined && hasPlugin && (await servesA(settings, options, context.signal)))
-    return undefined;
+    return "plugin";
   if (typeof found !== "object")
     throw new LoginRequiredError(
       "login_expired",
