@@ -113,8 +113,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       guarded(async (at) => {
         const name = await encryption.nameOf(key);
         const version = crypto.randomUUID();
-        // JSON has no infinities.
-        const expiry = expiresAt < Number.POSITIVE_INFINITY ? { expiresAt: Math.max(expiresAt, 0) } : {};
+        // JSON has no infinity. What expired before all time is dropped before it is written.
+        const expiry = expiresAt < Number.POSITIVE_INFINITY ? { expiresAt } : {};
         const sealed = await encryption.seal(value, { name, version, ...expiry });
         return exclusively(at, async (entries, save) => {
           const old = entries.get(name);

@@ -220,38 +220,19 @@ export function describeStore({ name, create, ownClock = false }: StoreUnderTest
     });
 
     test("locks of different keys do not wait for each other", async () => {
-      const order: string[] = [];
-      let release = () => {};
-      const first = store.lock("a", async () => {
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        order.push("a");
-      });
-      await store.lock("b", async () => void order.push("b"));
-      release();
-      await first;
-      expect(order).toEqual(["b", "a"]);
+      const held = await hold(store, "a");
+      expect(await store.lock("b", async () => "had")).toBe("had");
+      await held.release();
     });
 
     test("a lock that is not had in time is store_locked, and its task does not run", async () => {
-      let release = () => {};
-      let ran = false;
-      const held = store.lock("key", () => new Promise<void>((resolve) => (release = resolve)));
-      const error = await rejectionOf(
-        store.lock(
-          "key",
-          async () => {
-            ran = true;
-          },
-          { timeoutMs: 20 },
-        ),
-      );
-      expect(error).toMatchObject({ name: "StoreError", code: "store_locked" });
-      release();
-      await held;
+      const held = await hold(store, "key");
+      const ran: string[] = [];
+      const late = store.lock("key", async () => void ran.push("ran"), { timeoutMs: 20 });
+      expect(await rejectionOf(late)).toMatchObject({ name: "StoreError", code: "store_locked" });
+      await held.release();
       await store.lock("key", async () => {});
-      expect(ran).toBe(false);
+      expect(ran).toEqual([]);
     });
 
     test.each([
@@ -266,44 +247,36 @@ export function describeStore({ name, create, ownClock = false }: StoreUnderTest
       { wait: "for ever", timeoutMs: Number.POSITIVE_INFINITY },
       { wait: "longer than a timer can", timeoutMs: 2 ** 40 },
     ])("a held lock is awaited by who would wait $wait", async ({ timeoutMs }) => {
-      const order: string[] = [];
-      let release = () => {};
-      const held = store.lock("key", async () => {
-        await new Promise<void>((resolve) => (release = resolve));
-        order.push("first");
-      });
-      const patient = store.lock("key", async () => void order.push("second"), { timeoutMs });
+      const held = await hold(store, "key");
+      const ran: string[] = [];
+      const patient = store.lock("key", async () => void ran.push("ran"), { timeoutMs });
       await new Promise((resolve) => setTimeout(resolve, 20));
-      release();
-      await Promise.all([held, patient]);
-      expect(order).toEqual(["first", "second"]);
+      expect(ran).toEqual([]);
+      await held.release();
+      await patient;
+      expect(ran).toEqual(["ran"]);
     });
 
     test("an entry may be written by who does not hold its lock, and the lock outlives the entry", async () => {
-      let release = () => {};
-      const held = store.lock("key", () => new Promise<void>((resolve) => (release = resolve)));
+      const held = await hold(store, "key");
       await store.set("key", "value");
       await store.delete("key");
       expect(await rejectionOf(store.lock("key", async () => {}, { timeoutMs: 20 }))).toMatchObject({
         code: "store_locked",
       });
-      release();
-      await held;
+      await held.release();
     });
 
     test("one that gave up leaves the lock to those behind it, and not before it is free", async () => {
-      const order: string[] = [];
-      let release = () => {};
-      const held = store.lock("key", async () => {
-        await new Promise<void>((resolve) => (release = resolve));
-        order.push("first");
-      });
+      const held = await hold(store, "key");
       const impatient = rejectionOf(store.lock("key", async () => {}, { timeoutMs: 10 }));
-      const patient = store.lock("key", async () => void order.push("third"));
+      const ran: string[] = [];
+      const patient = store.lock("key", async () => void ran.push("ran"));
       expect(await impatient).toMatchObject({ code: "store_locked" });
-      release();
-      await Promise.all([held, patient]);
-      expect(order).toEqual(["first", "third"]);
+      expect(ran).toEqual([]);
+      await held.release();
+      await patient;
+      expect(ran).toEqual(["ran"]);
     });
 
     test.each([
@@ -335,4 +308,25 @@ export function describeStore({ name, create, ownClock = false }: StoreUnderTest
       expect((await store.get("key"))?.value).toBe("10");
     });
   });
+}
+
+/** Resolves when the lock is had; `release` resolves when it is given back. */
+async function hold(store: TokenStore, key: string): Promise<{ release(): Promise<void> }> {
+  let release = () => {};
+  let held: Promise<void> | undefined;
+  await new Promise<void>((had, failed) => {
+    held = store.lock(key, () => {
+      had();
+      return new Promise<void>((resolve) => {
+        release = resolve;
+      });
+    });
+    held.catch(failed);
+  });
+  return {
+    async release() {
+      release();
+      await held;
+    },
+  };
 }
