@@ -87,13 +87,13 @@ async function take(folder: string, watch: Watch, endsAt: number): Promise<strin
   const register = join(folder, "write");
   const own = join(register, newHolder());
   for (let tries = 0; ; tries++) {
-    const names = await readdir(register).catch(async (error) => {
-      if (systemCode(error) !== "ENOENT") throw error;
-      await prepare(folder, register);
-      return [];
+    const names = await readdir(register).catch((error) => {
+      if (systemCode(error) === "ENOENT") return [];
+      throw error;
     });
     const holders = names.filter((name) => name === "free" || isHolder(name));
     const [holder] = holders;
+    if (holder === undefined) await prepare(folder, register);
     // More than one: read amidst a rename.
     if (holder !== undefined && holders.length === 1) {
       const seen = join(register, holder);
@@ -108,7 +108,7 @@ async function take(folder: string, watch: Watch, endsAt: number): Promise<strin
         `The store was not had in time for a write: ${who} held it. If none uses it, remove ${folder}.`,
       );
     }
-    if (holder !== undefined) await pause(tries);
+    await pause(tries);
   }
 }
 

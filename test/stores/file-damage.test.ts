@@ -92,14 +92,12 @@ describe("a file that is none of a store's is set aside and told once", () => {
     await store.set("one", "välue");
     const contents = readFileSync(path);
     for (let length = 0; length < contents.length; length++) {
-      const torn = join(folder, `${length}.json`);
-      writeFileSync(torn, contents.subarray(0, length), { mode: 0o600 });
-      const cut = fileStore(torn, options);
-      const error = (await rejectionOf(cut.get("one"))) as StoreError;
+      write(contents.subarray(0, length));
+      const error = (await rejectionOf(store.get("one"))) as StoreError;
       expect(error, `cut at ${length}`).toMatchObject({ code: "store_corrupt" });
       const [, aside = ""] = /set aside as (\S+);/.exec(error.message) ?? [];
       expect(readFileSync(aside)).toEqual(contents.subarray(0, length));
-      expect(await cut.get("one")).toBeUndefined();
+      expect(await store.get("one")).toBeUndefined();
     }
   });
 

@@ -6,6 +6,8 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
+  rmSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -146,6 +148,27 @@ describe("the write lock", () => {
     await heldBy("free");
     writeFileSync(join(folder, "write", ".DS_Store"), "");
     await writeLock(patient).run({ folder, ...limits }, async () => {});
+  });
+
+  test("heals when somebody emptied or removed its folder", async () => {
+    await heldBy("free");
+    rmdirSync(join(folder, "write", "free"));
+    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    rmSync(folder, { recursive: true });
+    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
+  });
+
+  test("two holders at once, as a backup may bring back, are told with what to remove", async () => {
+    await heldBy("free");
+    mkdirSync(join(folder, "write", elsewhere));
+    const error = await rejectionOf(
+      writeLock(patient).run({ folder, timeoutMs: 30, queueMs: 30 }, async () => {}),
+    );
+    expect(error).toMatchObject({
+      code: "store_locked",
+      message: expect.stringContaining(`remove ${folder}`),
+    });
   });
 
   test("who lost it while suspended writes nothing: not what was begun before, nor what begins after", async () => {
