@@ -4,7 +4,8 @@ import { PageError, type PageErrorCode } from "./page-error.js";
 export interface BackendClient {
   /** What the backend's routes are under. */
   readonly url: URL;
-  readonly fetch: typeof globalThis.fetch;
+  /** `fetch` that follows no redirect: a 307 would carry code, verifier or session to wherever it points. */
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly timeoutMs: number;
 }
 
@@ -12,7 +13,7 @@ export type Header = [name: string, value: string];
 
 /** Only such codes are handed on, whether from an answer or from an address that anybody may have made. */
 export function errorCodeOf(value: unknown): PageErrorCode {
-  return /^[a-z_]{1,40}$/.test(value as string) ? (value as PageErrorCode) : "backend_failed";
+  return /^[a-z_]{1,40}$/.test((value || "") as string) ? (value as PageErrorCode) : "backend_failed";
 }
 
 /** A path is one of this origin, even "//evil.example": another origin has to be named with its scheme. */
@@ -22,19 +23,17 @@ export function backendUrl(backend: string): URL {
 
 /** POSTs JSON to one of the backend's routes. Never a second time: a code may be in it. */
 export async function post(
-  { url, fetch, timeoutMs }: BackendClient,
+  backend: BackendClient,
   route: string,
   body: object,
   ...headers: Header[]
 ): Promise<Response> {
   try {
-    return await fetch(url + route, {
+    return await backend.fetch(backend.url + route, {
       method: "POST",
       headers: [["content-type", "application/json"], ...headers],
       body: JSON.stringify(body),
-      // A 307 would carry code and verifier to wherever it points.
-      redirect: "error",
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(backend.timeoutMs),
     });
   } catch (cause) {
     throw new PageError("backend_failed", route, { cause });

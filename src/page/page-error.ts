@@ -54,6 +54,7 @@ export type PageErrorCode =
  * });
  */
 export class PageError extends Error {
+  override readonly name: string = "PageError";
   /** A backend newer than this page may send one that is not listed. */
   declare readonly code: PageErrorCode;
   /** More of the same: `launch_expired` beside `relaunch_required`; why a session ended. */
@@ -67,10 +68,6 @@ export class PageError extends Error {
     super(message, more);
     this.code = code;
     this.reason = more.reason;
-  }
-
-  override get name(): string {
-    return "PageError";
   }
 }
 

@@ -17,7 +17,8 @@
  * The protocol of a launch
  * 1. Refuse an opaque origin, an insecure context and wrong options.
  * 2. Read the launch parameters and take them out of the address.
- * 3. Find out which allowed origin embeds the page (none: the launch has lost its frame); make a code verifier and its S256 challenge.
+ * 3. Find out which allowed origin embeds the page; a launch without a frame ends here. Make a code verifier and its
+ *    S256 challenge.
  * 4. Listen; post `plugin:pkce-init` with the challenge and `opaque_code` to that origin of the parent window.
  * 5. Wait for `host:auth-code` with code, state and tenantId.
  * 6. Stop listening, whatever came.
@@ -29,7 +30,7 @@
  * 3. POST `{backend}/session`: there is one after a completed login, or by its cookie.
  * 4. None: go to `{backend}/login`, which comes back here.
  */
-import { backendUrl, errorCodeOf, post } from "./backend-client.js";
+import { type BackendClient, backendUrl, errorCodeOf, post } from "./backend-client.js";
 import { goToLogin, RETURN_MARK } from "./go-to-login.js";
 import { checkOrigins, hostOriginOf } from "./host-origin.js";
 import { PageError } from "./page-error.js";
@@ -93,10 +94,14 @@ export async function startSession({
   onEnded,
   ...expected
 }: SessionOptions): Promise<Session> {
-  if (self.origin === "null") throw new PageError("opaque_origin", "sandbox lacks allow-same-origin");
+  if (self.origin === "null") throw new PageError("opaque_origin", "needs allow-same-origin");
   if (!crypto.subtle) throw new PageError("insecure_context");
   checkOrigins(hostOrigins);
-  const client = { url: backendUrl(backend), fetch, timeoutMs };
+  const client: BackendClient = {
+    url: backendUrl(backend),
+    fetch: (url, init) => fetch(url, { ...init, redirect: "error" }),
+    timeoutMs,
+  };
 
   const address = new URL(location.href);
   const take = (name: string): string | null => {

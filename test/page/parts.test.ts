@@ -1,0 +1,101 @@
+// The parts that need no browser: exact origins, the shape of host:auth-code, the challenge.
+import { describe, expect, test } from "vitest";
+import { errorCodeOf } from "../../src/page/backend-client.js";
+import { checkOrigins } from "../../src/page/host-origin.js";
+import { challengeOf, createVerifier } from "../../src/page/pkce.js";
+import { isAuthCodeValid, readAuthCode } from "../../src/page/read-auth-code.js";
+
+describe("hostOrigins lists exact origins", () => {
+  const good = [
+    { name: "one", origins: ["https://customer.example"] },
+    { name: "several, with ports", origins: ["https://a.example:8443", "http://localhost:3000"] },
+    { name: "an IP literal", origins: ["http://127.0.0.1:8080", "http://[::1]:8080"] },
+  ];
+  test.each(good)("$name: accepted", ({ origins }) => expect(() => checkOrigins(origins)).not.toThrow());
+
+  const bad = [
+    { name: "none", origins: [] },
+    { name: "nothing at all", origins: undefined },
+    { name: "a star", origins: ["*"] },
+    { name: "a star among origins", origins: ["https://a.example", "*"] },
+    { name: "a pattern", origins: ["https://*.example/"] },
+    { name: "a trailing slash", origins: ["https://a.example/"] },
+    { name: "a path", origins: ["https://a.example/host"] },
+    { name: "a default port", origins: ["https://a.example:443"] },
+    { name: "capitals", origins: ["https://A.example"] },
+    { name: "user and password", origins: ["https://u:p@a.example"] },
+    { name: "no scheme", origins: ["a.example"] },
+    { name: "null", origins: ["null"] },
+    { name: "a file", origins: ["file:///"] },
+    { name: "an empty one", origins: [""] },
+  ];
+  test.each(bad)("$name: option_invalid", ({ origins }) => {
+    const check = () => checkOrigins(origins as string[]);
+    expect(check).toThrow(expect.objectContaining({ name: "PageError", code: "option_invalid" }));
+  });
+});
+
+const right = { type: "host:auth-code", code: "c", state: "s", tenantId: "acme" };
+
+describe("another message than host:auth-code is none of ours", () => {
+  const others = [
+    undefined,
+    null,
+    0,
+    "host:auth-code",
+    [],
+    {},
+    { type: "plugin:pkce-init" },
+    { type: ["host:auth-code"] },
+  ];
+  test.each(others.map((data) => ({ name: JSON.stringify(data), data })))("$name", ({ data }) => {
+    expect(readAuthCode(data)).toBeUndefined();
+  });
+  test("and host:auth-code is", () => expect(readAuthCode(right)).toMatchObject(right));
+});
+
+describe("host:auth-code carries three strings of sensible length", () => {
+  const rows = [
+    { name: "as it should be", change: {}, valid: true },
+    { name: "a code of 4096 characters", change: { code: "c".repeat(4096) }, valid: true },
+    { name: "a code of 100 kB", change: { code: "c".repeat(100_000) }, valid: false },
+    { name: "a state of 100 kB", change: { state: "s".repeat(100_000) }, valid: false },
+    { name: "no code", change: { code: undefined }, valid: false },
+    { name: "no state", change: { state: undefined }, valid: false },
+    { name: "no tenantId", change: { tenantId: undefined }, valid: false },
+    { name: "an empty code", change: { code: "" }, valid: false },
+    { name: "an empty tenantId", change: { tenantId: "" }, valid: false },
+    { name: "a code that is a number", change: { code: 1 }, valid: false },
+    { name: "a code that is a list", change: { code: ["c"] }, valid: false },
+    { name: "a tenantId that is an object", change: { tenantId: { length: 1 } }, valid: false },
+  ];
+  test.each(rows)("$name: $valid", ({ change, valid }) => {
+    expect(isAuthCodeValid({ ...right, ...change } as never)).toBe(valid);
+  });
+});
+
+describe("PKCE", () => {
+  test("the challenge is S256: the example of RFC 7636 appendix B", async () => {
+    const challenge = await challengeOf("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+    expect(challenge).toBe("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+  });
+
+  test("a verifier is 43 unreserved characters, another each time", () => {
+    const verifiers = Array.from({ length: 500 }, createVerifier);
+    expect(verifiers.every((verifier) => /^[A-Za-z0-9_-]{43}$/.test(verifier))).toBe(true);
+    expect(new Set(verifiers).size).toBe(500);
+  });
+});
+
+describe("a code from outside is handed on only if it can be one", () => {
+  const rows = [
+    { value: "login_denied", code: "login_denied" },
+    { value: "<script>", code: "backend_failed" },
+    { value: "a".repeat(41), code: "backend_failed" },
+    { value: "", code: "backend_failed" },
+    { value: undefined, code: "backend_failed" },
+    { value: null, code: "backend_failed" },
+    { value: 404, code: "backend_failed" },
+  ];
+  test.each(rows)("$value: $code", ({ value, code }) => expect(errorCodeOf(value)).toBe(code));
+});
