@@ -77,7 +77,7 @@ describeInChromium("forged messages at every moment", (browser) => {
     const world = await pageWorld(browser());
     world.evilHtml = `<script>
       const victim = open(${JSON.stringify(world.host.origin)});
-      ${posting("victim.frames[0]", world.host.launch)}
+      ${posting("(victim.length > 0 ? victim[0] : undefined)", world.host.launch)}
     </script>`;
     const evil = await world.context.newPage();
     const popup = evil.waitForEvent("popup");

@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { describeInChromium } from "../support/chromium.js";
 import type { FakePluginOptions } from "./fake-plugin.js";
+import { keptBy } from "./kept-by.js";
 import { type Outcome, pageWorld, run, type World } from "./page-world.js";
 
 describeInChromium("a page opened on its own", (browser) => {
@@ -37,6 +38,10 @@ describeInChromium("a page opened on its own", (browser) => {
     });
     expect(page.url()).toBe(`${world.plugin.origin}/?view=list&q=a+b`);
     expect(await run(page, "call", "/api/devices")).toMatchObject({ status: 200 });
+    const [token] = world.plugin.tokens as [string];
+    expect(await keptBy(page)).toContain(page.url());
+    expect(await keptBy(page)).not.toContain(token);
+    expect(world.plugin.requests.map(({ url }) => url.href).join()).not.toContain(token);
   });
 
   test("a session that ended asks for a login, and startSession goes there again", async () => {
@@ -52,7 +57,7 @@ describeInChromium("a page opened on its own", (browser) => {
   const tenants = [
     { name: "tenant", options: { tenant: "acme" } },
     { name: "tenantId", options: { tenantId: "acme" } },
-    { name: "tenant before tenantId", options: { tenant: "acme", tenantId: "acme" } },
+    { name: "tenant before tenantId", options: { tenant: "acme", tenantId: "umbrella" } },
   ];
   test.each(tenants)("names the tenant to log in to: $name", async ({ options }) => {
     const { world, page } = await opened("/");
@@ -117,10 +122,12 @@ describeInChromium("a page opened on its own", (browser) => {
   });
 
   test("the back button from the login, to a page the browser had kept: session_missing, not pending for ever", async () => {
-    const { world, page } = await opened("/");
-    await world.context.route("**/auth/login?*", () => {});
+    // Answered so, the browser stays where it is.
+    const { world, page } = await opened("/", {
+      answer: ({ url }) => (url.pathname === "/auth/login" ? { status: 204 } : undefined),
+    });
     const outcome = run(page, "begin", { hostOrigins: [world.host.origin] });
-    await page.waitForRequest("**/auth/login?*");
+    await expect.poll(() => paths(world)).toContain("GET /auth/login");
     await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: false })));
     await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
     expect(await outcome).toMatchObject({ error: { code: "session_missing" } });
