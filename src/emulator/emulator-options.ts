@@ -69,9 +69,11 @@ const refreshTokens = z.strictObject({
   lifetimeSeconds: seconds.optional(),
   idleSeconds: seconds.optional(),
 });
+const OTHER_PATHS = /^\/(_emulator|host|api)(\/|$)|^\/v1\/auth\/(authorize|login|consent)$/;
 const refreshPath = z
   .string()
-  .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL");
+  .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL")
+  .refine((path) => !OTHER_PATHS.test(path), "must not be a path of the emulator's pages or of Variant A");
 
 const schema: z.ZodType<EmulatorOptions> = z.strictObject({
   variants: z.array(z.enum(["A", "B"])).optional(),

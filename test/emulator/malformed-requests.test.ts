@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ASSERTION_TYPE, PluginClient } from "./plugin-client.js";
+import { CALLBACK, Portal } from "./portal.js";
 
 const RUNS = 1500;
 const plugin = new PluginClient({ rateLimit: false });
@@ -99,6 +100,41 @@ test("any path, method and Authorization header is answered below 500", async ()
       const { status } = await plugin.emulator.fetch(new URL(`http://h.example${pathname}`), init);
       expect(status).toBeGreaterThanOrEqual(400);
       expect(status).toBeLessThan(500);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("Variant B's authorization endpoint answers any query with a page or a redirect to the registered URI", async () => {
+  const portal = new Portal();
+  const names = ["response_type", "client_id", "redirect_uri", "state", "code_challenge", "scope"];
+  const change = fc.dictionary(fc.constantFrom(...names, "code_challenge_method", "x"), fc.string());
+  await fc.assert(
+    fc.asyncProperty(change, async (changes) => {
+      const response = await portal.emulator.fetch(portal.authorizationUrl(changes));
+      expect([200, 302, 400]).toContain(response.status);
+      const location = response.headers.get("location");
+      if (response.status === 302) expect(location?.startsWith(`${CALLBACK}?error=`)).toBe(true);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("the pages' forms and the host's script endpoints answer any body with a 4xx or a redirect to a page", async () => {
+  const { emulator } = new Portal();
+  const paths = ["/v1/auth/login", "/v1/auth/consent", "/host/acme/sign-in", "/host/acme/sign-out"];
+  const path = fc.constantFrom(...paths, "/host/acme/launches", "/host/acme/authorizations");
+  const type = fc.constantFrom("application/json", "application/x-www-form-urlencoded", "text/plain", "");
+  const body = fc.oneof(fc.json(), fc.string(), fc.constant("form_token=&request=&decision=allow"));
+  await fc.assert(
+    fc.asyncProperty(path, type, body, fc.string(), async (pathname, contentType, text, token) => {
+      const headers = {
+        "content-type": contentType,
+        "x-form-token": encodeURIComponent(token),
+        cookie: "a=b",
+      };
+      const { status } = await emulator.fetch(pathname, { method: "POST", headers, body: text });
+      expect([303, 400, 403]).toContain(status);
     }),
     { numRuns: RUNS },
   );

@@ -203,3 +203,127 @@ describe("a service account registration is refused", () => {
     expect(thrownBy(again)).toMatchObject({ code: "already_registered" });
   });
 });
+
+describe("a user-interface plugin's page", () => {
+  const page = { ...sheet, type: "user_interface" } as const;
+  const rows: { name: string; input: object; issue: RegExp | undefined }[] = [
+    { name: "may be https", input: { ...page, pageUrl: "https://plugin.example/p?a=1#b" }, issue: undefined },
+    { name: "may be http", input: { ...page, pageUrl: "http://localhost:3000/" }, issue: undefined },
+    { name: "is no script", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
+    { name: "is no path", input: { ...page, pageUrl: "/page" }, issue: /^pageUrl/ },
+    {
+      name: "is not a service plugin's",
+      input: { ...sheet, pageUrl: "https://p.example" },
+      issue: /^pageUrl/,
+    },
+    { name: "has a name that is not empty", input: { ...page, name: "" }, issue: /^name/ },
+  ];
+  test.each(rows)("$name", ({ input, issue }) => {
+    const error = thrownBy(() => createEmulator().registerPlugin(input as never));
+    if (issue === undefined) return expect(error).toBeUndefined();
+    return expect(error).toMatchObject({
+      code: "registration_invalid",
+      issues: [expect.stringMatching(issue)],
+    });
+  });
+
+  test("moves by an update, for the next launch; a service plugin gets none", () => {
+    const emulator = createEmulator();
+    emulator.registerPlugin({ ...page, pageUrl: "https://old.example/" });
+    emulator.registerPlugin({ ...sheet, clientId: "service" });
+    emulator.registerOperator({ tenantId: "t", userId: "u" });
+    emulator.updatePlugin({ clientId: "c", tenantId: "t", pageUrl: "https://new.example/" });
+    const { url } = emulator.launch({ tenantId: "t", clientId: "c", userId: "u" });
+    expect(new URL(url).origin).toBe("https://new.example");
+    const update = { clientId: "service", tenantId: "t", pageUrl: "https://new.example/" };
+    expect(thrownBy(() => emulator.updatePlugin(update))).toMatchObject({ code: "registration_invalid" });
+  });
+});
+
+describe("an operator", () => {
+  const operator = { tenantId: "t", userId: "u" };
+  const rows: { name: string; input: object; issue: RegExp }[] = [
+    { name: "needs a user id", input: { ...operator, userId: "" }, issue: /^userId/ },
+    { name: "needs a tenant that can be one", input: { ...operator, tenantId: "../x" }, issue: /^tenantId/ },
+    {
+      name: "has capabilities of a known form",
+      input: { ...operator, capabilities: ["x"] },
+      issue: /^capabilities\.0/,
+    },
+    { name: "has roles of a known form", input: { ...operator, roles: [{ name: "x" }] }, issue: /^roles\.0/ },
+    { name: "has no empty password", input: { ...operator, password: "" }, issue: /^password/ },
+    { name: "has no misspelt field", input: { ...operator, firstName: "x" }, issue: /firstName/ },
+  ];
+  test.each(rows)("$name", ({ input, issue }) => {
+    const error = thrownBy(() => createEmulator().registerOperator(input as never));
+    expect(error).toMatchObject({ code: "registration_invalid", issues: [expect.stringMatching(issue)] });
+  });
+
+  test("is registered once per tenant, and updated only where registered", () => {
+    const emulator = createEmulator();
+    emulator.registerOperator(operator);
+    emulator.registerOperator({ ...operator, tenantId: "other" });
+    expect(thrownBy(() => emulator.registerOperator(operator))).toMatchObject({ code: "already_registered" });
+    const stranger = { ...operator, userId: "stranger" };
+    expect(thrownBy(() => emulator.updateOperator(stranger))).toMatchObject({ code: "not_registered" });
+  });
+});
+
+describe("an API client", () => {
+  const client = { clientId: "portal", redirectUris: ["https://portal.example/cb"] };
+  const withUri = (redirectUri: string) => ({ ...client, redirectUris: [redirectUri] });
+  const refused: { name: string; input: object; issue: RegExp }[] = [
+    { name: "without a redirect URI", input: { ...client, redirectUris: [] }, issue: /^redirectUris/ },
+    { name: "with a path as redirect URI", input: withUri("/cb"), issue: /^redirectUris\.0/ },
+    { name: "with a fragment", input: withUri("https://portal.example/cb#x"), issue: /^redirectUris\.0/ },
+    {
+      name: "with an empty fragment",
+      input: withUri("https://portal.example/cb#"),
+      issue: /^redirectUris\.0/,
+    },
+    {
+      name: "with http to another machine",
+      input: withUri("http://portal.example/cb"),
+      issue: /^redirectUris\.0/,
+    },
+    { name: "with credentials", input: withUri("https://u:p@portal.example/cb"), issue: /^redirectUris\.0/ },
+    { name: "with a script", input: withUri("javascript:alert(1)"), issue: /^redirectUris\.0/ },
+    { name: "with data", input: withUri("data:text/html,x"), issue: /^redirectUris\.0/ },
+    { name: "with a space", input: withUri("https://portal.example/ cb"), issue: /^redirectUris\.0/ },
+    {
+      name: "with a backslash",
+      input: withUri("https://portal.example\\@evil.example"),
+      issue: /^redirectUris\.0/,
+    },
+    { name: "with an empty secret", input: { ...client, clientSecret: "" }, issue: /^clientSecret/ },
+    { name: "with a scope of no known form", input: { ...client, scopes: ["openid"] }, issue: /^scopes\.0/ },
+  ];
+  test.each(refused)("is refused $name", ({ input, issue }) => {
+    const error = thrownBy(() => createEmulator().registerApiClient(input as never));
+    expect(error).toMatchObject({ code: "registration_invalid", issues: [expect.stringMatching(issue)] });
+  });
+
+  test.each([
+    "https://portal.example",
+    "http://127.0.0.1/cb",
+    "http://[::1]:8080/cb?a=1",
+    "http://localhost:3000/cb",
+    "http://portal.localhost/cb",
+    "com.example.portal:/cb",
+  ])("may be sent to %s", (redirectUri) => {
+    expect(thrownBy(() => createEmulator().registerApiClient(withUri(redirectUri)))).toBeUndefined();
+  });
+
+  test("has a client_id that is unique in Variant B", () => {
+    const emulator = createEmulator();
+    emulator.registerApiClient(client);
+    const account = { clientId: "worker", clientSecret: "s", tenantId: "t" };
+    emulator.registerServiceAccount(account);
+    const taken = [
+      () => emulator.registerApiClient(client),
+      () => emulator.registerApiClient({ ...client, clientId: "worker" }),
+      () => emulator.registerServiceAccount({ ...account, clientId: "portal" }),
+    ];
+    for (const register of taken) expect(thrownBy(register)).toMatchObject({ code: "already_registered" });
+  });
+});

@@ -98,6 +98,11 @@ describe("a declared route", () => {
       code: "route_conflict",
     },
     {
+      name: "the path of a login page",
+      routes: [{ ...restart, path: "/v1/auth/consent" }],
+      code: "route_conflict",
+    },
+    {
       name: "a described operationId",
       routes: [{ ...restart, operationId: "listDevices" }],
       code: "route_conflict",
@@ -210,6 +215,25 @@ describe("an option that is not valid is refused", () => {
       options: { tokenLifetimeSeconds: 0 },
       issue: /^tokenLifetimeSeconds/,
     },
+    { name: "a code that never lives", options: { codeLifetimeSeconds: 0 }, issue: /^codeLifetimeSeconds/ },
+    {
+      name: "a refresh token that never lives",
+      options: { refreshTokens: { idleSeconds: 0 } },
+      issue: /^refreshTokens\.idleSeconds/,
+    },
+    { name: "a refresh path with a query", options: { refreshPath: "/v1/r?x" }, issue: /^refreshPath/ },
+    {
+      name: "a refresh path that is a URL",
+      options: { refreshPath: "https://h.example/r" },
+      issue: /^refreshPath/,
+    },
+    { name: "a refresh path among the pages", options: { refreshPath: "/host/acme" }, issue: /^refreshPath/ },
+    {
+      name: "the login page as refresh path",
+      options: { refreshPath: "/v1/auth/login" },
+      issue: /^refreshPath/,
+    },
+    { name: "an unknown launch state", options: { launchState: "none" }, issue: /^launchState/ },
     { name: "a clock that is no function", options: { now: 1 }, issue: /^now/ },
   ];
   test.each(rows)("$name", ({ options, issue }) => {

@@ -11,7 +11,7 @@ import { inventedRoutes } from "./invented-routes.js";
  * In matching order: where two paths fit, the one that is literal first is first.
  *
  * @throws {@link EmulatorError} `route_conflict`: two routes share method and path, or variant and operationId, or
- *   one takes the path of a token endpoint or of a page, or that of the refresh does.
+ *   one takes the path of a token endpoint or of a page, or that of the refresh.
  */
 export function routeTable(declared: readonly ApiRoute[], refreshPath: string): ApiRoute[] {
   const fixed = [...deviceListRoutes, ...declared];

@@ -14,7 +14,6 @@ import type { Refusal } from "../refusal.js";
 import { isPasswordOf, type Operator } from "../registrations/operators.js";
 import { tenantIdSchema } from "../registrations/tenant-id.js";
 import { rules } from "../rules.js";
-import { shown } from "../shown.js";
 import { hostPage, signInPage } from "./host-pages.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
 
@@ -81,7 +80,7 @@ async function signIn(visit: Visit): Promise<Response> {
   const userId = form?.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
   if (operator === undefined || !isPasswordOf(operator, form?.get("password") ?? "")) {
-    const actual = operator === undefined ? shown(userId) : "another password";
+    const actual = operator === undefined ? "no operator of the tenant" : "another password";
     record(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
     return signInPage(deployment, { tenantId, session, failed: true, userId });
   }

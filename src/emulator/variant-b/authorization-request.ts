@@ -43,7 +43,9 @@ export function readAuthorizationRequest(
   const read = (name: string) => parameters.get(name) || undefined;
   const client = apiClients.find(read("client_id") ?? "");
   if (client === undefined) {
-    const finding = { expected: "a registered API client", actual: shown(read("client_id")) };
+    // Not quoted: whoever swaps two settings sends the secret as client_id.
+    const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
+    const finding = { expected: "a registered API client", actual };
     return { refusal: { rule: "authorization.client", ...finding } };
   }
   const redirectUri = read("redirect_uri");
