@@ -6,6 +6,7 @@ const config: ViteUserConfig = defineConfig({
     include: ["test/**/*.test.ts"],
     testTimeout: 90_000,
     hookTimeout: 90_000,
+    expect: { poll: { timeout: 20_000 } },
     maxWorkers: "100%",
   },
 });

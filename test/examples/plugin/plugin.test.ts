@@ -187,6 +187,58 @@ describeInChromium("the example plugin", (browser) => {
     expect(example.emulator.journal.tokenRequests().map(({ status }) => status)).toEqual([200]);
   });
 
+  test("sends a code once, however often the page's request is replayed", async () => {
+    await signIn("ada");
+    const sent = page.waitForRequest((request) => request.url().endsWith("/auth/launch"));
+    await launch();
+    const body = (await sent).postData() ?? "";
+    await plugin().getByText("3 devices.").waitFor();
+    const frame = page.frames().find((one) => one.url().startsWith(example.pluginUrl));
+    const status = await frame?.evaluate(async (replayed) => {
+      const headers = { "content-type": "application/json" };
+      return (await fetch("/auth/launch", { method: "POST", headers, body: replayed })).status;
+    }, body);
+    expect(status).toBe(409);
+    expect(example.emulator.journal.tokenRequests()).toHaveLength(1);
+    await plugin().getByRole("button", { name: "Refresh" }).click();
+    await plugin().getByText("3 devices.").waitFor();
+  });
+
+  test("logs nobody in with the callback of another's login", async () => {
+    const attacker = await browser().newContext();
+    const tab = await attacker.newPage();
+    await tab.goto(example.pluginUrl);
+    await tab.getByLabel("User id").waitFor();
+    const { callbackUrl } = example.emulator.login({ url: tab.url(), userId: "grace" });
+    await attacker.close();
+    expect((await page.goto(callbackUrl))?.status()).toBe(400);
+    expect(example.emulator.journal.tokenRequests()).toHaveLength(0);
+    await logIn();
+    expect(await page.getByText("Grace").count()).toBe(0);
+  });
+
+  test("gives no session to who planted the cookie that a login began with", async () => {
+    const attacker = await browser().newContext();
+    const tab = await attacker.newPage();
+    await tab.goto(example.pluginUrl);
+    await tab.getByLabel("User id").waitFor();
+    const planted = (await attacker.cookies(example.pluginUrl)).filter(({ name }) => name.includes("login"));
+    expect(planted).toHaveLength(1);
+    await context.addCookies(planted);
+    // The victim logs in by the address that the attacker's login began with.
+    await page.goto(tab.url());
+    await page.getByLabel("User id").fill("ada");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.getByRole("button", { name: "Log out" }).waitFor();
+    const answer = await attacker.request.post(`${example.pluginUrl}auth/session`, {
+      data: {},
+      headers: { origin: new URL(example.pluginUrl).origin },
+    });
+    expect(answer.status()).toBe(401);
+    await attacker.close();
+  });
+
   test.each([
     { name: "a phone", width: 390, height: 844 },
     { name: "a desk", width: 1280, height: 800 },
