@@ -11,11 +11,12 @@ export function cookieName(use: CookieUse, isSecure: boolean): string {
   return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
 }
 
-/** The value under a name; `undefined` too when there are several, for then somebody planted one. */
+/** The value under a name; `undefined` too when it is empty, or when there are several, for then somebody planted one. */
 export function readCookie(request: Request, name: string): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
   const found = pairs.filter((pair) => pair.slice(0, pair.indexOf("=")).trim() === name);
-  return found.length === 1 ? found[0]?.slice(found[0].indexOf("=") + 1).trim() : undefined;
+  if (found.length !== 1) return undefined;
+  return found[0]?.slice(found[0].indexOf("=") + 1).trim() || undefined;
 }
 
 export interface CookieToSet {

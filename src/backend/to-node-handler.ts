@@ -1,6 +1,8 @@
 /** From node:http, and frameworks built on it such as Express, to a handler of web requests and back. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Readable } from "node:stream";
+import type { ReadableStream as NodeReadableStream } from "node:stream/web";
+
+type NodeStreams = Pick<typeof import("node:stream"), "Readable" | "promises">;
 
 /** What Express and its body parsers add to a request. */
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
@@ -41,7 +43,7 @@ async function serve(
   outgoing.on("error", () => {});
   incoming.on("error", () => {});
   // Here, so that the rest of this entry loads where there is no Node.
-  const { Readable: streams } = await import("node:stream");
+  const streams = await import("node:stream");
   const request = toRequest(incoming, gone.signal, streams);
   if (request === undefined)
     return refuse(outgoing, 400, "request_invalid", "The request has no valid address.");
@@ -51,10 +53,10 @@ async function serve(
   } catch {
     return refuse(outgoing, 500, "backend_failed", "The backend failed.");
   }
-  await send(response, incoming, outgoing);
+  await send(response, incoming, outgoing, streams);
 }
 
-function toRequest(incoming: Incoming, signal: AbortSignal, streams: typeof Readable): Request | undefined {
+function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams): Request | undefined {
   const { method = "GET", rawHeaders, socket } = incoming;
   const host = incoming.headers.host ?? incoming.headers[":authority"];
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
@@ -84,15 +86,20 @@ function pathOf(target: string): string | undefined {
   return pathname + search;
 }
 
-function bodyOf(incoming: Incoming, streams: typeof Readable): BodyInit | undefined {
+function bodyOf(incoming: Incoming, streams: NodeStreams): BodyInit | undefined {
   if (!incoming.readableDidRead || incoming.body === undefined)
-    return streams.toWeb(incoming) as ReadableStream<Uint8Array>;
+    return streams.Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
   const { body } = incoming;
   if (typeof body === "string" || body instanceof Uint8Array) return body as BodyInit;
   return JSON.stringify(body);
 }
 
-async function send(response: Response, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
+async function send(
+  response: Response,
+  incoming: Incoming,
+  outgoing: ServerResponse,
+  streams: NodeStreams,
+): Promise<void> {
   if (outgoing.destroyed) {
     await response.body?.cancel();
     return;
@@ -103,26 +110,14 @@ async function send(response: Response, incoming: Incoming, outgoing: ServerResp
   // What was not read of the body must not be taken for the next request.
   if (!incoming.complete && incoming.httpVersionMajor < 2) outgoing.setHeader("connection", "close");
   outgoing.writeHead(response.status);
-  const reader = response.body?.getReader();
-  if (reader === undefined || incoming.method === "HEAD") {
-    await reader?.cancel();
+  const { body } = response;
+  if (body === null || incoming.method === "HEAD") {
+    await body?.cancel();
     outgoing.end();
     return;
   }
-  const stop = () => void reader.cancel().catch(() => {});
-  outgoing.on("close", stop);
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read())
-    if (!outgoing.write(chunk.value)) await drained(outgoing);
-  outgoing.end();
-}
-
-/** Resolves when there is room again, or nobody to write to. */
-function drained(outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    if (outgoing.destroyed) return resolve();
-    outgoing.once("drain", resolve);
-    outgoing.once("close", resolve);
-  });
+  // Waits where the client is slow, and stops the source where it goes away.
+  await streams.promises.pipeline(streams.Readable.fromWeb(body as NodeReadableStream), outgoing);
 }
 
 function refuse(outgoing: ServerResponse, status: number, error: string, message: string): void {

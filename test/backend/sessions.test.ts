@@ -359,11 +359,15 @@ describe("a session in a cookie", () => {
       { cookie: `${name.toLowerCase()}=${value}` },
       { cookie: `x${name}=${value}` },
       { cookie: name },
+      { cookie: `${name}=` },
       { cookie: "=;;; =" },
     ];
     for (const headers of wrong) {
-      const answer = await stranger.get("/auth/me", headers);
-      expect([headers, answer.status, await errorOf(answer)]).toEqual([headers, 401, "session_missing"]);
+      for (const answer of [
+        await stranger.get("/auth/me", headers),
+        await stranger.post("/auth/logout", {}, headers),
+      ])
+        expect([headers, answer.status, await errorOf(answer)]).toEqual([headers, 401, "session_missing"]);
     }
     expect((await stranger.get("/auth/me", { cookie: `a=b;${name}=${value};c=d` })).status).toBe(200);
   });

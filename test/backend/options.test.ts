@@ -1,0 +1,123 @@
+// The options of createBackend: what is wrong is told when the program starts, by the option's name.
+import { describe, expect, test } from "vitest";
+import { type BackendOptions, createBackend } from "../../src/backend/index.js";
+import { isConfigurationError, serviceAccount } from "../../src/index.js";
+import { HOST, launchCredential, loginCredential, OWN, rig, SERVICE } from "./rig.js";
+import { TestBrowser } from "./test-browser.js";
+
+const launch = launchCredential();
+const login = loginCredential();
+const right = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch, login };
+
+function faultOf(options: unknown): unknown {
+  try {
+    createBackend(options as BackendOptions);
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe("createBackend refuses", () => {
+  const wrong: { name: string; options: unknown; option: string; code?: string }[] = [
+    { name: "no options", options: undefined, option: "options" },
+    { name: "no deployments", options: {}, option: "deployments" },
+    { name: "an empty list", options: { deployments: [] }, option: "deployments" },
+    { name: "a deployment that is none", options: { deployments: [null] }, option: "deployments" },
+    ...Object.entries({
+      "without a credential": { launch: undefined, login: undefined },
+      "with launches and no host": { hostOrigin: undefined },
+      "whose hostOrigin has a path": { hostOrigin: `${HOST}/app` },
+      "whose hostOrigin has a slash": { hostOrigin: `${HOST}/` },
+      "whose hostOrigin is in upper case": { hostOrigin: "https://HOST.example" },
+      "whose hostOrigin has its default port": { hostOrigin: `${HOST}:443` },
+      "whose hostOrigin is *": { hostOrigin: "*" },
+      "whose hostOrigin is null": { hostOrigin: "null" },
+      "whose hostOrigin is plain http elsewhere": { hostOrigin: "http://host.example" },
+      "whose credentials are changed over": { launch: login, login: launch },
+      "with a machine's credential": { login: serviceAccount({ clientId: "a", clientSecret: "b" }) },
+      "with a misspelt field": { hostOrigins: [HOST] },
+    }).map(([name, change]) => ({
+      ...{ name: `a deployment ${name}`, option: "deployments" },
+      options: { deployments: [{ ...right, ...change }] },
+    })),
+    {
+      ...{ name: "a base URL that is none", option: "baseUrl", code: "base_url_invalid" },
+      options: { deployments: [{ ...right, baseUrl: "service.example" }] },
+    },
+    {
+      ...{ name: "a base URL over plain http", option: "baseUrl", code: "base_url_insecure" },
+      options: { deployments: [{ ...right, baseUrl: "http://service.example" }] },
+    },
+    {
+      ...{ name: "a tenant that leads elsewhere", option: "tenantId", code: "tenant_id_invalid" },
+      options: { deployments: [{ ...right, tenantId: ".." }] },
+    },
+    {
+      ...{ name: "two launches that cannot be told apart", option: "deployments" },
+      options: {
+        deployments: [
+          { ...right, login: undefined },
+          { ...right, login: undefined, baseUrl: "https://b.example" },
+        ],
+      },
+    },
+    {
+      ...{ name: "two logins that cannot be told apart", option: "deployments" },
+      options: { deployments: [right, { ...right, hostOrigin: "https://b.example" }] },
+    },
+    ...Object.entries({
+      path: ["auth", "/", "/auth/", "/a b", "/../x", "/a//b", "", 1],
+      publicUrl: ["planner.example", `${OWN}/app`, "http://planner.example", "null", 1],
+      origins: [[`${OWN}/`.concat("x")], ["*"], ["null"], OWN, [1]],
+      session: [
+        null,
+        1,
+        { cookie: "yes" },
+        { lifetimeMs: 0 },
+        { idleMs: -1 },
+        { lifetimeMs: Number.NaN },
+        { idle: 1 },
+      ],
+      onError: [1],
+      store: [{}, { get() {} }, 1],
+      timeoutMs: [0],
+      now: [1],
+    }).flatMap(([option, values]) =>
+      values.map((value) => ({
+        ...{ name: `${option} ${JSON.stringify(value)}`, option },
+        options: { deployments: [right], [option]: value },
+      })),
+    ),
+  ];
+  test.each(wrong)("$name", ({ options, option, code = "option_invalid" }) => {
+    const error = faultOf(options);
+    expect(isConfigurationError(error)).toBe(true);
+    expect(error).toMatchObject({ code, option: expect.stringMatching(new RegExp(`^${option}`)) });
+  });
+});
+
+describe("createBackend takes", () => {
+  test("one tenant id at two hosts, and one host with two tenants", () => {
+    const deployments = [
+      { ...right, login: undefined },
+      { ...right, login: undefined, hostOrigin: "https://b.example", baseUrl: "https://b.example/prefix/" },
+      { ...right, tenantId: "umbrella" },
+    ];
+    expect(faultOf({ deployments })).toBeUndefined();
+  });
+
+  test("plain http in a network that is trusted by name", () => {
+    const deployments = [{ ...right, baseUrl: "http://service.lan", hostOrigin: "http://host.lan" }];
+    expect(
+      faultOf({ deployments, publicUrl: "http://planner.lan", allowInsecureHttp: true }),
+    ).toBeUndefined();
+  });
+
+  test("another path for the routes", async () => {
+    const { backend, launchBody } = rig({ path: "/plugins/planner/session-1" });
+    const browser = new TestBrowser(backend, OWN);
+    expect((await browser.post("/plugins/planner/session-1/launch", launchBody())).status).toBe(200);
+    expect((await browser.post("/auth/launch", launchBody())).status).toBe(404);
+  });
+});

@@ -1,0 +1,269 @@
+// The way from node:http to web requests and back, over real connections: mounts, bodies, disconnects, odd requests.
+import { once } from "node:events";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { connect } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { toNodeHandler } from "../../src/backend/index.js";
+import { rig } from "./rig.js";
+
+type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+
+async function serving(listener: Listener): Promise<{ url: string; port: number }> {
+  const server = createServer(listener);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, port };
+}
+
+/** What a server answers to bytes as they are, until it closes the connection. */
+async function raw(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.end(bytes);
+  let text = "";
+  for await (const chunk of socket) text += String(chunk);
+  return text;
+}
+
+interface Seen {
+  readonly url: string;
+  readonly method: string;
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+/** A handler that tells what it was given. */
+async function tells(request: Request): Promise<Response> {
+  const { url, method, headers } = request;
+  return Response.json({ url, method, body: await request.text(), headers: Object.fromEntries(headers) });
+}
+
+describe("a request", () => {
+  test("is passed on with its method, address, headers and body", async () => {
+    const { url } = await serving(toNodeHandler(tells));
+    const answer = await fetch(`${url}/a%20b/c?d=e&d=f`, {
+      ...{ method: "PUT", body: "été" },
+      headers: { "x-one": "1", "content-type": "text/plain" },
+    });
+    expect(await answer.json()).toMatchObject({
+      ...{ url: `${url}/a%20b/c?d=e&d=f`, method: "PUT", body: "été" },
+      headers: { "x-one": "1", "content-type": "text/plain" },
+    });
+  });
+
+  test("keeps the whole address when Express mounts the handler below a path", async () => {
+    const handler = toNodeHandler(tells);
+    const { url } = await serving((incoming, outgoing) => {
+      // What `app.use("/auth", handler)` does.
+      Object.assign(incoming, { originalUrl: incoming.url, url: (incoming.url ?? "").slice("/auth".length) });
+      handler(incoming, outgoing);
+    });
+    expect(((await (await fetch(`${url}/auth/me?x=1`)).json()) as Seen).url).toBe(`${url}/auth/me?x=1`);
+  });
+
+  test.each([
+    { name: "parsed JSON", body: { code: "c" }, passed: '{"code":"c"}' },
+    { name: "a text", body: "a text", passed: "a text" },
+    { name: "bytes", body: Buffer.from("bytes"), passed: "bytes" },
+  ])("whose body a parser has read already has it as $name", async ({ body, passed }) => {
+    const handler = toNodeHandler(tells);
+    const { url } = await serving(async (incoming, outgoing) => {
+      for await (const _ of incoming);
+      Object.assign(incoming, { body });
+      handler(incoming, outgoing);
+    });
+    const answer = await fetch(`${url}/x`, { method: "POST", body: "what was sent" });
+    expect(((await answer.json()) as Seen).body).toBe(passed);
+  });
+
+  test("streams: the handler reads while the client still writes", async () => {
+    const { port } = await serving(
+      toNodeHandler(async (request) => {
+        const reader = request.body?.getReader();
+        const first = await reader?.read();
+        await reader?.cancel();
+        return new Response(first?.value);
+      }),
+    );
+    const client = httpRequest({ port, host: "127.0.0.1", method: "POST", path: "/" });
+    client.on("error", () => {});
+    client.write("first");
+    const [answer] = (await once(client, "response")) as [IncomingMessage];
+    let text = "";
+    for await (const chunk of answer) text += String(chunk);
+    expect(text).toBe("first");
+    client.destroy();
+  });
+
+  const odd: { name: string; bytes: string }[] = [
+    { name: "no Host", bytes: "GET /auth/me HTTP/1.0\r\n\r\n" },
+    { name: "an empty Host", bytes: "GET /auth/me HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n" },
+    {
+      name: "a Host with a path",
+      bytes: "GET / HTTP/1.1\r\nHost: a.example/auth/me?\r\nConnection: close\r\n\r\n",
+    },
+    {
+      name: "a Host with credentials",
+      bytes: "GET / HTTP/1.1\r\nHost: a@b.example\r\nConnection: close\r\n\r\n",
+    },
+    { name: "a Host with spaces", bytes: "GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n" },
+    {
+      name: "a Host with a port that is none",
+      bytes: "GET / HTTP/1.1\r\nHost: a:99999\r\nConnection: close\r\n\r\n",
+    },
+    { name: "a Host of broken brackets", bytes: "GET / HTTP/1.1\r\nHost: [::1\r\nConnection: close\r\n\r\n" },
+    {
+      name: "a target that is an asterisk",
+      bytes: "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    },
+    {
+      name: "a target of another scheme",
+      bytes: "GET ftp://a/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    },
+    { name: "the method TRACE", bytes: "TRACE / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" },
+  ];
+  test.each(odd)("with $name is a 400, and the server lives on", async ({ bytes }) => {
+    const { url, port } = await serving(toNodeHandler(tells));
+    expect(await raw(port, bytes)).toMatch(/^HTTP\/1\.1 400 /);
+    expect((await fetch(url)).status).toBe(200);
+  });
+
+  test("in absolute form or with two slashes stays at the host of its Host header", async () => {
+    const { port } = await serving(toNodeHandler(tells));
+    const asked = async (target: string) => {
+      const text = await raw(port, `GET ${target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n`);
+      return /"url":"([^"]*)"/.exec(text)?.[1];
+    };
+    expect(await asked("http://evil.example/auth/me?x")).toBe("http://a.example/auth/me?x");
+    expect(await asked("//evil.example/x")).toBe("http://a.example//evil.example/x");
+  });
+
+  test("is not told to be https by headers that anybody can send", async () => {
+    const { url } = await serving(toNodeHandler(tells));
+    const headers = {
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "evil.example",
+      forwarded: "proto=https",
+    };
+    expect(((await (await fetch(`${url}/x`, { headers })).json()) as Seen).url).toBe(`${url}/x`);
+  });
+
+  test("aborts its signal when the client goes away, and not before", async () => {
+    const signals: AbortSignal[] = [];
+    let slowStarted = () => {};
+    const started = new Promise<void>((resolve) => {
+      slowStarted = resolve;
+    });
+    const { url } = await serving(
+      toNodeHandler(async (request) => {
+        signals.push(request.signal);
+        if (request.url.endsWith("/quick")) return new Response("done");
+        slowStarted();
+        await once(request.signal, "abort");
+        return new Response("too late");
+      }),
+    );
+    await (await fetch(`${url}/quick`)).text();
+    const leaving = new AbortController();
+    const asked = fetch(`${url}/slow`, { signal: leaving.signal }).catch(() => "gone");
+    await started;
+    const [quick, slow] = signals as [AbortSignal, AbortSignal];
+    const aborted = once(slow, "abort");
+    leaving.abort();
+    await aborted;
+    expect([quick.aborted, slow.reason.name, await asked]).toEqual([false, "AbortError", "gone"]);
+  });
+
+  test("that breaks off in its body harms nobody", async () => {
+    const { url, port } = await serving(toNodeHandler(async (request) => new Response(await request.text())));
+    const socket = connect(port, "127.0.0.1");
+    socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    socket.destroy();
+    expect((await fetch(url)).status).toBe(200);
+  });
+});
+
+describe("a response", () => {
+  test("keeps its status, its headers and each of its cookies", async () => {
+    const headers = new Headers({ location: "/x", "x-one": "1" });
+    headers.append("set-cookie", "a=1; Path=/");
+    headers.append("set-cookie", "b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT");
+    const { url } = await serving(toNodeHandler(() => new Response(null, { status: 303, headers })));
+    const answer = await fetch(url, { redirect: "manual" });
+    expect([answer.status, answer.headers.get("location"), answer.headers.getSetCookie()]).toEqual([
+      303,
+      "/x",
+      ["a=1; Path=/", "b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT"],
+    ]);
+  });
+
+  test("streams, and its source stops when the client goes away", async () => {
+    let cancelled = () => {};
+    const stopped = new Promise<void>((resolve) => {
+      cancelled = resolve;
+    });
+    const body = () =>
+      new ReadableStream({
+        pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+        cancel: () => cancelled(),
+      });
+    const { url } = await serving(toNodeHandler(() => new Response(body())));
+    const leaving = new AbortController();
+    const answer = await fetch(url, { signal: leaving.signal });
+    const reader = answer.body?.getReader();
+    expect((await reader?.read())?.value?.length).toBeGreaterThan(0);
+    leaving.abort();
+    await stopped;
+  });
+
+  test("to HEAD has no body, and its source is let go", async () => {
+    const { url } = await serving(toNodeHandler(() => new Response("body", { headers: { "x-one": "1" } })));
+    const answer = await fetch(url, { method: "HEAD" });
+    expect([answer.status, answer.headers.get("x-one"), await answer.text()]).toEqual([200, "1", ""]);
+  });
+
+  test("of a handler that throws is a 500 without a word of it; of a body that breaks, a broken connection", async () => {
+    const { url } = await serving(
+      toNodeHandler(async (request) => {
+        if (request.url.endsWith("/throws")) throw new Error("canary");
+        return new Response(
+          new ReadableStream({
+            start: (controller) => controller.error(new Error("canary")),
+          }),
+        );
+      }),
+    );
+    const answer = await fetch(`${url}/throws`);
+    expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining("canary")]);
+    await expect(fetch(`${url}/breaks`).then((broken) => broken.text())).rejects.toThrow();
+    expect((await fetch(`${url}/throws`)).status).toBe(500);
+  });
+});
+
+describe("the backend on node:http", () => {
+  test("launches, and answers a body of 10 MB with 413 instead of reading it", async () => {
+    const parts = rig();
+    const { url } = await serving(toNodeHandler(parts.backend));
+    const headers = { "content-type": "application/json", origin: url };
+    const answer = await fetch(`${url}/auth/launch`, {
+      ...{ method: "POST", headers, body: JSON.stringify(parts.launchBody()) },
+    });
+    expect(answer.status).toBe(200);
+    const { session } = (await answer.json()) as { session: string };
+    const me = await fetch(`${url}/auth/me`, { headers: { authorization: `Bearer ${session}` } });
+    expect(me.status).toBe(200);
+    const large = await fetch(`${url}/auth/launch`, {
+      ...{ method: "POST", headers, body: "x".repeat(10_000_000) },
+    }).catch((error) => error.cause?.code);
+    // A client that is still writing may see the connection close before it reads the answer.
+    expect(large instanceof Response ? large.status : large).toSatisfy((seen) =>
+      [413, "EPIPE", "ECONNRESET", "UND_ERR_SOCKET"].includes(seen as string),
+    );
+  });
+});
