@@ -142,7 +142,8 @@ function readSheet(
       "scope",
       "must be of the form area:read, area:write or area:execute; several follow each other, without commas",
     );
-  return { clientId: readSettings(flags, env).aClientId, type, scopes, devices };
+  const { aClientId: clientId } = readSettings({ aClientId: flags.aClientId }, env);
+  return { clientId, type, scopes, devices };
 }
 
 function invalid(option: string, why: string): ConfigurationError {
@@ -153,7 +154,9 @@ async function configuredJwks(
   flags: Record<string, unknown> & AlsoFlags,
   env: Context["env"],
 ): Promise<Registration["jwks"]> {
-  const settings = readSettings(flags, env);
+  // A login's --scope is another than a sheet's.
+  const { scope: _scope, ...given } = flags;
+  const settings = readSettings(given, env);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
   const others = await Promise.all((flags.also ?? []).map(otherKeys));
   return jwksOf([own, ...others.flat()]);
