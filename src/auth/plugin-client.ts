@@ -94,7 +94,7 @@ export async function sendPluginRequest(
       signal: attempt.signal,
     },
   );
-  return { response, issuedAtSeconds, secrets: [assertion] };
+  return { response, issuedAtSeconds, secrets: [assertion, ...Object.values(parameters)] };
 }
 
 async function sign(claims: Parameters<typeof signClientAssertion>[0], key: SigningKey): Promise<string> {
