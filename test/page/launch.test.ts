@@ -145,14 +145,34 @@ describeInChromium("a launch in the host's frame", (browser) => {
     void outcome.then(() => {
       isOver = true;
     });
-    await page.clock.fastForward(29_900);
+    await page.clock.fastForward(20_000);
     await frame.evaluate("0");
     expect(isOver).toBe(false);
-    await page.clock.fastForward(200);
+    await page.clock.fastForward(10_000);
     expect(await outcome).toMatchObject({ error: { code: "host_silent" } });
     await page.evaluate('post({ ...kept }), post({ code: "evil" })');
     await frame.waitForFunction("heard === 1");
     expect(world.plugin.launches).toEqual([]);
+  });
+
+  test("after the answer nobody listens any more", async () => {
+    const world = await pageWorld(browser());
+    const { frame, page } = await world.launch();
+    const outcome = await frame.evaluate((origin) => {
+      const global = globalThis as unknown as { read: number; begin: (options: unknown) => unknown };
+      global.read = 0;
+      return global.begin({
+        hostOrigins: [origin],
+        readAuthCode(data: unknown) {
+          global.read++;
+          return data;
+        },
+      });
+    }, world.host.origin);
+    expect(outcome).toMatchObject({ session: { variant: "A" } });
+    await run(page, "post", { code: "evil" });
+    await frame.waitForFunction("heard === 1");
+    expect(await frame.evaluate("read")).toBe(1);
   });
 
   test("other messages of the host's are left alone", async () => {
