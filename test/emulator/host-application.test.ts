@@ -116,6 +116,15 @@ describe("a sign-in is refused", () => {
     expect((await browser.open("/host/acme")).text()).toContain("Sign in");
   });
 
+  test("but not because the page was opened in another tab meanwhile", async () => {
+    const browser = await new FormBrowser(host().emulator).open("/host/acme");
+    const { html } = browser;
+    await browser.open("/host/acme");
+    browser.html = html;
+    await browser.submit({ userId: "eve", password: "" });
+    expect((await browser.follow()).text()).toContain("Sign out");
+  });
+
   test("a planted cookie is worth nothing after the sign-in", async () => {
     const plugin = host();
     const attacker = await new FormBrowser(plugin.emulator).open("/host/acme");

@@ -48,6 +48,19 @@ describe("a code that was exchanged is refused, and its tokens end", () => {
     expect(await portal.statusOf(other.access_token)).toBe(200);
   });
 
+  test("also weeks later, when many other logins have made the stores sweep themselves", async () => {
+    const portal = new Portal();
+    const login = portal.loginCode();
+    let { refresh_token } = await portal.tokens(await portal.exchange(login));
+    portal.now += 29 * 86_400_000;
+    ({ refresh_token } = await portal.tokens(await portal.refresh(refresh_token)));
+    for (let other = 0; other < 1100; other++) await portal.exchange(portal.loginCode());
+    await portal.exchange(login);
+    expect(portal.lastRule()).toBe("client-code.unspent");
+    await portal.refresh(refresh_token);
+    expect(portal.lastRule()).toBe("refresh.revoked");
+  });
+
   test("of 20 concurrent exchanges exactly one is answered 200", async () => {
     const portal = new Portal();
     const login = portal.loginCode();

@@ -65,6 +65,8 @@ async function showHost(visit: Visit): Promise<Response> {
   const { deployment, request } = visit;
   const { tenantId, place, session, operator } = arrive(visit);
   if (session !== undefined && operator !== undefined) return hostPage(deployment, session, operator);
+  // Kept, so that a form in another tab stays good.
+  if (session !== undefined) return signInPage(deployment, { tenantId, session });
   const opened = openSession(deployment, place, request, undefined);
   return withCookie(await signInPage(deployment, { tenantId, session: opened.session }), opened.setCookie);
 }

@@ -25,11 +25,14 @@ export class SecretMap<Value> {
     return this.#byHash.get(hash(secret))?.value;
   }
 
-  /** Puts `value` in the place of what the secret stood for; without effect if it is not known. */
-  replace(secret: string, value: Value, now: number): void {
+  /**
+   * Puts `value` in the place of what the secret stood for, known for as long as that was unless `keepUntil` says
+   * otherwise; without effect if the secret is not known.
+   */
+  replace(secret: string, value: Value, now: number, keepUntil?: number): void {
     const key = hash(secret);
     const kept = this.#byHash.get(key);
-    if (kept !== undefined) this.#byHash.set(key, { ...kept, value }, now);
+    if (kept !== undefined) this.#byHash.set(key, { value, expiresAt: keepUntil ?? kept.expiresAt }, now);
   }
 
   delete(secret: string): void {

@@ -27,12 +27,11 @@ export function allowedCallback(
   request: AuthorizationRequest,
   { tenantId, userId }: Operator,
 ): string {
-  const { clock, codeLifetimeSeconds, tokenLifetimeSeconds, authorizationCodes } = deployment;
+  const { clock, codeLifetimeSeconds, authorizationCodes } = deployment;
   const now = clock();
   const { client, redirectUri, codeChallenge, scopes } = request;
   const expiresAt = now + codeLifetimeSeconds * 1000;
-  // As long as tokens of it may be alive: a second exchange ends them.
-  const keepUntil = expiresAt + Math.max(CODE_MEMORY_MS, tokenLifetimeSeconds * 1000);
+  const keepUntil = expiresAt + CODE_MEMORY_MS;
   const bound = { tenantId, userId, clientId: client.clientId, redirectUri, codeChallenge, scopes };
   const code = authorizationCodes.mint({ ...bound, authorizationId: undefined, expiresAt }, keepUntil, now);
   return callbackUrl(deployment, request, { code });

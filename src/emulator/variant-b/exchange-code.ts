@@ -84,9 +84,11 @@ export function exchangeCode(
   const { tenantId, userId, scopes } = code;
   const endsAt = now + refresh.lifetimeMs;
   const granted = { tenantId, userId, clientId: client.clientId, scopes, revoked: false, endsAt };
-  // Longer than any token of it: a token whose revocation was forgotten would live again.
-  const authorizationId = authorizations.open(granted, endsAt + tokenLifetimeSeconds * 1000, now);
-  authorizationCodes.replace(request.code, { ...code, authorizationId }, now);
+  // Longer than any token of it: a token whose revocation was forgotten would live again, and the code's second
+  // exchange ends them all.
+  const keepUntil = endsAt + tokenLifetimeSeconds * 1000;
+  const authorizationId = authorizations.open(granted, keepUntil, now);
+  authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil);
   const refreshToken = mintRefreshToken(deployment, authorizationId, granted, now);
   return { ...mintTokens(deployment, authorizationId, granted, now), refreshToken };
 }

@@ -99,6 +99,7 @@ ${list}
 </form>
 <p class="quiet">You will be sent to <code>${redirectUri}</code>.</p>
 </main>`;
+  // No form-action here either: both buttons lead to the app.
   return renderPage(deployment, { title: `Allow ${client.name}?`, layout: "card", body });
 }
 

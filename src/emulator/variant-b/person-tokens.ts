@@ -33,12 +33,12 @@ export function mintTokens(
 }
 
 export function mintRefreshToken(
-  { refreshTokens, refresh }: Deployment,
+  { refreshTokens, refresh, tokenLifetimeSeconds }: Deployment,
   authorizationId: string,
   { endsAt }: Authorization,
   now: number,
 ): string {
   const token = { authorizationId, rotated: false, idleAt: now + refresh.idleMs };
-  // Kept after its rotation too: that is how a reuse is told from a stranger.
-  return refreshTokens.mint(token, endsAt, now);
+  // Kept after its rotation, and for as long as there are access tokens to end: so a reuse is told from a stranger.
+  return refreshTokens.mint(token, endsAt + tokenLifetimeSeconds * 1000, now);
 }
