@@ -321,6 +321,8 @@ describe("an attack", () => {
     await parts.browser.get(url.href);
     expect(cookieOf(parts.browser)).not.toBe(planted);
     expect((await evil.post("/auth/session")).status).toBe(401);
+    // Nothing of the victim's is left under the id that the attacker knows.
+    expect((await evil.get("/auth/callback?state=x")).status).toBe(400);
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
 

@@ -128,7 +128,13 @@ describeInChromium("a page opened on its own", (browser) => {
     });
     const outcome = run(page, "begin", { hostOrigins: [world.host.origin] });
     await expect.poll(() => paths(world)).toContain("GET /auth/login");
+    let isOver = false;
+    void outcome.then(() => {
+      isOver = true;
+    });
     await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: false })));
+    await page.evaluate("0");
+    expect(isOver).toBe(false);
     await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
     expect(await outcome).toMatchObject({ error: { code: "session_missing" } });
   });

@@ -3,6 +3,7 @@ import type { Frame } from "playwright-core";
 import { expect, test } from "vitest";
 import { describeInChromium } from "../support/chromium.js";
 import type { FakePluginOptions } from "./fake-plugin.js";
+import type { SiteAnswer } from "./loopback-site.js";
 import { pageWorld, run, type World } from "./page-world.js";
 
 interface Called {
@@ -64,20 +65,22 @@ describeInChromium("a session", (browser) => {
     expect(world.evil.requests).toEqual([]);
   });
 
-  test("follows no redirect, not even where the caller asks for it", async () => {
-    const { world, frame } = await started({
-      answer: ({ url }) =>
-        url.pathname === "/moved"
-          ? {
-              status: 302,
-              headers: { location: `${world.evil.origin}/steal`, "access-control-allow-origin": "*" },
-            }
-          : undefined,
-    });
-    const called = await run<Called>(frame, "call", "/moved", { redirect: "follow" });
-    expect(called).toMatchObject({ error: { name: "TypeError" } });
-    expect(world.evil.requests).toEqual([]);
-  });
+  const targets = [
+    { name: "another origin", location: (world: World) => `${world.evil.origin}/steal` },
+    { name: "another path", location: () => "/api/devices" },
+  ];
+  test.each(targets)(
+    "follows no redirect to $name, not even where the caller asks for it",
+    async ({ location }) => {
+      const { world, frame } = await started({
+        answer: ({ url }): SiteAnswer | undefined =>
+          url.pathname === "/moved" ? { status: 302, headers: { location: location(world) } } : undefined,
+      });
+      const called = await run<Called>(frame, "call", "/moved", { redirect: "follow" });
+      expect(called).toMatchObject({ error: { name: "TypeError" } });
+      expect([...world.evil.requests, ...calls(world, "/api/devices")]).toEqual([]);
+    },
+  );
 
   const ends = [
     "relaunch_required",

@@ -135,6 +135,15 @@ describe("a file that is none of a store's is set aside and told once", () => {
     expect(setAside()).toHaveLength(1);
   });
 
+  test.skipIf(!posix)("whatever its user might do with it, what was set aside has mode 0600", async () => {
+    for (const mode of [0o400, 0o700]) {
+      write("torn");
+      chmodSync(path, mode);
+      await rejectionOf(fileStore(path, { key }).get("key"));
+    }
+    expect(setAside().map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600]);
+  });
+
   test("two in the same millisecond are two files", async () => {
     const store = fileStore(path, { key });
     for (let count = 0; count < 20; count++) {
