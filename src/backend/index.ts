@@ -4,4 +4,4 @@ export type { BackendDeployment, DeploymentQuery, FindDeployment } from "./backe
 export type { BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
 export { createBackend } from "./create-backend.js";
 export { isSessionError, SessionError } from "./session-error.js";
-export { toNodeHandler } from "./to-node-handler.js";
+export { type NodeRequest, type NodeResponse, toNodeHandler } from "./to-node-handler.js";

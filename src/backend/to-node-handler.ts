@@ -4,6 +4,20 @@ import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 
 type NodeStreams = Pick<typeof import("node:stream"), "Readable" | "promises">;
 
+/** What is asked of node:http's request and of HTTP/2's alike: the types of Node are not needed to read this one. */
+export interface NodeRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly rawHeaders: readonly string[];
+  method?: string | undefined;
+  url?: string | undefined;
+}
+
+/** The same of the response. */
+export interface NodeResponse {
+  readonly writableFinished: boolean;
+  destroy(): unknown;
+}
+
 /** What Express and its body parsers add to a request. */
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
@@ -24,9 +38,9 @@ const hostShape = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
  */
 export function toNodeHandler(
   handler: (request: Request) => Promise<Response> | Response,
-): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+): (incoming: NodeRequest, outgoing: NodeResponse) => void {
   return (incoming, outgoing) => {
-    serve(handler, incoming, outgoing).catch(() => outgoing.destroy());
+    serve(handler, incoming as Incoming, outgoing as ServerResponse).catch(() => outgoing.destroy());
   };
 }
 
