@@ -11,25 +11,22 @@ import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endp
 import { loginRoutes } from "./variant-b/login-routes.js";
 
 /** Answers a request and writes to the note what it was taken for. */
-export type App = (request: Request, note: RequestNote) => Promise<Response>;
+export type App = (deployment: Deployment, request: Request, note: RequestNote) => Promise<Response>;
 
 const pageRoutes = [...hostRoutes, ...loginRoutes, ...assetRoutes];
 
 interface Environment {
-  Bindings: { note: RequestNote };
+  Bindings: { deployment: Deployment; note: RequestNote };
 }
 type Handler = (context: Context<Environment>) => Promise<Response>;
 
 /** `prefix` is the path of the public URL; `routes` are in matching order. */
-export function createApp(
-  deployment: Deployment,
-  served: {
-    variants: readonly ("A" | "B")[];
-    prefix: string;
-    routes: readonly ApiRoute[];
-    refreshPath: string;
-  },
-): App {
+export function createApp(served: {
+  variants: readonly ("A" | "B")[];
+  prefix: string;
+  routes: readonly ApiRoute[];
+  refreshPath: string;
+}): App {
   const hono = new Hono<Environment>().basePath(served.prefix);
   const methodsByPath = new Map<string, Set<string>>();
 
@@ -52,27 +49,27 @@ export function createApp(
   serve("A", "requestToken", "POST", TOKEN_PATH_A, (context) => {
     const tenantId = context.req.param("tenantId") ?? "";
     context.env.note.tenantId = tenantId;
-    return answerTokenRequest(deployment, tenantId, context.req.raw);
+    return answerTokenRequest(context.env.deployment, tenantId, context.req.raw);
   });
   const refreshesHere = served.refreshPath === TOKEN_PATH_B;
   serve("B", "requestToken", "POST", TOKEN_PATH_B, (context) => {
     const place = refreshesHere ? "every grant" : "every grant but refresh";
-    return answerClientRequest(deployment, context.req.raw, context.env.note, place);
+    return answerClientRequest(context.env.deployment, context.req.raw, context.env.note, place);
   });
   if (!refreshesHere) {
     serve("B", "requestToken", "POST", served.refreshPath, (context) =>
-      answerClientRequest(deployment, context.req.raw, context.env.note, "refresh"),
+      answerClientRequest(context.env.deployment, context.req.raw, context.env.note, "refresh"),
     );
   }
   for (const route of pageRoutes) {
     serve(route.variant, route.operation, route.method, route.path, async (context) => {
       const parameters = context.req.param();
-      return route.answer({ deployment, request: context.req.raw, parameters, note: context.env.note });
+      return route.answer({ ...context.env, request: context.req.raw, parameters });
     });
   }
   for (const route of served.routes) {
     serve(variantOf(route), route.operationId, route.method, route.path, (context) =>
-      answerApiCall(deployment, route, context.req.param(), context.req.raw, context.env.note),
+      answerApiCall(context.env.deployment, route, context.req.param(), context.req.raw, context.env.note),
     );
   }
   // After all routes: a path that is served under another method (RFC 9110 section 15.5.6).
@@ -81,5 +78,5 @@ export function createApp(
     hono.all(pattern, () => new Response(null, { status: 405, headers: { allow, "content-length": "0" } }));
   }
   hono.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
-  return async (request, note) => hono.fetch(request, { note });
+  return async (deployment, request, note) => hono.fetch(request, { deployment, note });
 }

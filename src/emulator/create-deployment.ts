@@ -1,11 +1,18 @@
-// The state of a new deployment: everything empty, and the options with their defaults.
+// A deployment as it begins: the options with their defaults, and the seed's registrations.
+import { type ClockState, MovableClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import type { Deployment } from "./deployment.js";
 import type { EmulatorOptions, RateLimit } from "./emulator-options.js";
+import { Journal } from "./journal.js";
+import { RandomSource } from "./random-source.js";
 import { ApiClients } from "./registrations/api-clients.js";
 import { Operators } from "./registrations/operators.js";
 import { PluginRegistry } from "./registrations/plugin-registry.js";
 import { ServiceAccounts } from "./registrations/service-accounts.js";
+import type { TestKeys } from "./registrations/test-keys.js";
+import { RuleSwitches } from "./rule-switches.js";
+import { applySeed } from "./seed/apply-seed.js";
+import type { EmulatorSeed } from "./seed/seed.js";
 import { AccessTokens } from "./stores/access-tokens.js";
 import { Authorizations } from "./stores/authorizations.js";
 import { SecretMap } from "./stores/secret-map.js";
@@ -20,13 +27,25 @@ const DEFAULT_CODE_LIFETIME_SECONDS = 120;
 const DEFAULT_REFRESH_IDLE_SECONDS = 30 * 86_400;
 const DEFAULT_REFRESH_LIFETIME_SECONDS = 90 * 86_400;
 
-export function createDeployment(settings: EmulatorOptions, publicUrl: () => string): Deployment {
-  const { refreshTokens = {} } = settings;
+/** What outlives a reset. */
+export interface Lasting {
+  readonly publicUrl: () => string;
+  readonly testKeys: TestKeys;
+}
+
+/** @throws EmulatorError `seed_invalid` */
+export function createDeployment(settings: EmulatorOptions, lasting: Lasting): Deployment {
+  const { refreshTokens = {}, seed = {} } = settings;
+  const random = new RandomSource(settings.randomSeed);
+  const time = new MovableClock(settings.now ?? Date.now, firstState(seed.clock));
   const serviceAccounts: ServiceAccounts = new ServiceAccounts((id) => apiClients.find(id) !== undefined);
   const apiClients: ApiClients = new ApiClients((id) => serviceAccounts.find(id) !== undefined);
-  return {
-    clock: settings.now ?? Date.now,
-    publicUrl,
+  const deployment: Deployment = {
+    time,
+    clock: () => time.now(),
+    random,
+    switches: new RuleSwitches(settings.rules),
+    publicUrl: lasting.publicUrl,
     tokenLifetimeSeconds: settings.tokenLifetimeSeconds ?? DEFAULT_TOKEN_LIFETIME_SECONDS,
     codeLifetimeSeconds: settings.codeLifetimeSeconds ?? DEFAULT_CODE_LIFETIME_SECONDS,
     rateLimit: settings.rateLimit ? rateLimitOf(settings.rateLimit) : undefined,
@@ -38,22 +57,31 @@ export function createDeployment(settings: EmulatorOptions, publicUrl: () => str
       lifetimeMs: (refreshTokens.lifetimeSeconds ?? DEFAULT_REFRESH_LIFETIME_SECONDS) * 1000,
       idleMs: (refreshTokens.idleSeconds ?? DEFAULT_REFRESH_IDLE_SECONDS) * 1000,
     },
-    plugins: new PluginRegistry(settings.narrowingDelayMs ?? 0),
+    plugins: new PluginRegistry(settings.narrowingDelayMs ?? 0, lasting.testKeys),
     serviceAccounts,
     apiClients,
     operators: new Operators(),
-    accessTokens: new AccessTokens(),
+    accessTokens: new AccessTokens(random),
     usedAssertionIds: new UsedAssertionIds(),
-    launches: new SecretMap(),
-    launchCodes: new SecretMap(),
-    pendingLogins: new SecretMap(),
-    authorizationCodes: new SecretMap(),
-    refreshTokens: new SecretMap(),
-    authorizations: new Authorizations(),
-    hostSessions: new SecretMap(),
-    loginSessions: new SecretMap(),
+    launches: new SecretMap(random),
+    launchCodes: new SecretMap(random),
+    pendingLogins: new SecretMap(random),
+    authorizationCodes: new SecretMap(random),
+    refreshTokens: new SecretMap(random),
+    authorizations: new Authorizations(random),
+    hostSessions: new SecretMap(random),
+    loginSessions: new SecretMap(random),
     customerLog: new CustomerLog(),
+    journal: new Journal(),
   };
+  applySeed(deployment, seed);
+  return deployment;
+}
+
+function firstState(clock: EmulatorSeed["clock"]): ((base: number) => ClockState) | undefined {
+  if (clock === undefined) return undefined;
+  const at = readInstant(clock.at);
+  return clock.frozen === true ? () => ({ frozenAt: at }) : (base) => ({ offsetMs: at - base });
 }
 
 function rateLimitOf({ requests, windowSeconds, retryAfter = true }: RateLimit): Deployment["rateLimit"] {

@@ -7,8 +7,11 @@ import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
 import { type EmulatorOptions, parseEmulatorOptions } from "./emulator-options.js";
 import { launchInProcess } from "./host/launch-in-process.js";
-import { Journal, type RequestNote } from "./journal.js";
+import type { RequestNote } from "./journal.js";
 import { type Listening, listenOn } from "./listen.js";
+import { TestKeys } from "./registrations/test-keys.js";
+import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
+import { takeSnapshot } from "./snapshot/take-snapshot.js";
 import { TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
 import { loginInProcess } from "./variant-b/login-in-process.js";
 
@@ -44,21 +47,24 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   let isListening = false;
   const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
 
-  const deployment = createDeployment(settings, publicUrl);
-  const journal = new Journal();
+  const testKeys = new TestKeys(settings.randomSeed);
+  const begin = () => createDeployment(settings, { publicUrl, testKeys });
+  let deployment = begin();
   const refreshPath = settings.refreshPath ?? TOKEN_PATH_B;
   const routes = routeTable(settings.routes ?? [], refreshPath);
   const variants = settings.variants ?? ["A", "B"];
-  const app = createApp(deployment, { variants, prefix, routes, refreshPath });
+  const app = createApp({ variants, prefix, routes, refreshPath });
 
   const answer = async (request: Request): Promise<Response> => {
-    const { clock } = deployment;
-    const arrivedAt = clock();
+    // The one that is there when the request arrives, whatever a reset puts in its place meanwhile.
+    const arrivedAt = deployment;
+    const { clock, journal } = arrivedAt;
+    const at = clock();
     const note: RequestNote = {};
-    const response = await app(request, note);
+    const response = await app(arrivedAt, request, note);
     // One clock: a client that learns the server's time from Date learns this one.
     response.headers.set("date", new Date(clock()).toUTCString());
-    journal.record(arrivedAt, request, response.status, note);
+    journal.record(at, request, response.status, note);
     return response;
   };
 
@@ -102,9 +108,40 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     updateOperator: (update) => deployment.operators.update(update),
     launch: (request) => launchInProcess(deployment, request),
     login: (request) => loginInProcess(deployment, request),
-    customerLog: deployment.customerLog,
-    journal,
+    testKey(plugin) {
+      const key = testKeys.find(plugin);
+      if (key !== undefined) return key;
+      throw new EmulatorError(
+        "not_registered",
+        "no plugin of that tenant and client_id was registered without a jwks",
+      );
+    },
+    clock: following(() => deployment.time),
+    rules: following(() => deployment.switches),
+    customerLog: following(() => deployment.customerLog),
+    journal: following(() => deployment.journal),
+    reset() {
+      deployment = begin();
+    },
+    snapshot: () => takeSnapshot(deployment),
+    restore(snapshot) {
+      const restored = begin();
+      restoreSnapshot(restored, snapshot);
+      // The records of what happened are no state: they stay.
+      deployment = { ...restored, journal: deployment.journal, customerLog: deployment.customerLog };
+    },
   };
+}
+
+/** Stands for whatever is current at each use, so that what a test holds on to outlives a reset. */
+function following<Part extends object>(current: () => Part): Part {
+  return new Proxy({} as Part, {
+    get(_, name) {
+      const part = current();
+      const value: unknown = Reflect.get(part, name, part);
+      return typeof value === "function" ? value.bind(part) : value;
+    },
+  });
 }
 
 /** A Request that another copy of fetch made is used as it is: the global constructor would not know it. */

@@ -1,11 +1,16 @@
-// What every handler of one emulator instance works on; nothing of it lives in a module.
+// What every handler works on, from the arrival of a request to its answer; nothing of it lives in a module. A reset
+// and a restore put another one in its place, so that what is in flight ends on the one it began with.
+import type { MovableClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
 import type { LaunchCode, LaunchRecord } from "./host/launch.js";
+import type { Journal } from "./journal.js";
 import type { BrowserSession } from "./pages/browser-session.js";
+import type { RandomSource } from "./random-source.js";
 import type { ApiClients } from "./registrations/api-clients.js";
 import type { Operators } from "./registrations/operators.js";
 import type { PluginRegistry } from "./registrations/plugin-registry.js";
 import type { ServiceAccounts } from "./registrations/service-accounts.js";
+import type { RuleSwitches } from "./rule-switches.js";
 import type { AccessTokens } from "./stores/access-tokens.js";
 import type { Authorizations } from "./stores/authorizations.js";
 import type { SecretMap } from "./stores/secret-map.js";
@@ -16,8 +21,12 @@ import type { PendingLogin } from "./variant-b/pending-login.js";
 import type { RefreshToken } from "./variant-b/person-tokens.js";
 
 export interface Deployment {
-  /** The only clock: epoch milliseconds. */
+  /** The only clock: epoch milliseconds; `time` is what moves it. */
   readonly clock: () => number;
+  readonly time: MovableClock;
+  /** Where every id, code, token and session comes from. */
+  readonly random: RandomSource;
+  readonly switches: RuleSwitches;
   /** The base URL that clients are configured with, without a trailing slash. Never derived from a request. */
   readonly publicUrl: () => string;
   readonly tokenLifetimeSeconds: number;
@@ -46,6 +55,7 @@ export interface Deployment {
   readonly hostSessions: SecretMap<BrowserSession>;
   readonly loginSessions: SecretMap<BrowserSession>;
   readonly customerLog: CustomerLog;
+  readonly journal: Journal;
 }
 
 /** "The 429 response may carry a Retry-After header, but it may be absent" (description, section 8). */

@@ -3,6 +3,8 @@
 /** What was wrong with the set-up; stable, lower snake case. */
 export type EmulatorErrorCode =
   | "option_invalid"
+  | "seed_invalid"
+  | "snapshot_invalid"
   | "registration_invalid"
   | "key_invalid"
   | "already_registered"

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
 import type { LaunchState } from "./deployment.js";
 import { parseInput } from "./parse-input.js";
+import type { RuleSettings } from "./rule-switches.js";
+import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
 
 /** The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8). */
 export interface RateLimit {
@@ -54,6 +56,15 @@ export interface EmulatorOptions {
   readonly launchState?: LaunchState | undefined;
   /** Whether Variant B's callback carries `iss`, the public URL (RFC 9207). Default: false. */
   readonly issuerInCallback?: boolean | undefined;
+  /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
+  readonly rules?: RuleSettings | undefined;
+  /** What it starts with, and what `reset` goes back to. Default: nothing. */
+  readonly seed?: EmulatorSeed | undefined;
+  /**
+   * With it, ids, codes, tokens and test keys are the same in every run that asks for them in the same order: guessable
+   * ones, for tests only. Default: random.
+   */
+  readonly randomSeed?: number | undefined;
 }
 
 const rateLimit = z.strictObject({
@@ -91,10 +102,14 @@ const schema: z.ZodType<EmulatorOptions> = z.strictObject({
   refreshPath: refreshPath.optional(),
   launchState: z.enum(["opaque_code", "launch-parameter"]).optional(),
   issuerInCallback: z.boolean().optional(),
+  rules: z.record(z.string(), z.boolean()).optional() as z.ZodType<RuleSettings | undefined>,
+  seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).optional(),
+  randomSeed: z.number().int().optional(),
 });
 
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
-  return parseInput(schema, input, "option_invalid", "createEmulator");
+  const options = parseInput(schema, input, "option_invalid", "createEmulator");
+  return options.seed === undefined ? options : { ...options, seed: parseSeed(options.seed) };
 }
 
 function isBaseUrl(value: string): boolean {

@@ -1,4 +1,5 @@
 // What createEmulator returns.
+import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
 import type { LaunchIdentity } from "./host/launch.js";
 import type { Launch } from "./host/launch-in-process.js";
@@ -7,6 +8,9 @@ import type { ApiClientRegistration } from "./registrations/api-clients.js";
 import type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";
 import type { PluginRegistration, PluginUpdate } from "./registrations/plugin-registration.js";
 import type { ServiceAccountRegistration } from "./registrations/service-accounts.js";
+import type { PluginIdentity, TestKey } from "./registrations/test-keys.js";
+import type { EmulatorRules } from "./rule-switches.js";
+import type { EmulatorSnapshot } from "./snapshot/snapshot.js";
 import type { LoginRequest } from "./variant-b/login-in-process.js";
 
 /** One deployment of the service. Instances share nothing. */
@@ -70,6 +74,33 @@ export interface Emulator {
    * const { callbackUrl } = emulator.login({ url, userId: "ada" });
    */
   login(login: LoginRequest): { callbackUrl: string };
+  /**
+   * The private key, as a JWK, of a plugin that was registered without a `jwks`. It stays the same across resets.
+   *
+   * @throws {@link EmulatorError} `not_registered`.
+   * @example
+   * const privateKey = emulator.testKey({ tenantId: "acme", clientId: "reporter" });
+   * servicePlugin({ clientId: "reporter", privateKey });
+   */
+  testKey(plugin: PluginIdentity): TestKey;
+  /** The only clock of the deployment. */
+  readonly clock: EmulatorClock;
+  /** The switches of the rules; `rules` of this entry is the table that describes them. */
+  readonly rules: EmulatorRules;
+  /**
+   * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
+   * Requests in flight end on what they began with.
+   */
+  reset(): void;
+  /** Everything but the logs and the private halves of keys, as JSON; nothing in it can be presented as a credential. */
+  snapshot(): EmulatorSnapshot;
+  /**
+   * Puts a snapshot's state in the place of the present one; options stay, the logs too. A snapshot of a frozen clock
+   * stands where it stood, of a running one it keeps its distance from real time.
+   *
+   * @throws {@link EmulatorError} `snapshot_invalid`: no snapshot, of another version, or changed.
+   */
+  restore(snapshot: EmulatorSnapshot): void;
   /** The real reasons of refusals. */
   readonly customerLog: CustomerLog;
   /** The requests seen. */

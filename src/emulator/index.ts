@@ -1,5 +1,6 @@
 // The public entry `bivariant/emulator`: the service, both variants, in-process or over HTTP.
 export type { ApiCall, ApiRoute } from "./api/api-route.js";
+export type { EmulatorClock, Instant } from "./clock.js";
 export { createEmulator } from "./create-emulator.js";
 export type { CustomerLog, CustomerLogEntry } from "./customer-log.js";
 export type { Emulator } from "./emulator.js";
@@ -14,6 +15,10 @@ export type { PluginRegistration, PluginType, PluginUpdate } from "./registratio
 export type { JsonWebKeySet } from "./registrations/registered-keys.js";
 export type { Role } from "./registrations/role.js";
 export type { ServiceAccountRegistration } from "./registrations/service-accounts.js";
+export type { PluginIdentity, TestKey } from "./registrations/test-keys.js";
+export type { EmulatorRules, RuleSettings } from "./rule-switches.js";
 export type { Rule } from "./rules/rule.js";
 export { type RuleId, rules } from "./rules.js";
+export type { EmulatorSeed } from "./seed/seed.js";
+export type { EmulatorSnapshot } from "./snapshot/snapshot.js";
 export type { LoginRequest } from "./variant-b/login-in-process.js";

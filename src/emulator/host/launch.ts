@@ -4,7 +4,6 @@ import { isCodeChallenge } from "../pkce.js";
 import type { Refusal } from "../refusal.js";
 import type { Plugin } from "../registrations/plugin.js";
 import { shown } from "../shown.js";
-import { newSecret } from "../stores/secret-map.js";
 
 /** Milliseconds. The page asks when it loads; the description shows no limit. */
 const LAUNCH_LIFETIME_MS = 600_000;
@@ -56,7 +55,7 @@ export function openLaunch(
   }
   const now = deployment.clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
-  const state = deployment.launchState === "launch-parameter" ? newSecret() : undefined;
+  const state = deployment.launchState === "launch-parameter" ? deployment.random.secret() : undefined;
   const { tenantId, clientId, userId } = identity;
   const record = { tenantId, clientId, userId, state, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);

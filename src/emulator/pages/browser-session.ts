@@ -1,7 +1,7 @@
 // Who is signed in, in one browser, at the host application or at the authorization server; kept by a cookie.
 import { parse, serialize } from "hono/utils/cookie";
 import type { Deployment } from "../deployment.js";
-import { newSecret, type SecretMap } from "../stores/secret-map.js";
+import type { SecretMap } from "../stores/secret-map.js";
 
 /** Milliseconds, fixed from the sign-in on; not shown. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
@@ -45,7 +45,7 @@ export function findSession(
  * nobody can plant it. `setCookie` is the header for the answer.
  */
 export function openSession(
-  { clock, publicUrl }: Deployment,
+  { clock, publicUrl, random }: Deployment,
   place: SessionPlace,
   request: Request,
   operator: SignedIn | undefined,
@@ -54,7 +54,7 @@ export function openSession(
   const old = cookieValue(place, publicUrl(), request);
   if (old !== undefined) place.sessions.delete(old);
   const now = clock();
-  const session = { formToken: newSecret(), operator, expiresAt: now + SESSION_LIFETIME_MS };
+  const session = { formToken: random.secret(), operator, expiresAt: now + SESSION_LIFETIME_MS };
   const setCookie = serialize(cookieName(place, url), place.sessions.mint(session, session.expiresAt, now), {
     path: url.pathname.replace(/\/+$/, "") + place.path,
     httpOnly: true,

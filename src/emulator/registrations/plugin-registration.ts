@@ -15,8 +15,11 @@ export interface PluginRegistration {
   readonly clientId: string;
   readonly tenantId: string;
   readonly type: PluginType;
-  /** The public keys that verify client assertions: RSA, 2048 bits or more. */
-  readonly jwks: JsonWebKeySet;
+  /**
+   * The public keys that verify client assertions: RSA, 2048 bits or more. Default: the public half of a key that the
+   * emulator makes; `emulator.testKey` gives the private half.
+   */
+  readonly jwks?: JsonWebKeySet | undefined;
   /** Granted scopes, `area:read`, `area:write` or `area:execute`. Default: none. */
   readonly scopes?: readonly string[] | undefined;
   /** The devices the plugin is limited to. Default: no limit. */
@@ -57,7 +60,7 @@ const registrationSchema = z
   .strictObject({
     ...identity,
     type: z.enum(["service", "user_interface"]),
-    jwks,
+    jwks: jwks.optional(),
     scopes: scopes.optional(),
     devices: devices.optional(),
     enabled: z.boolean().optional(),

@@ -4,6 +4,7 @@ import type { Plugin } from "./plugin.js";
 import { parsePluginRegistration, parsePluginUpdate } from "./plugin-registration.js";
 import { readRegisteredKeys } from "./registered-keys.js";
 import type { Role } from "./role.js";
+import type { TestKeys } from "./test-keys.js";
 
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "external-plugins" }];
@@ -11,18 +12,21 @@ const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "extern
 export class PluginRegistry {
   readonly #tenants = new Map<string, Map<string, Plugin>>();
   readonly #narrowingDelayMs: number;
+  readonly #testKeys: TestKeys;
 
-  constructor(narrowingDelayMs: number) {
+  constructor(narrowingDelayMs: number, testKeys: TestKeys) {
     this.#narrowingDelayMs = narrowingDelayMs;
+    this.#testKeys = testKeys;
   }
 
   find(tenantId: string, clientId: string): Plugin | undefined {
     return this.#tenants.get(tenantId)?.get(clientId);
   }
 
-  /** The plugins of one tenant, in the order of their registration. */
-  list(tenantId: string): Plugin[] {
-    return [...(this.#tenants.get(tenantId)?.values() ?? [])];
+  /** The plugins of one tenant, or of all, in the order of their registration. */
+  list(tenantId?: string): Plugin[] {
+    const tenants = tenantId === undefined ? [...this.#tenants.keys()] : [tenantId];
+    return tenants.flatMap((tenant) => [...(this.#tenants.get(tenant)?.values() ?? [])]);
   }
 
   register(input: unknown): void {
@@ -41,7 +45,7 @@ export class PluginRegistry {
       roles: sheet.roles ?? DEFAULT_ROLES,
       name: sheet.name ?? sheet.clientId,
       pageUrl: sheet.pageUrl,
-      keys: readRegisteredKeys(sheet.jwks),
+      keys: readRegisteredKeys(sheet.jwks ?? this.#testKeys.jwksFor(sheet)),
       grant: { scopes: new Set(sheet.scopes), devices: sheet.devices && new Set(sheet.devices) },
       formerGrants: [],
     });
@@ -73,6 +77,15 @@ export class PluginRegistry {
         { grant: plugin.grant, until: now + this.#narrowingDelayMs },
       ],
     });
+  }
+
+  dump(): readonly unknown[] {
+    return this.list();
+  }
+
+  load(plugins: readonly unknown[]): void {
+    this.#tenants.clear();
+    for (const plugin of plugins) this.#put(plugin as Plugin);
   }
 
   #put(plugin: Plugin): void {

@@ -72,4 +72,18 @@ export class ServiceAccounts {
   find(clientId: string): ServiceAccount | undefined {
     return this.#byClientId.get(clientId);
   }
+
+  /** In the order of their registration. */
+  list(): ServiceAccount[] {
+    return [...this.#byClientId.values()];
+  }
+
+  dump(): readonly unknown[] {
+    return this.list();
+  }
+
+  load(entries: readonly unknown[]): void {
+    this.#byClientId.clear();
+    for (const entry of entries as readonly ServiceAccount[]) this.#byClientId.set(entry.clientId, entry);
+  }
 }

@@ -1,4 +1,5 @@
 // The access tokens that were issued.
+import type { RandomSource } from "../random-source.js";
 import { SecretMap } from "./secret-map.js";
 
 /** What a token stands for; fixed when it is minted. */
@@ -17,7 +18,11 @@ export interface IssuedToken {
 }
 
 export class AccessTokens {
-  readonly #tokens = new SecretMap<IssuedToken>();
+  readonly #tokens: SecretMap<IssuedToken>;
+
+  constructor(random: RandomSource) {
+    this.#tokens = new SecretMap(random);
+  }
 
   /** Issues a token and returns the only copy of its value. */
   mint(token: IssuedToken, now: number): string {
@@ -26,5 +31,13 @@ export class AccessTokens {
 
   find(value: string): IssuedToken | undefined {
     return this.#tokens.find(value);
+  }
+
+  dump(): readonly unknown[] {
+    return this.#tokens.dump();
+  }
+
+  load(entries: readonly unknown[]): void {
+    this.#tokens.load(entries);
   }
 }

@@ -1,5 +1,5 @@
 // What people allowed API clients: the family of a login's refresh tokens and access tokens, revoked as one.
-import { randomUUID } from "node:crypto";
+import type { RandomSource } from "../random-source.js";
 import { ExpiringMap } from "./expiring-map.js";
 
 /** One login that was exchanged for tokens. */
@@ -21,10 +21,15 @@ interface Kept {
 
 export class Authorizations {
   readonly #byId = new ExpiringMap<Kept>();
+  readonly #random: RandomSource;
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+  }
 
   /** Returns its id, which is no secret. It is known at least until `keepUntil` (epoch milliseconds). */
   open(authorization: Authorization, keepUntil: number, now: number): string {
-    const id = randomUUID();
+    const id = this.#random.uuid();
     this.#byId.set(id, { authorization, expiresAt: keepUntil }, now);
     return id;
   }
@@ -38,5 +43,13 @@ export class Authorizations {
     const kept = this.#byId.get(id);
     if (kept === undefined) return;
     this.#byId.set(id, { ...kept, authorization: { ...kept.authorization, revoked: true } }, now);
+  }
+
+  dump(): readonly unknown[] {
+    return this.#byId.dump();
+  }
+
+  load(entries: readonly unknown[]): void {
+    this.#byId.load(entries);
   }
 }

@@ -3,14 +3,22 @@
 /** Below this many entries sweeping costs more than it frees. */
 const SMALLEST_SWEEP = 1024;
 
+/** What is held of one kind at most, alive or not. */
+const DEFAULT_CAPACITY = 100_000;
+
 /**
  * Holds each entry at least until `expiresAt` (epoch milliseconds). Expired entries go in sweeps, each time the map
- * has doubled since the last one, so at most about twice as many entries are held as are alive. Whoever reads an
- * entry compares its instant: presence alone says nothing about time.
+ * has doubled since the last one, so at most about twice as many entries are held as are alive; beyond `capacity` the
+ * oldest go whatever their instant. Whoever reads an entry compares its instant: presence alone says nothing about time.
  */
 export class ExpiringMap<Value extends { readonly expiresAt: number }> {
   readonly #entries = new Map<string, Value>();
+  readonly #capacity: number;
   #sweepAt = SMALLEST_SWEEP;
+
+  constructor(capacity: number = DEFAULT_CAPACITY) {
+    this.#capacity = capacity;
+  }
 
   get(key: string): Value | undefined {
     return this.#entries.get(key);
@@ -20,7 +28,8 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
     this.#entries.set(key, value);
     if (this.#entries.size < this.#sweepAt) return;
     for (const [oldKey, old] of this.#entries) if (old.expiresAt <= now) this.#entries.delete(oldKey);
-    this.#sweepAt = Math.max(SMALLEST_SWEEP, this.#entries.size * 2);
+    if (this.#entries.size > this.#capacity) this.#dropOldest();
+    this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(this.#entries.size * 2, this.#capacity + 1));
   }
 
   delete(key: string): void {
@@ -29,5 +38,25 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** A tenth at once: one at a time would sweep the whole map for each. */
+  #dropOldest(): void {
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#capacity * 0.9) return;
+      this.#entries.delete(oldest);
+    }
+  }
+
+  /** Everything it holds, for a snapshot. */
+  dump(): readonly unknown[] {
+    return [...this.#entries];
+  }
+
+  /** Puts what `dump` gave in the place of everything it holds. */
+  load(entries: readonly unknown[]): void {
+    this.#entries.clear();
+    for (const [key, value] of entries as readonly [string, Value][]) this.#entries.set(key, value);
+    this.#sweepAt = Math.max(SMALLEST_SWEEP, this.#entries.size * 2);
   }
 }

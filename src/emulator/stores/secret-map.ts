@@ -1,9 +1,7 @@
 // What was handed out as a random value and is told apart by it: tokens, codes, sessions; by hash, never by value.
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
+import type { RandomSource } from "../random-source.js";
 import { ExpiringMap } from "./expiring-map.js";
-
-/** 256 bits, beyond the 160 that RFC 6749 section 10.10 asks for. */
-const SECRET_BYTES = 32;
 
 interface Kept<Value> {
   readonly value: Value;
@@ -13,10 +11,15 @@ interface Kept<Value> {
 /** What is stored cannot be presented. Synchronous, so that of concurrent uses of one value exactly one is first. */
 export class SecretMap<Value> {
   readonly #byHash = new ExpiringMap<Kept<Value>>();
+  readonly #random: RandomSource;
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+  }
 
   /** Hands out a new value, the only copy. It is known at least until `keepUntil` (epoch milliseconds). */
   mint(value: Value, keepUntil: number, now: number): string {
-    const secret = newSecret();
+    const secret = this.#random.secret();
     this.#byHash.set(hash(secret), { value, expiresAt: keepUntil }, now);
     return secret;
   }
@@ -38,11 +41,14 @@ export class SecretMap<Value> {
   delete(secret: string): void {
     this.#byHash.delete(hash(secret));
   }
-}
 
-/** An opaque random string, so nobody can come to depend on what is inside. */
-export function newSecret(): string {
-  return randomBytes(SECRET_BYTES).toString("base64url");
+  dump(): readonly unknown[] {
+    return this.#byHash.dump();
+  }
+
+  load(entries: readonly unknown[]): void {
+    this.#byHash.load(entries);
+  }
 }
 
 function hash(secret: string): string {

@@ -33,4 +33,12 @@ export class SlidingWindow {
     this.#tenants.set(tenantId, admitted, now);
     return undefined;
   }
+
+  dump(): readonly unknown[] {
+    return this.#tenants.dump();
+  }
+
+  load(entries: readonly unknown[]): void {
+    this.#tenants.load(entries);
+  }
 }

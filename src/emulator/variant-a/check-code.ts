@@ -77,6 +77,7 @@ const checks: readonly Check<Attempt>[] = [
 
 /** The code, if this plugin may have a token for it. */
 export function checkCode(
+  { switches }: Deployment,
   presented: PresentedCode | undefined,
   plugin: Plugin,
   { code, codeVerifier }: TokenRequest,
@@ -85,5 +86,5 @@ export function checkCode(
     const actual = code === undefined ? "absent" : "a code that was not handed out";
     return { rule: "code.known", expected: "a code from the host", actual };
   }
-  return firstRefusal(checks, { ...presented, plugin, codeVerifier }) ?? presented.code;
+  return firstRefusal(switches, checks, { ...presented, plugin, codeVerifier }) ?? presented.code;
 }

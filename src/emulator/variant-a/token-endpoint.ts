@@ -60,8 +60,7 @@ async function grant(
     plugin,
     // From the configuration and the route, never from the Host header: a client could choose that.
     tokenUrl: deployment.publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId),
-    clock: deployment.clock,
-    usedIds: deployment.usedAssertionIds,
+    deployment,
   });
   return refusal ?? checkGrant(request, plugin) ?? answerGrant(deployment, plugin, request, presented);
 }
@@ -101,7 +100,7 @@ function answerGrant(
   presented: PresentedCode | undefined,
 ): Response | Refusal {
   if (plugin.type === "service") return mint(deployment, plugin, undefined);
-  const code = checkCode(presented, plugin, request);
+  const code = checkCode(deployment, presented, plugin, request);
   if ("rule" in code) return code;
   const operator = deployment.operators.find(code.tenantId, code.userId);
   if (operator !== undefined) return mint(deployment, plugin, operator);

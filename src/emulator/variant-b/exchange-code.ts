@@ -74,7 +74,7 @@ export function exchangeCode(
     const expected = "a code from the authorization endpoint";
     return { rule: "client-code.known", expected, actual: "a code that was not handed out" };
   }
-  const refusal = firstRefusal(checks, { code, request, now });
+  const refusal = firstRefusal(deployment.switches, checks, { code, request, now });
   if (refusal !== undefined) {
     // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on that code".
     const isReuse = refusal.rule === "client-code.unspent" && code.authorizationId !== undefined;

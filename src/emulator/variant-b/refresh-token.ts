@@ -71,7 +71,7 @@ export function refreshTokens(
     const actual = "a refresh token that was not issued";
     return { rule: "refresh.known", expected: `a refresh token of ${shown(client.clientId)}`, actual };
   }
-  const refusal = firstRefusal(checks, { token, authorization, request, now });
+  const refusal = firstRefusal(deployment.switches, checks, { token, authorization, request, now });
   if (refusal !== undefined) {
     // RFC 9700 section 4.14.2: one of the two who used it is a thief, and nobody can tell which.
     if (refusal.rule === "refresh.reuse" && refresh.reuseDetection) {

@@ -1,8 +1,8 @@
 // Applies every rule of the client assertion, in order; the last step spends its jti.
 import { firstRefusal } from "../../check.js";
+import type { Deployment } from "../../deployment.js";
 import type { Refusal } from "../../refusal.js";
 import type { Plugin } from "../../registrations/plugin.js";
-import type { UsedAssertionIds } from "../../stores/used-assertion-ids.js";
 import { ACCEPTED_AFTER_ISSUE_SECONDS, claimChecks } from "./claim-checks.js";
 import { decodeAssertion } from "./decode-assertion.js";
 import { headerChecks } from "./header-checks.js";
@@ -17,8 +17,7 @@ export async function checkAssertion(
   against: {
     plugin: Plugin;
     tokenUrl: string;
-    clock: () => number;
-    usedIds: UsedAssertionIds;
+    deployment: Deployment;
   },
 ): Promise<Refusal | undefined> {
   if (assertion === undefined) {
@@ -29,19 +28,25 @@ export async function checkAssertion(
     return { rule: "assertion.form", expected: "a JWT in compact form", actual: "something else" };
   }
   const { header, claims } = decoded;
-  const { plugin, tokenUrl, clock, usedIds } = against;
-  const headerRefusal = firstRefusal(headerChecks, header);
+  const { plugin, tokenUrl } = against;
+  const { clock, switches, usedAssertionIds } = against.deployment;
+  const headerRefusal = firstRefusal(switches, headerChecks, header);
   if (headerRefusal !== undefined) return headerRefusal;
   const keyRefusal = await checkSigningKey(assertion, header.kid, plugin.keys);
   if (keyRefusal !== undefined) return keyRefusal;
 
   // Nothing below awaits: of concurrent posts of one assertion exactly one gets past the use of the jti.
   const now = clock();
-  const claimRefusal = firstRefusal(claimChecks, { claims, clientId: plugin.clientId, tokenUrl, now });
+  const claimRefusal = firstRefusal(switches, claimChecks, {
+    claims,
+    clientId: plugin.clientId,
+    tokenUrl,
+    now,
+  });
   if (claimRefusal !== undefined) return claimRefusal;
   // Kept until iat can no longer be young enough, not until exp: tolerance accepts it after exp too.
   const forgetAt = (Number(claims.iat) + ACCEPTED_AFTER_ISSUE_SECONDS + MEMORY_MARGIN_SECONDS) * 1000;
   const id = { tenantId: plugin.tenantId, clientId: plugin.clientId, jti: String(claims.jti) };
-  if (usedIds.use(id, forgetAt, now)) return undefined;
+  if (usedAssertionIds.use(id, forgetAt, now)) return undefined;
   return { rule: "assertion.replay", expected: "a jti not used before", actual: "a jti that was used" };
 }

@@ -1,0 +1,100 @@
+// The emulator's only clock: real time until it is told otherwise, and then whatever a test needs.
+import { EmulatorError } from "./emulator-error.js";
+
+/**
+ * The one clock of tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`. Every change takes
+ * effect at once; forward and back, as far as a `Date` reaches. It runs on from wherever it is put unless it is frozen.
+ *
+ * @example
+ * emulator.clock.freeze("2026-03-01T12:00:00Z");
+ * emulator.clock.advance(119_999); // a code of that instant is still good
+ */
+export interface EmulatorClock {
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Puts it to an instant: epoch milliseconds, a `Date`, or a string with a time zone. @throws EmulatorError `option_invalid` */
+  set(instant: Instant): void;
+  /** Moves it by milliseconds, backwards if negative. @throws EmulatorError `option_invalid` */
+  advance(milliseconds: number): void;
+  /** Stops it where it is, or at an instant; `set` and `advance` still move it. @throws EmulatorError `option_invalid` */
+  freeze(instant?: Instant): void;
+  /** Lets it run on from where it stands. */
+  resume(): void;
+  /** Back to real time, or to where the seed has it begin. */
+  reset(): void;
+  readonly frozen: boolean;
+}
+
+export type Instant = number | string | Date;
+
+/** How a clock differs from the one it is based on; plain data. */
+export type ClockState = { readonly offsetMs: number } | { readonly frozenAt: number };
+
+/** ECMAScript: a Date reaches 100,000,000 days either way. */
+const FURTHEST_MS = 8.64e15;
+/** An instant without a zone means another one on every machine. */
+const ZONED = /(Z|[+-]\d{2}:?\d{2})$/i;
+
+export class MovableClock implements EmulatorClock {
+  readonly #base: () => number;
+  readonly #initial: (base: number) => ClockState;
+  #state: ClockState;
+
+  constructor(base: () => number, initial: (base: number) => ClockState = () => ({ offsetMs: 0 })) {
+    this.#base = base;
+    this.#initial = initial;
+    this.#state = initial(base());
+  }
+
+  now(): number {
+    return "frozenAt" in this.#state ? this.#state.frozenAt : this.#base() + this.#state.offsetMs;
+  }
+
+  get frozen(): boolean {
+    return "frozenAt" in this.#state;
+  }
+
+  get state(): ClockState {
+    return this.#state;
+  }
+
+  set(instant: Instant): void {
+    const at = readInstant(instant);
+    this.#state = this.frozen ? { frozenAt: at } : { offsetMs: at - this.#base() };
+  }
+
+  advance(milliseconds: number): void {
+    if (typeof milliseconds !== "number") throw invalid("milliseconds must be a number");
+    this.set(this.now() + milliseconds);
+  }
+
+  freeze(instant: Instant = this.now()): void {
+    this.#state = { frozenAt: readInstant(instant) };
+  }
+
+  resume(): void {
+    if ("frozenAt" in this.#state) this.#state = { offsetMs: this.#state.frozenAt - this.#base() };
+  }
+
+  reset(): void {
+    this.#state = this.#initial(this.#base());
+  }
+
+  restore(state: ClockState): void {
+    this.#state = state;
+  }
+}
+
+/** Epoch milliseconds. @throws EmulatorError `option_invalid` */
+export function readInstant(instant: Instant): number {
+  if (typeof instant === "string" && !ZONED.test(instant.trim())) {
+    throw invalid("an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
+  }
+  const at = typeof instant === "number" ? instant : new Date(instant).getTime();
+  if (Number.isFinite(at) && Math.abs(at) <= FURTHEST_MS) return at;
+  throw invalid("an instant must be epoch milliseconds, a Date, or a string like 2026-03-01T12:00:00Z");
+}
+
+function invalid(problem: string): EmulatorError {
+  return new EmulatorError("option_invalid", `clock: ${problem}`, { issues: [problem] });
+}

@@ -1,0 +1,45 @@
+// Where ids, codes and tokens come from: the system's randomness, or a seed number, so that a run can be repeated.
+import { createHash, randomBytes } from "node:crypto";
+
+/** 256 bits, beyond the 160 that RFC 6749 section 10.10 asks for. */
+const SECRET_BYTES = 32;
+
+export class RandomSource {
+  readonly #seed: number | undefined;
+  #drawn = 0;
+
+  /** With a seed the same draws give the same values, in every instance: for tests only. */
+  constructor(seed: number | undefined) {
+    this.#seed = seed;
+  }
+
+  /** An opaque random string, so nobody can come to depend on what is inside. */
+  secret(): string {
+    return this.bytes(SECRET_BYTES).toString("base64url");
+  }
+
+  /** A version 4 UUID (RFC 9562 section 5.4). */
+  uuid(): string {
+    const bytes = this.bytes(16);
+    bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+    bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+    return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  }
+
+  /** How many values were drawn: the whole state of a seeded source. */
+  get drawn(): number {
+    return this.#drawn;
+  }
+
+  /** Goes on as a source that has drawn this many values. */
+  skipTo(drawn: number): void {
+    this.#drawn = drawn;
+  }
+
+  /** At most 32. */
+  bytes(length: number): Buffer {
+    this.#drawn += 1;
+    if (this.#seed === undefined) return randomBytes(length);
+    return createHash("sha256").update(`emulator ${this.#seed} ${this.#drawn}`).digest().subarray(0, length);
+  }
+}

@@ -1,0 +1,68 @@
+// What an emulator starts with and a reset goes back to.
+import { z } from "zod";
+import { type Instant, readInstant } from "../clock.js";
+import type { Deployment } from "../deployment.js";
+import { parseInput } from "../parse-input.js";
+import type { ApiClientRegistration } from "../registrations/api-clients.js";
+import type { OperatorRegistration } from "../registrations/operator-registration.js";
+import type { PluginRegistration } from "../registrations/plugin-registration.js";
+import type { ServiceAccountRegistration } from "../registrations/service-accounts.js";
+
+/**
+ * Everything that can be registered, and where the clock begins.
+ *
+ * @example
+ * createEmulator({ seed: { plugins: [{ clientId: "reporter", tenantId: "acme", type: "service" }] } });
+ */
+export interface EmulatorSeed {
+  readonly plugins?: readonly PluginRegistration[] | undefined;
+  readonly serviceAccounts?: readonly ServiceAccountRegistration[] | undefined;
+  readonly apiClients?: readonly ApiClientRegistration[] | undefined;
+  readonly operators?: readonly OperatorRegistration[] | undefined;
+  /** Default: real time, running. */
+  readonly clock?: { readonly at: Instant; readonly frozen?: boolean | undefined } | undefined;
+}
+
+/** The registrations themselves are checked where they are registered. */
+const list = z.array(z.unknown()).optional();
+const schema: z.ZodType<unknown> = z.strictObject({
+  plugins: list,
+  serviceAccounts: list,
+  apiClients: list,
+  operators: list,
+  clock: z
+    .strictObject({ at: z.union([z.number(), z.string(), z.date()]), frozen: z.boolean().optional() })
+    .optional(),
+});
+
+/** @throws EmulatorError `seed_invalid` for the shape, else what the registrations throw. */
+export function parseSeed(input: unknown): EmulatorSeed {
+  const seed = parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed;
+  if (seed.clock !== undefined) readInstant(seed.clock.at);
+  return seed;
+}
+
+/** One registration of a seed, and how it is told apart in messages. */
+export interface SeedEntry {
+  readonly path: readonly [keyof EmulatorSeed, number];
+  register(deployment: Deployment): void;
+}
+
+/** In the order in which they are registered. */
+export function seedEntries(seed: EmulatorSeed): SeedEntry[] {
+  const entries = <Sheet>(
+    kind: keyof EmulatorSeed,
+    sheets: readonly Sheet[] | undefined,
+    register: (deployment: Deployment, sheet: Sheet) => void,
+  ): SeedEntry[] =>
+    (sheets ?? []).map((sheet, index) => ({
+      path: [kind, index],
+      register: (deployment) => register(deployment, sheet),
+    }));
+  return [
+    ...entries("plugins", seed.plugins, ({ plugins }, sheet) => plugins.register(sheet)),
+    ...entries("serviceAccounts", seed.serviceAccounts, (to, sheet) => to.serviceAccounts.register(sheet)),
+    ...entries("apiClients", seed.apiClients, ({ apiClients }, sheet) => apiClients.register(sheet)),
+    ...entries("operators", seed.operators, ({ operators }, sheet) => operators.register(sheet)),
+  ];
+}
