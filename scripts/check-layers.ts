@@ -31,7 +31,10 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/validate.ts", may: ["src/errors.ts", "generated/", "zod"], mayType: ["src/client/"] },
   { holds: "src/page/", may: [] },
   { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "zod"] },
-  { holds: "src/emulator/", may: ["generated/", "jose", "zod", "hono", "@hono/node-server", "node:"] },
+  {
+    holds: "src/emulator/",
+    may: ["generated/", "jose", "zod", "hono", "@hono/node-server", "yaml", "node:"],
+  },
   { holds: "src/contract/", may: ["generated/", "jose", "zod", "src/emulator/rules.ts"] },
   { holds: "src/generate/", may: ["openapi-typescript", "typescript", "yaml", "zod", "node:"] },
   { holds: "src/cli/", may: ["*"] },

@@ -96,5 +96,5 @@ export function readInstant(instant: Instant): number {
 }
 
 function invalid(problem: string): EmulatorError {
-  return new EmulatorError("option_invalid", `clock: ${problem}`, { issues: [problem] });
+  return new EmulatorError("option_invalid", `clock: ${problem}`, { issues: [`clock: ${problem}`] });
 }

@@ -9,7 +9,7 @@ import { ApiClients } from "./registrations/api-clients.js";
 import { Operators } from "./registrations/operators.js";
 import { PluginRegistry } from "./registrations/plugin-registry.js";
 import { ServiceAccounts } from "./registrations/service-accounts.js";
-import type { TestKeys } from "./registrations/test-keys.js";
+import type { JwksSource } from "./registrations/test-keys.js";
 import { RuleSwitches } from "./rule-switches.js";
 import { applySeed } from "./seed/apply-seed.js";
 import type { EmulatorSeed } from "./seed/seed.js";
@@ -30,7 +30,7 @@ const DEFAULT_REFRESH_LIFETIME_SECONDS = 90 * 86_400;
 /** What outlives a reset. */
 export interface Lasting {
   readonly publicUrl: () => string;
-  readonly testKeys: TestKeys;
+  readonly testKeys: JwksSource;
 }
 
 /** @throws EmulatorError `seed_invalid` */

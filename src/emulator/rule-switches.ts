@@ -2,6 +2,7 @@
 import { EmulatorError } from "./emulator-error.js";
 import type { Finding, Refusal } from "./refusal.js";
 import { type RuleId, rules } from "./rules.js";
+import { shown } from "./shown.js";
 
 /** By rule id: false switches the rule off. */
 export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
@@ -34,12 +35,12 @@ export class RuleSwitches implements EmulatorRules {
 
   enforce(rule: RuleId, enforced: boolean): void {
     if (!Object.hasOwn(rules, rule)) {
-      const issue = "there is no such rule; `bivariant emulate --rules` lists them";
-      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [issue] });
+      const issue = `${shown(rule)} is no rule; \`bivariant emulate --rules\` lists them`;
+      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
     }
     if (typeof enforced !== "boolean") {
       const issue = `${rule} must be true or false`;
-      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [issue] });
+      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
     }
     if (enforced) this.#off.delete(rule);
     else this.#off.add(rule);

@@ -4,7 +4,7 @@ import type { Plugin } from "./plugin.js";
 import { parsePluginRegistration, parsePluginUpdate } from "./plugin-registration.js";
 import { readRegisteredKeys } from "./registered-keys.js";
 import type { Role } from "./role.js";
-import type { TestKeys } from "./test-keys.js";
+import type { JwksSource } from "./test-keys.js";
 
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "external-plugins" }];
@@ -12,9 +12,9 @@ const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "extern
 export class PluginRegistry {
   readonly #tenants = new Map<string, Map<string, Plugin>>();
   readonly #narrowingDelayMs: number;
-  readonly #testKeys: TestKeys;
+  readonly #testKeys: JwksSource;
 
-  constructor(narrowingDelayMs: number, testKeys: TestKeys) {
+  constructor(narrowingDelayMs: number, testKeys: JwksSource) {
     this.#narrowingDelayMs = narrowingDelayMs;
     this.#testKeys = testKeys;
   }

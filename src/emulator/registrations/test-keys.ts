@@ -13,7 +13,12 @@ export type TestKey = Readonly<Record<string, string>>;
 const RSA_BITS = 2048;
 const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
 
-export class TestKeys {
+/** Where a plugin without a `jwks` gets one from. */
+export interface JwksSource {
+  jwksFor(plugin: PluginIdentity): { keys: TestKey[] };
+}
+
+export class TestKeys implements JwksSource {
   readonly #seed: number | undefined;
   readonly #keys = new Map<string, TestKey>();
 

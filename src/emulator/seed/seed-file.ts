@@ -1,0 +1,99 @@
+// Reads a seed file, YAML or JSON, and says of each mistake in which line it is.
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { type Document, isNode, LineCounter, parseDocument } from "yaml";
+import { z } from "zod";
+import { createDeployment } from "../create-deployment.js";
+import { EmulatorError } from "../emulator-error.js";
+import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.js";
+import { parseInput } from "../parse-input.js";
+import { TestKeys } from "../registrations/test-keys.js";
+import { RuleSwitches } from "../rule-switches.js";
+
+const schema = z.looseObject({
+  options: z
+    .record(z.string(), z.unknown())
+    .refine((options) => !("seed" in options), "seed: belongs beside the options, not into them")
+    .optional(),
+});
+
+/**
+ * The options of `createEmulator` that a file holds: `options` as they are, everything else as `seed`.
+ *
+ * @throws EmulatorError `seed_invalid`: one issue for each mistake, as `file:line: where: what`; no value is quoted.
+ *
+ * @example
+ * // tenant.yaml
+ * // options: { variants: [A], tokenLifetimeSeconds: 600 }
+ * // plugins:
+ * //   - { clientId: reporter, tenantId: acme, type: service, scopes: [devices:read] }
+ * const emulator = createEmulator(readSeedFile("tenant.yaml"));
+ */
+export function readSeedFile(path: string): EmulatorOptions {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new EmulatorError("seed_invalid", `cannot read the seed file ${path}`, { cause });
+  }
+  return parseSeedFile(text, basename(path));
+}
+
+/** The same of a text; `name` stands in messages. @throws EmulatorError `seed_invalid` */
+export function parseSeedFile(text: string, name: string): EmulatorOptions {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  const lineAt = (offset: number) => Math.max(1, lineCounter.linePos(offset).line);
+  const faults = [...document.errors, ...document.warnings].map(
+    // What the parser quotes of the text may be a secret.
+    ({ pos, message }) => `${name}:${lineAt(pos[0])}: ${message.replace(/: ".*/s, "")}`,
+  );
+  if (faults.length > 0) throw invalid(faults);
+  try {
+    return check(document.toJS() ?? {});
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw invalid([`${name}:1: it cannot be read`]);
+    const issues = error.issues.map((issue) => `${name}:${lineAt(offsetOf(document, issue))}: ${issue}`);
+    throw invalid(issues);
+  }
+}
+
+/** @throws EmulatorError whose issues begin with the path of what is at fault. */
+function check(content: unknown): EmulatorOptions {
+  const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
+  const settings = within("options", () => parseEmulatorOptions(options));
+  const whole = parseEmulatorOptions({ ...settings, seed });
+  // Registered once to find every mistake; the one key saves making a new one for each plugin.
+  const testKeys = new TestKeys(undefined);
+  const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
+  const lasting = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
+  const { rules, ...rest } = whole;
+  within("options", () => new RuleSwitches(rules));
+  createDeployment(rest, lasting);
+  return whole;
+}
+
+function within<Value>(member: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw error;
+    throw invalid(error.issues.map((issue) => `${member}.${issue}`));
+  }
+}
+
+/** Where the deepest part of an issue's path begins that the document has. */
+function offsetOf(document: Document, issue: string): number {
+  const path = /^([\w.]+): /.exec(issue)?.[1]?.split(".") ?? [];
+  const unknown = /Unrecognized key: "([^"]+)"/.exec(issue)?.[1];
+  if (unknown !== undefined) path.push(unknown);
+  for (let depth = path.length; depth > 0; depth--) {
+    const node = document.getIn(path.slice(0, depth), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
+}
+
+function invalid(issues: string[]): EmulatorError {
+  return new EmulatorError("seed_invalid", issues.join("\n"), { issues });
+}
