@@ -46,7 +46,7 @@ export class PluginClient {
   }
 
   assertion({ tenantId, key = pluginKey, header = {}, claims = {} }: Changed = {}): string {
-    const iat = Math.floor(this.now / 1000);
+    const iat = Math.floor(this.emulator.clock.now() / 1000);
     return compactJws(
       { alg: "RS256", kid: key.kid, ...header },
       {

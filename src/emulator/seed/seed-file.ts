@@ -78,14 +78,16 @@ function within<Value>(member: string, read: () => Value): Value {
     return read();
   } catch (error) {
     if (!(error instanceof EmulatorError)) throw error;
-    throw invalid(error.issues.map((issue) => `${member}.${issue}`));
+    throw invalid(
+      error.issues.map((issue) => (/^[\w.]+: /.test(issue) ? `${member}.${issue}` : `${member}: ${issue}`)),
+    );
   }
 }
 
 /** Where the deepest part of an issue's path begins that the document has. */
 function offsetOf(document: Document, issue: string): number {
   const path = /^([\w.]+): /.exec(issue)?.[1]?.split(".") ?? [];
-  const unknown = /Unrecognized key: "([^"]+)"/.exec(issue)?.[1];
+  const unknown = /Unrecognized keys?: "([^"]+)"/.exec(issue)?.[1];
   if (unknown !== undefined) path.push(unknown);
   for (let depth = path.length; depth > 0; depth--) {
     const node = document.getIn(path.slice(0, depth), true);

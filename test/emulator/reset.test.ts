@@ -1,0 +1,150 @@
+// Seeds and the way back to them: at once, and without a trace in what is in flight.
+import { describe, expect, test } from "vitest";
+import { createEmulator, type EmulatorSeed } from "../../src/emulator/index.js";
+import { ada } from "./launched-plugin.js";
+import { PluginClient, pluginKey, START } from "./plugin-client.js";
+import { signedForm } from "./test-key-client.js";
+
+const seed: EmulatorSeed = {
+  plugins: [
+    { clientId: "reporter", tenantId: "acme", type: "service", scopes: ["devices:read"] },
+    { clientId: "planner", tenantId: "acme", type: "user_interface", scopes: ["devices:read"] },
+  ],
+  serviceAccounts: [{ clientId: "account", clientSecret: "not a real secret", tenantId: "acme" }],
+  apiClients: [{ clientId: "portal", redirectUris: ["https://portal.example/callback"] }],
+  operators: [ada],
+  clock: { at: START, frozen: true },
+};
+
+const reporter = { tenantId: "acme", clientId: "reporter" };
+const post = (emulator: ReturnType<typeof createEmulator>, form: URLSearchParams) =>
+  emulator.fetch("/api/v1/acme/external-plugin/oauth/token", { method: "POST", body: form });
+
+describe("a seed", () => {
+  test("registers everything that can be registered, and sets the clock", async () => {
+    const emulator = createEmulator({ seed });
+    expect(emulator.clock.now()).toBe(START);
+    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
+    const body = {
+      grant_type: "client_credentials",
+      client_id: "account",
+      client_secret: "not a real secret",
+    };
+    const init = {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    };
+    expect((await emulator.fetch("/v1/auth/token", init)).status).toBe(200);
+    expect(emulator.launch({ ...reporter, clientId: "planner", userId: "ada" }).url).toContain(
+      "opaque_code=",
+    );
+  });
+
+  test.each([
+    {
+      name: "a registration of the wrong shape",
+      seed: { plugins: [{ clientId: "x", type: "service" }] },
+      issue: /^plugins\.0\.tenantId: /,
+    },
+    { name: "the same registration twice", seed: { operators: [ada, ada] }, issue: /^operators\.1: / },
+    { name: "an unknown member", seed: { plugin: [] }, issue: /plugin/ },
+    { name: "a list that is none", seed: { plugins: {} }, issue: /^plugins: / },
+    { name: "an instant without a time zone", seed: { clock: { at: "2026-01-01" } }, issue: /^clock: / },
+    {
+      name: "a private key",
+      seed: {
+        plugins: [
+          { ...reporter, type: "service", jwks: { keys: [pluginKey.privateKey.export({ format: "jwk" })] } },
+        ],
+      },
+      issue: /^plugins\.0\.jwks\.keys\.0: /,
+    },
+  ])("with $name is refused by the place of the mistake", ({ seed, issue }) => {
+    expect(() => createEmulator({ seed: seed as unknown as EmulatorSeed })).toThrow(
+      expect.objectContaining({ issues: [expect.stringMatching(issue)] }),
+    );
+  });
+});
+
+describe("reset", () => {
+  test("goes back to the seed with registrations, tokens, jti values, windows, clock, switches and logs", async () => {
+    const emulator = createEmulator({ seed, rateLimit: { requests: 2, windowSeconds: 60 } });
+    const form = signedForm(emulator, reporter);
+    const { access_token } = (await (await post(emulator, form)).json()) as { access_token: string };
+    const call = () =>
+      emulator.fetch("/api/v1/acme/devices", { headers: { authorization: `Bearer ${access_token}` } });
+    expect((await call()).status).toBe(200);
+    emulator.updatePlugin({ ...reporter, enabled: false });
+    emulator.registerOperator({ ...ada, userId: "bob" });
+    emulator.clock.advance(5_000);
+    emulator.rules.enforce("assertion.audience", false);
+    emulator.customerLog.clear();
+
+    emulator.reset();
+    expect(emulator.journal.entries()).toEqual([]);
+    expect(emulator.rules.off()).toEqual([]);
+    expect(emulator.clock.now()).toBe(START);
+    expect((await call()).status).toBe(401);
+    expect(() => emulator.launch({ ...reporter, clientId: "planner", userId: "bob" })).toThrow();
+    // The same assertion, with the same test key, in an empty window.
+    expect((await post(emulator, form)).status).toBe(200);
+    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
+    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(429);
+  });
+
+  test("lets what is in flight end on the state it began with", async () => {
+    let release = (_: string) => {};
+    const held = new Promise<string>((resolve) => {
+      release = resolve;
+    });
+    const plugin = new PluginClient({
+      routes: [
+        {
+          operationId: "wait",
+          method: "GET",
+          path: "/api/v1/{tenantId}/wait",
+          respond: () => held,
+        },
+      ],
+    });
+    const token = await plugin.accessToken();
+    const { journal } = plugin.emulator;
+    const inFlight = plugin.call(token, "/api/v1/acme/wait");
+    plugin.emulator.reset();
+    release("done");
+    expect(await (await inFlight).json()).toBe("done");
+    expect(journal.entries()).toEqual([]);
+    expect((await plugin.call(token, "/api/v1/acme/wait")).status).toBe(401);
+  });
+});
+
+describe("a seed number", () => {
+  test("makes keys, codes, tokens and ids the same in every run", async () => {
+    const run = async (randomSeed: number) => {
+      const emulator = createEmulator({ seed, randomSeed });
+      const answer = await post(emulator, signedForm(emulator, reporter));
+      const launch = emulator.launch({ ...reporter, clientId: "planner", userId: "ada" });
+      return { key: emulator.testKey(reporter), answer: await answer.json(), url: launch.url };
+    };
+    const [first, again, other] = await Promise.all([run(7), run(7), run(8)]);
+    expect(again).toEqual(first);
+    for (const part of ["key", "answer", "url"] as const) expect(other[part]).not.toEqual(first[part]);
+    expect(first.key.n).toHaveLength(342);
+  });
+
+  test("left out, nothing repeats", async () => {
+    const values = new Set<unknown>();
+    for (let run = 0; run < 2; run++) {
+      const emulator = createEmulator({ seed });
+      values.add(emulator.launch({ ...reporter, clientId: "planner", userId: "ada" }).opaqueCode);
+      values.add(emulator.testKey(reporter).n);
+    }
+    expect(values.size).toBe(4);
+  });
+});
+
+test("testKey gives nothing for a plugin that has a JWKS of its own", () => {
+  const { emulator } = new PluginClient();
+  expect(() => emulator.testKey(reporter)).toThrow(expect.objectContaining({ code: "not_registered" }));
+});

@@ -1,0 +1,130 @@
+// Seed files in YAML and JSON: read, checked, and every mistake named by its line.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createEmulator, parseSeedFile, readSeedFile } from "../../src/emulator/index.js";
+
+const yaml = `# A customer's tenant.
+options:
+  variants: [A]
+  tokenLifetimeSeconds: 600
+  rules: { assertion.replay: false }
+plugins:
+  - clientId: reporter
+    tenantId: acme
+    type: service
+    scopes: [devices:read]
+operators:
+  - { tenantId: acme, userId: ada, capabilities: [devices:read] }
+clock: { at: 2026-01-01T12:00:00Z, frozen: true }
+`;
+
+test("options are those of createEmulator, all else is the seed", () => {
+  const options = parseSeedFile(yaml, "tenant.yaml");
+  expect(options).toMatchObject({ variants: ["A"], tokenLifetimeSeconds: 600 });
+  const emulator = createEmulator(options);
+  expect(emulator.clock.now()).toBe(Date.UTC(2026, 0, 1, 12));
+  expect(emulator.rules.off()).toEqual(["assertion.replay"]);
+  expect(emulator.testKey({ tenantId: "acme", clientId: "reporter" }).kty).toBe("RSA");
+});
+
+test("a file is read as YAML or JSON", () => {
+  const folder = mkdtempSync(join(tmpdir(), "seed-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const fromYaml = readSeedFile(write("tenant.yaml", yaml));
+  expect(
+    readSeedFile(
+      write(
+        "tenant.json",
+        JSON.stringify({ ...fromYaml.seed, options: { ...fromYaml, seed: undefined } }, null, 2),
+      ),
+    ),
+  ).toEqual(fromYaml);
+  expect(() => readSeedFile(join(folder, "absent.yaml"))).toThrow(
+    expect.objectContaining({ code: "seed_invalid" }),
+  );
+  expect(() => readSeedFile(write("bad.yaml", "plugins: 1"))).toThrow(/^bad\.yaml:1: plugins: /);
+});
+
+const SECRET = "hunter2-canary";
+
+test.each([
+  { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/^t\.yaml:\d+: /] },
+  { name: "broken JSON", text: '{\n "plugins": [\n}', issues: [/^t\.yaml:3: /] },
+  { name: "a duplicate key", text: "plugins: []\nplugins: []\n", issues: [/^t\.yaml:2: .*unique/] },
+  { name: "a tag", text: "plugins: !!js/function x\n", issues: [/^t\.yaml:1: Unresolved tag/] },
+  { name: "an unknown alias", text: "plugins: *x\n", issues: [/^t\.yaml:1: /] },
+  {
+    name: "aliases without end",
+    text: `a: &a [x,x]\n${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
+    issues: [/^t\.yaml:1: it cannot be read/],
+  },
+  { name: "a list instead of members", text: "- plugins\n", issues: [/^t\.yaml:1: /] },
+  { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/^t\.yaml:2: .*"plugin"/] },
+  {
+    name: "an unknown option",
+    text: "options:\n  variants: [A]\n  variant: A\n",
+    issues: [/^t\.yaml:3: .*"variant"/],
+  },
+  {
+    name: "a seed inside the options",
+    text: "options: { seed: {} }\n",
+    issues: [/^t\.yaml:1: options: seed/],
+  },
+  {
+    name: "an option of the wrong type",
+    text: "options:\n  tokenLifetimeSeconds: soon\n",
+    issues: [/^t\.yaml:2: options\.tokenLifetimeSeconds: /],
+  },
+  {
+    name: "an unknown rule",
+    text: "options:\n  rules:\n    assertion.none: false\n",
+    issues: [/^t\.yaml:3: options\.rules: "assertion\.none" is no rule/],
+  },
+  {
+    name: "a scope of the wrong form",
+    text: "plugins:\n  - clientId: r\n    tenantId: acme\n    type: service\n    scopes:\n      - devices:read\n      - devices\n",
+    issues: [/^t\.yaml:7: plugins\.0\.scopes\.1: /],
+  },
+  {
+    name: "two mistakes",
+    text: "serviceAccounts:\n  - { clientId: a, clientSecret: 1, tenantId: acme }\n  - { clientId: b, clientSecret: x, tenantId: .. }\n",
+    issues: [/^t\.yaml:2: serviceAccounts\.0\.clientSecret: /, /^t\.yaml:3: serviceAccounts\.1\.tenantId: /],
+  },
+  {
+    name: "the same twice",
+    text: "operators:\n  - &ada { tenantId: acme, userId: ada, capabilities: [] }\n  - *ada\n",
+    issues: [/^t\.yaml:3: operators\.1: /],
+  },
+  {
+    name: "an instant without a time zone",
+    text: "plugins: []\nclock:\n  at: 2026-01-01T00:00:00\n",
+    issues: [/^t\.yaml:3: clock: /],
+  },
+  {
+    name: "a secret where none belongs",
+    text: `serviceAccounts:\n  - clientId: "${SECRET} "\n    clientSecret: ["${SECRET}"]\n    tenantId: "${SECRET}/"\n`,
+    issues: [/:3: /, /:4: /],
+  },
+  {
+    name: "a secret that is not closed",
+    text: `serviceAccounts:\n  - clientSecret: "${SECRET}\n`,
+    issues: [/^t\.yaml:\d+: /],
+  },
+])("$name is refused with its line and without its values", ({ text, issues }) => {
+  let caught: unknown;
+  try {
+    parseSeedFile(text, "t.yaml");
+  } catch (error) {
+    caught = error;
+  }
+  expect(caught).toMatchObject({ code: "seed_invalid" });
+  const { issues: told, message } = caught as { issues: string[]; message: string };
+  for (const [index, issue] of issues.entries()) expect(told[index]).toMatch(issue);
+  expect(message + told.join()).not.toContain(SECRET);
+});

@@ -1,0 +1,128 @@
+// Snapshots: the whole state as JSON, and an emulator that goes on from it.
+import { describe, expect, test } from "vitest";
+import { createEmulator, type EmulatorSnapshot } from "../../src/emulator/index.js";
+import { LaunchedPlugin } from "./launched-plugin.js";
+import { PluginClient, START } from "./plugin-client.js";
+import { PORTAL_SECRET, Portal } from "./portal.js";
+
+const throughJson = (snapshot: EmulatorSnapshot) => JSON.parse(JSON.stringify(snapshot)) as EmulatorSnapshot;
+
+describe("an emulator that is restored", () => {
+  test("knows tokens and jti values of the one whose snapshot it was", async () => {
+    const one = new PluginClient();
+    const form = one.form();
+    const token = ((await (await one.post(form)).json()) as { access_token: string }).access_token;
+    const other = new PluginClient();
+    other.emulator.restore(throughJson(one.emulator.snapshot()));
+    expect((await other.call(token)).status).toBe(200);
+    expect((await other.post(form)).status).toBe(400);
+    expect(other.lastRule()).toBe("assertion.replay");
+    expect((await other.requestToken()).status).toBe(200);
+  });
+
+  test("knows codes and launches, each still good once", async () => {
+    const one = new LaunchedPlugin();
+    const spent = one.launchedCode();
+    await one.exchange(spent);
+    const fresh = one.launchedCode();
+    const other = new LaunchedPlugin();
+    other.emulator.restore(throughJson(one.emulator.snapshot()));
+    expect((await other.exchange(spent)).status).toBe(400);
+    expect((await other.exchange(fresh)).status).toBe(200);
+    expect((await other.exchange(fresh)).status).toBe(400);
+  });
+
+  test("knows refresh tokens, rotated ones too, and the client's secret", async () => {
+    const one = new Portal({}, { clientSecret: PORTAL_SECRET, scopes: ["devices:read"] });
+    const first = await one.tokens();
+    const second = await one.tokens(await one.refresh(first.refresh_token));
+    const other = new Portal({}, { clientSecret: PORTAL_SECRET });
+    other.emulator.restore(throughJson(one.emulator.snapshot()));
+    expect(await other.statusOf(second.access_token)).toBe(200);
+    const third = await other.tokens(await other.refresh(second.refresh_token));
+    expect((await other.refresh(first.refresh_token)).status).toBe(400);
+    expect(await other.statusOf(third.access_token)).toBe(401);
+  });
+
+  test("has clock, switches, window and narrowed registrations as they were", async () => {
+    const options = { rateLimit: { requests: 2, windowSeconds: 60 } };
+    const one = new PluginClient(options);
+    const { emulator } = one;
+    emulator.clock.freeze(START + 1);
+    emulator.rules.enforce("assertion.replay", false);
+    emulator.updatePlugin({ tenantId: "acme", clientId: "reporter", scopes: [], devices: ["device-1"] });
+    await one.requestToken();
+    const snapshot = throughJson(emulator.snapshot());
+    emulator.clock.advance(60_000);
+    emulator.rules.enforce("assertion.replay", true);
+    emulator.updatePlugin({ tenantId: "acme", clientId: "reporter", scopes: ["devices:read"] });
+    emulator.restore(snapshot);
+    expect([emulator.clock.now(), emulator.clock.frozen]).toEqual([START + 1, true]);
+    expect(emulator.rules.off()).toEqual(["assertion.replay"]);
+    const token = await one.accessToken();
+    expect((await one.call(token)).status).toBe(403);
+    expect((await one.requestToken()).status).toBe(429);
+    expect(emulator.snapshot()).not.toEqual(snapshot);
+  });
+
+  test("keeps what it recorded, and goes on with a seed number where the snapshot stood", () => {
+    const registration = { type: "user_interface" } as const;
+    const one = new LaunchedPlugin({ randomSeed: 3 }, registration);
+    one.launchedCode();
+    const snapshot = one.emulator.snapshot();
+    const next = one.emulator.launch({ tenantId: "acme", clientId: "reporter", userId: "ada" });
+    const other = new LaunchedPlugin({ randomSeed: 3 }, registration);
+    other.emulator.restore(snapshot);
+    expect(other.emulator.launch({ tenantId: "acme", clientId: "reporter", userId: "ada" })).toMatchObject({
+      url: next.url,
+    });
+  });
+});
+
+test("a snapshot of nothing restored gives an equal snapshot", () => {
+  const emulator = createEmulator({ now: () => START });
+  const snapshot = emulator.snapshot();
+  emulator.restore(throughJson(snapshot));
+  expect(emulator.snapshot()).toEqual(snapshot);
+});
+
+test("nothing in a snapshot can be presented", async () => {
+  const plugin = new LaunchedPlugin();
+  const portal = new Portal({}, { clientSecret: PORTAL_SECRET });
+  const launched = plugin.launchedCode();
+  const token = await plugin.launchedToken();
+  const login = portal.loginCode();
+  const tokens = await portal.tokens();
+  const written = JSON.stringify([plugin.emulator.snapshot(), portal.emulator.snapshot()]);
+  expect(written.length).toBeGreaterThan(2_000);
+  const secrets = [
+    launched.code,
+    launched.codeVerifier,
+    token,
+    login.code,
+    tokens.access_token,
+    tokens.refresh_token,
+    PORTAL_SECRET,
+  ];
+  for (const secret of secrets) expect(written).not.toContain(secret);
+});
+
+describe("restore refuses", () => {
+  const good = throughJson(new PluginClient().emulator.snapshot());
+  test.each([
+    { name: "nothing", snapshot: undefined },
+    { name: "a string", snapshot: JSON.stringify(good) },
+    { name: "another format", snapshot: { ...good, format: "x" } },
+    { name: "a newer version", snapshot: { ...good, version: 2 } },
+    { name: "a changed state", snapshot: { ...good, state: { ...(good.state as object), random: 5 } } },
+    { name: "no state", snapshot: { ...good, state: undefined } },
+    { name: "no digest", snapshot: { ...good, digest: undefined } },
+  ])("$name, and stays as it was", async ({ snapshot }) => {
+    const plugin = new PluginClient();
+    const token = await plugin.accessToken();
+    expect(() => plugin.emulator.restore(snapshot as never)).toThrow(
+      expect.objectContaining({ code: "snapshot_invalid" }),
+    );
+    expect((await plugin.call(token)).status).toBe(200);
+  });
+});
