@@ -1,11 +1,11 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
 import { abortable } from "./abortable.js";
 import { routeTable } from "./api/route-table.js";
-import { createApp } from "./app.js";
+import { type App, createApp } from "./app.js";
 import { createDeployment } from "./create-deployment.js";
 import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
-import { type EmulatorOptions, parseEmulatorOptions } from "./emulator-options.js";
+import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
 import { launchInProcess } from "./host/launch-in-process.js";
 import type { RequestNote } from "./journal.js";
 import { type Listening, listenOn } from "./listen.js";
@@ -40,7 +40,7 @@ const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
  * const { url, close } = await emulator.listen();
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  const settings = parseEmulatorOptions(options);
+  let settings = parseEmulatorOptions(options);
   const configuredUrl = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl);
   const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
   let listening: Listening | undefined;
@@ -48,12 +48,11 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
 
   const testKeys = new TestKeys(settings.randomSeed);
-  const begin = () => createDeployment(settings, { publicUrl, testKeys });
-  let deployment = begin();
-  const refreshPath = settings.refreshPath ?? TOKEN_PATH_B;
-  const routes = routeTable(settings.routes ?? [], refreshPath);
-  const variants = settings.variants ?? ["A", "B"];
-  const app = createApp({ variants, prefix, routes, refreshPath });
+  const build = (from: EmulatorOptions) => ({
+    deployment: createDeployment(from, { publicUrl, testKeys }),
+    app: appOf(from, prefix),
+  });
+  let { deployment, app } = build(settings);
 
   const answer = async (request: Request): Promise<Response> => {
     // The one that is there when the request arrives, whatever a reset puts in its place meanwhile.
@@ -120,17 +119,25 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     rules: following(() => deployment.switches),
     customerLog: following(() => deployment.customerLog),
     journal: following(() => deployment.journal),
-    reset() {
-      deployment = begin();
+    reset(changes = {}) {
+      const changed = { ...settings, ...parseChanges(changes) };
+      ({ deployment, app } = build(changed));
+      settings = changed;
     },
     snapshot: () => takeSnapshot(deployment),
     restore(snapshot) {
-      const restored = begin();
+      const restored = createDeployment(settings, { publicUrl, testKeys });
       restoreSnapshot(restored, snapshot);
       // The records of what happened are no state: they stay.
       deployment = { ...restored, journal: deployment.journal, customerLog: deployment.customerLog };
     },
   };
+}
+
+function appOf(settings: EmulatorOptions, prefix: string): App {
+  const refreshPath = settings.refreshPath ?? TOKEN_PATH_B;
+  const routes = routeTable(settings.routes ?? [], refreshPath);
+  return createApp({ variants: settings.variants ?? ["A", "B"], prefix, routes, refreshPath });
 }
 
 /** Stands for whatever is current at each use, so that what a test holds on to outlives a reset. */

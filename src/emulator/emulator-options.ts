@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
 import type { LaunchState } from "./deployment.js";
+import { EmulatorError } from "./emulator-error.js";
 import { parseInput } from "./parse-input.js";
 import type { RuleSettings } from "./rule-switches.js";
 import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
@@ -110,6 +111,17 @@ const schema: z.ZodType<EmulatorOptions> = z.strictObject({
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const options = parseInput(schema, input, "option_invalid", "createEmulator");
   return options.seed === undefined ? options : { ...options, seed: parseSeed(options.seed) };
+}
+
+/** What clients already hold of it cannot change: its address, its clock and the keys it made. */
+const LASTING = ["publicUrl", "now", "randomSeed"];
+
+/** Options for a reset. @throws EmulatorError `option_invalid`, `seed_invalid` */
+export function parseChanges(input: unknown): EmulatorOptions {
+  const changes = parseEmulatorOptions(input);
+  const issues = LASTING.filter((name) => name in changes).map((name) => `${name}: cannot change by a reset`);
+  if (issues.length === 0) return changes;
+  throw new EmulatorError("option_invalid", `reset: ${issues.join("; ")}`, { issues });
 }
 
 function isBaseUrl(value: string): boolean {

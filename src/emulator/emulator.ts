@@ -1,6 +1,7 @@
 // What createEmulator returns.
 import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
+import type { EmulatorOptions } from "./emulator-options.js";
 import type { LaunchIdentity } from "./host/launch.js";
 import type { Launch } from "./host/launch-in-process.js";
 import type { Journal } from "./journal.js";
@@ -89,9 +90,15 @@ export interface Emulator {
   readonly rules: EmulatorRules;
   /**
    * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
-   * Requests in flight end on what they began with.
+   * Requests in flight end on what they began with. `changes` take the place of options it was made with, from now on;
+   * with an error nothing changes.
+   *
+   * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed), `seed_invalid`.
+   * @example
+   * afterEach(() => emulator.reset());
+   * emulator.reset({ seed: anotherTenant, tokenLifetimeSeconds: 60 });
    */
-  reset(): void;
+  reset(changes?: EmulatorOptions): void;
   /** Everything but the logs and the private halves of keys, as JSON; nothing in it can be presented as a credential. */
   snapshot(): EmulatorSnapshot;
   /**

@@ -1,5 +1,5 @@
 // Seeds and the way back to them: at once, and without a trace in what is in flight.
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createEmulator, type EmulatorSeed } from "../../src/emulator/index.js";
 import { ada } from "./launched-plugin.js";
 import { PluginClient, pluginKey, START } from "./plugin-client.js";
@@ -116,6 +116,42 @@ describe("reset", () => {
     expect(await (await inFlight).json()).toBe("done");
     expect(journal.entries()).toEqual([]);
     expect((await plugin.call(token, "/api/v1/acme/wait")).status).toBe(401);
+  });
+});
+
+describe("reset with options", () => {
+  test("changes what is served, and the next reset keeps it", async () => {
+    const emulator = createEmulator({ seed, variants: ["A"] });
+    const { url, close } = await emulator.listen();
+    onTestFinished(close);
+    const statusOfB = async () => (await fetch(`${url}/v1/devices`)).status;
+    expect(await statusOfB()).toBe(404);
+    emulator.reset({ variants: ["A", "B"], tokenLifetimeSeconds: 7, seed: { plugins: seed.plugins } });
+    expect(await statusOfB()).toBe(401);
+    emulator.reset();
+    expect(await statusOfB()).toBe(401);
+    const answer = await post(emulator, signedForm(emulator, reporter));
+    expect(await answer.json()).toMatchObject({ expires_in: 7 });
+    expect(emulator.url).toBe(url);
+    expect(() => emulator.launch({ ...reporter, clientId: "planner", userId: "ada" })).toThrow();
+  });
+
+  test.each([
+    { name: "another address", changes: { publicUrl: "https://other.example" } },
+    { name: "another base clock", changes: { now: () => 0 } },
+    { name: "another seed number", changes: { randomSeed: 4 } },
+    { name: "an unknown option", changes: { colour: "red" } },
+    { name: "a bad seed", changes: { seed: { operators: [ada, ada] } } },
+    {
+      name: "routes that collide",
+      changes: { routes: [{ operationId: "x", method: "GET", path: "/v1/devices" }] },
+    },
+  ])("refuses $name and changes nothing", async ({ changes }) => {
+    const emulator = createEmulator({ seed });
+    emulator.clock.advance(5);
+    expect(() => emulator.reset(changes as object)).toThrow();
+    expect(emulator.clock.now()).toBe(START + 5);
+    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
   });
 });
 
