@@ -11,12 +11,17 @@ export function cookieName(use: CookieUse, isSecure: boolean): string {
   return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
 }
 
-/** The value under a name; `undefined` too when it is empty, or when there are several, for then somebody planted one. */
+/**
+ * The value under a name; `undefined` too when it is empty, or when there are several, for then somebody planted one.
+ *
+ * The name counts byte for byte. A browser lets another host of the site set a cookie whose name only looks like ours,
+ * with a no-break space before it for instance: `trim()` would make it ours, past all that `__Host-` promises.
+ */
 export function readCookie(request: Request, name: string): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
-  const found = pairs.filter((pair) => pair.slice(0, pair.indexOf("=")).trim() === name);
+  const found = pairs.filter((pair) => pair.startsWith(`${name}=`));
   if (found.length !== 1) return undefined;
-  return found[0]?.slice(found[0].indexOf("=") + 1).trim() || undefined;
+  return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;
 }
 
 export interface CookieToSet {

@@ -326,6 +326,19 @@ describe("an attack", () => {
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
 
+  test("by a cookie of another host of the site, whose name a no-break space makes look like ours", async () => {
+    const parts = rig();
+    const evil = new TestBrowser(parts.backend, OWN);
+    await parts.login(evil);
+    const name = "__Host-bivariant-login";
+    for (const planted of [`\u00a0${name}`, `a=b; \u00a0${name}`, `${name}\u00a0`]) {
+      const headers = { cookie: `${planted}=${cookieOf(evil)}` };
+      const answer = await parts.browser.post("/auth/session", {}, headers);
+      expect([planted, answer.status, await errorOf(answer)]).toEqual([planted, 401, "session_missing"]);
+    }
+    expect((await evil.post("/auth/session")).status).toBe(200);
+  });
+
   test("by a cookie of the attacker's making: an id that nobody was given is replaced", async () => {
     const parts = rig();
     for (const value of ["x".repeat(43), "short", "", "x".repeat(5_000)]) {

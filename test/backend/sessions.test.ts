@@ -358,6 +358,11 @@ describe("a session in a cookie", () => {
       { cookie: `bivariant-session=${value}` },
       { cookie: `${name.toLowerCase()}=${value}` },
       { cookie: `x${name}=${value}` },
+      // Bytes that a browser takes into a name, and that other languages call white space.
+      { cookie: `\u00a0${name}=${value}` },
+      { cookie: `a=b; \u00a0${name}=${value}` },
+      { cookie: `${name}\u00a0=${value}` },
+      { cookie: `\u0085${name}=${value}` },
       { cookie: name },
       { cookie: `${name}=` },
       { cookie: "=;;; =" },
