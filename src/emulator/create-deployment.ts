@@ -3,6 +3,7 @@ import { type ClockState, MovableClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import type { Deployment } from "./deployment.js";
 import type { EmulatorOptions, RateLimit } from "./emulator-options.js";
+import { Faults } from "./faults/faults.js";
 import { Journal } from "./journal.js";
 import { RandomSource } from "./random-source.js";
 import { ApiClients } from "./registrations/api-clients.js";
@@ -71,6 +72,7 @@ export function createDeployment(settings: EmulatorOptions, lasting: Lasting): D
     authorizations: new Authorizations(random),
     hostSessions: new SecretMap(random),
     loginSessions: new SecretMap(random),
+    faults: new Faults(random),
     customerLog: new CustomerLog(),
     journal: new Journal(),
   };

@@ -117,6 +117,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     },
     clock: following(() => deployment.time),
     rules: following(() => deployment.switches),
+    faults: following(() => deployment.faults),
     customerLog: following(() => deployment.customerLog),
     journal: following(() => deployment.journal),
     reset(changes = {}) {

@@ -2,6 +2,7 @@
 // and a restore put another one in its place, so that what is in flight ends on the one it began with.
 import type { MovableClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
+import type { Faults } from "./faults/faults.js";
 import type { LaunchCode, LaunchRecord } from "./host/launch.js";
 import type { Journal } from "./journal.js";
 import type { BrowserSession } from "./pages/browser-session.js";
@@ -54,6 +55,7 @@ export interface Deployment {
   /** By the value of the cookie, of the host application and of the authorization server. */
   readonly hostSessions: SecretMap<BrowserSession>;
   readonly loginSessions: SecretMap<BrowserSession>;
+  readonly faults: Faults;
   readonly customerLog: CustomerLog;
   readonly journal: Journal;
 }

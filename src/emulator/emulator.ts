@@ -2,6 +2,7 @@
 import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
 import type { EmulatorOptions } from "./emulator-options.js";
+import type { EmulatorFaults } from "./faults/faults.js";
 import type { LaunchIdentity } from "./host/launch.js";
 import type { Launch } from "./host/launch-in-process.js";
 import type { Journal } from "./journal.js";
@@ -88,6 +89,8 @@ export interface Emulator {
   readonly clock: EmulatorClock;
   /** The switches of the rules; `rules` of this entry is the table that describes them. */
   readonly rules: EmulatorRules;
+  /** What goes wrong, by name: armed faults strike the next requests that match. */
+  readonly faults: EmulatorFaults;
   /**
    * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
    * Requests in flight end on what they began with. `changes` take the place of options it was made with, from now on;

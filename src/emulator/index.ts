@@ -6,6 +6,16 @@ export type { CustomerLog, CustomerLogEntry } from "./customer-log.js";
 export type { Emulator } from "./emulator.js";
 export { EmulatorError, type EmulatorErrorCode } from "./emulator-error.js";
 export type { EmulatorOptions, RateLimit, RefreshTokenOptions } from "./emulator-options.js";
+export {
+  type Fault,
+  type FaultMatch,
+  type FaultMoment,
+  type FaultName,
+  type FaultTarget,
+  faultMoments,
+} from "./faults/fault.js";
+export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
+export type { Grant } from "./grant.js";
 export type { LaunchAnswer, LaunchIdentity } from "./host/launch.js";
 export type { Launch } from "./host/launch-in-process.js";
 export type { Journal, JournalEntry, JournalFilter } from "./journal.js";

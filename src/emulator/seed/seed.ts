@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type Instant, readInstant } from "../clock.js";
 import type { Deployment } from "../deployment.js";
+import type { Fault } from "../faults/fault.js";
 import { parseInput } from "../parse-input.js";
 import type { ApiClientRegistration } from "../registrations/api-clients.js";
 import type { OperatorRegistration } from "../registrations/operator-registration.js";
@@ -9,7 +10,7 @@ import type { PluginRegistration } from "../registrations/plugin-registration.js
 import type { ServiceAccountRegistration } from "../registrations/service-accounts.js";
 
 /**
- * Everything that can be registered, and where the clock begins.
+ * Everything that can be registered, the faults that are armed, and where the clock begins.
  *
  * @example
  * createEmulator({ seed: { plugins: [{ clientId: "reporter", tenantId: "acme", type: "service" }] } });
@@ -19,6 +20,7 @@ export interface EmulatorSeed {
   readonly serviceAccounts?: readonly ServiceAccountRegistration[] | undefined;
   readonly apiClients?: readonly ApiClientRegistration[] | undefined;
   readonly operators?: readonly OperatorRegistration[] | undefined;
+  readonly faults?: readonly Fault[] | undefined;
   /** Default: real time, running. */
   readonly clock?: { readonly at: Instant; readonly frozen?: boolean | undefined } | undefined;
 }
@@ -30,6 +32,7 @@ const schema: z.ZodType<unknown> = z.strictObject({
   serviceAccounts: list,
   apiClients: list,
   operators: list,
+  faults: list,
   clock: z
     .strictObject({ at: z.union([z.number(), z.string(), z.date()]), frozen: z.boolean().optional() })
     .optional(),
@@ -64,5 +67,6 @@ export function seedEntries(seed: EmulatorSeed): SeedEntry[] {
     ...entries("serviceAccounts", seed.serviceAccounts, (to, sheet) => to.serviceAccounts.register(sheet)),
     ...entries("apiClients", seed.apiClients, ({ apiClients }, sheet) => apiClients.register(sheet)),
     ...entries("operators", seed.operators, ({ operators }, sheet) => operators.register(sheet)),
+    ...entries("faults", seed.faults, ({ faults }, fault) => faults.add(fault)),
   ];
 }

@@ -16,6 +16,7 @@ export function stateOf(deployment: Deployment): Readonly<Record<string, Part>> 
     clock: { dump: () => time.state, load: (state: ClockState) => time.restore(state) } as Part,
     random: { dump: () => random.drawn, load: (drawn: number) => random.skipTo(drawn) } as Part,
     rulesOff: { dump: () => switches.off(), load: (off: readonly RuleId[]) => switches.setOff(off) } as Part,
+    faults: deployment.faults,
     plugins: deployment.plugins,
     serviceAccounts: deployment.serviceAccounts,
     apiClients: deployment.apiClients,

@@ -1,0 +1,174 @@
+// What can be made to go wrong, by name, and for which requests.
+import type { Grant } from "../grant.js";
+
+/** A value of JSON. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+/**
+ * When a fault strikes: before the token endpoint looks at anything (nothing is spent, not even a slot of the rate
+ * limit); after it did its work, whatever it answers (a code is spent, a token minted, a refresh token rotated); or on
+ * a route of the API.
+ */
+export type FaultMoment = "before-token" | "after-commit" | "resource";
+
+/** Which requests a fault strikes. */
+export interface FaultTarget {
+  /** Each fault has a moment of its own, the first that `faultMoments` lists for it, and refuses what makes no sense. */
+  readonly at?: FaultMoment | undefined;
+  /** How many requests it strikes, also of many at once. Default: 1. */
+  readonly count?: number | "always" | undefined;
+  /** What a request must be; what is left out does not matter. */
+  readonly match?: FaultMatch | undefined;
+  /** Above 0 and at most 1: strikes a matching request by a draw. Default: 1. */
+  readonly probability?: number | undefined;
+  /** With the same number the same requests are struck; `list` shows the one that was drawn where none was given. */
+  readonly seed?: number | undefined;
+}
+
+/** `clientId` is what the request claims, or whose token it carries; `path` is without the query, as in the journal. */
+export interface FaultMatch {
+  readonly tenantId?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly variant?: "A" | "B" | undefined;
+  readonly grant?: Grant | undefined;
+  /** As in the journal: `requestToken`, `listDevices`. */
+  readonly operation?: string | undefined;
+  readonly method?: string | undefined;
+  readonly path?: string | undefined;
+}
+
+/** An answer of a gateway or a broken server in the place of the real one. */
+export interface StatusFault {
+  /**
+   * A client retries a 5xx of a client_credentials request or of an idempotent call, each time with a new assertion,
+   * and nothing else: at "after-commit" a code or a refresh token is spent although the answer says 504. A redirect of
+   * a token request is a refusal, never followed.
+   */
+  readonly name: "status";
+  /** 200 to 599. */
+  readonly status: number;
+  /** Sent as JSON; but a string as it is where `headers` name a content type that is not JSON. Default: no body. */
+  readonly body?: Json | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A 429 with an empty body, as the token endpoint's (description, section 8), without any limit that was hit. */
+export interface RateLimitedFault {
+  /**
+   * A client waits as long as `Retry-After` says, and all of its requests with it; without one, or with one that cannot
+   * be read, "a schedule of a few seconds, doubling, with random jitter" (section 8).
+   */
+  readonly name: "rate-limited";
+  /** Seconds, the date a second from now (rounded up), no header, or any other string as it is. Default: 1. */
+  readonly retryAfter?: number | "date" | "absent" | (string & {}) | undefined;
+}
+
+/** The connection is reset (TCP RST) before anything was done; in-process the fetch rejects as undici's does. */
+export interface ResetFault {
+  /**
+   * A client cannot tell it from a `lost-answer`: it repeats what may be repeated (client_credentials, a GET), and
+   * treats a code or a refresh token as perhaps spent.
+   */
+  readonly name: "reset";
+}
+
+/** The real answer, whose body ends before its `Content-Length`: the connection is closed. */
+export interface TruncatedFault {
+  /** The answer cannot be used, not even if what came reads well. What it carried is as good as lost: see `lost-answer`. */
+  readonly name: "truncated";
+  /** How many bytes of the body are sent, always less than all. Default: half of them. */
+  readonly bytes?: number | undefined;
+}
+
+/** The real answer, late or dripping. At "before-token" the request is late, and not looked at if nobody waits any more. */
+export interface SlowFault {
+  /**
+   * A client limits the time of the whole exchange, from sending to the last byte, and treats an answer that it no
+   * longer waits for as lost.
+   */
+  readonly name: "slow";
+  /** Of the body. Default: 10, unless `delayMs` is given; then as fast as it goes. */
+  readonly bytesPerSecond?: number | undefined;
+  /** Before the first byte of the answer, in real milliseconds. Default: 0. */
+  readonly delayMs?: number | undefined;
+}
+
+/** The real answer's JSON, cut in the middle, complete by its `Content-Length` and under its content type. */
+export interface MalformedJsonFault {
+  /** An unexpected response, and no refusal: a client says so, and quotes nothing of a body that may hold a token. */
+  readonly name: "malformed-json";
+}
+
+/** The real body under another content type, for instance that of a login page some proxy put in between. */
+export interface ContentTypeFault {
+  /** A client goes by what it can parse and by the shape it needs; a body that is no JSON is an unexpected response. */
+  readonly name: "content-type";
+  readonly contentType: string;
+}
+
+/** The real answer's JSON object with other members; in an array each object, and of anything else only these members. */
+export interface FieldsFault {
+  /** A client survives what the description does not promise: an absent `expires_in`, strings of digits, odd `revo`. */
+  readonly name: "fields";
+  /** Null removes the member; anything else takes its place. */
+  readonly fields: Readonly<Record<string, Json>>;
+}
+
+/** Everything is done, and the connection is reset before a byte of the answer was sent. */
+export interface LostAnswerFault {
+  /**
+   * A code that was sent is spent: launch or log in anew. A refresh token may be rotated: it is not sent again, and the
+   * state is "outcome unknown". client_credentials is asked for again.
+   */
+  readonly name: "lost-answer";
+}
+
+/** The host's page posts `host:auth-code` twice; in-process, `authorize` answers `posts: 2`. */
+export interface DuplicateAuthCodeFault {
+  /** A plugin's page takes the first and ignores the second: the code is good for one exchange attempt. */
+  readonly name: "duplicate-auth-code";
+  /** It strikes when the host answers a launch, and at no other moment. */
+  readonly at?: undefined;
+}
+
+/** The real answer with a `Date` that is off. */
+export interface SkewedDateFault {
+  /** A client that corrects its assertions by `Date` does so beyond a bound, proves the correction, and tells of it. */
+  readonly name: "skewed-date";
+  /** Milliseconds; negative is the past. */
+  readonly byMs: number;
+}
+
+/** A fault, and which requests it strikes. */
+export type Fault = FaultTarget &
+  (
+    | StatusFault
+    | RateLimitedFault
+    | ResetFault
+    | TruncatedFault
+    | SlowFault
+    | MalformedJsonFault
+    | ContentTypeFault
+    | FieldsFault
+    | LostAnswerFault
+    | DuplicateAuthCodeFault
+    | SkewedDateFault
+  );
+
+export type FaultName = Fault["name"];
+export type FaultOf<Name extends FaultName> = Extract<Fault, { readonly name: Name }>;
+
+/** The moments at which each fault can strike, its default first; `duplicate-auth-code` has one of its own. */
+export const faultMoments: Readonly<Record<FaultName, readonly FaultMoment[]>> = {
+  status: ["before-token", "after-commit", "resource"],
+  "rate-limited": ["before-token", "resource"],
+  reset: ["before-token", "after-commit", "resource"],
+  truncated: ["after-commit", "resource"],
+  slow: ["after-commit", "before-token", "resource"],
+  "malformed-json": ["after-commit", "resource"],
+  "content-type": ["after-commit", "resource"],
+  fields: ["after-commit", "resource"],
+  "lost-answer": ["after-commit", "resource"],
+  "duplicate-auth-code": [],
+  "skewed-date": ["after-commit", "resource"],
+};

@@ -1,0 +1,106 @@
+// Checks a fault that somebody wants to arm.
+import { z } from "zod";
+import { GRANTS } from "../grant.js";
+import { parseInput } from "../parse-input.js";
+import { type Fault, type FaultMoment, type FaultName, faultMoments, type Json } from "./fault.js";
+
+/** What a timer takes: beyond it would fire at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+/** Some hundred years, so that any clock of a test gives a date. */
+const FURTHEST_SKEW_MS = 3.2e12;
+/** RFC 9110 section 5.6.2. */
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** The emulator writes them: what they say is the sending's, or another fault's. */
+const OWN_HEADERS = /^(content-length|transfer-encoding|connection|date)$/i;
+/** RFC 9110 section 15: no content. */
+const WITHOUT_BODY = [204, 205, 304];
+
+const headerValue = z.string().regex(/^[\x20-\x7e]*$/, "must be printable ASCII");
+const headerName = z
+  .string()
+  .regex(HEADER_NAME, "must be a header's name")
+  .refine((name) => !OWN_HEADERS.test(name), "is written by the emulator");
+const json = z.custom<Json>(isJson, "must be a JSON value");
+
+const target = {
+  count: z.union([z.number().int().min(1), z.literal("always")]).optional(),
+  match: z
+    .strictObject({
+      tenantId: z.string().optional(),
+      clientId: z.string().optional(),
+      variant: z.enum(["A", "B"]).optional(),
+      grant: z.enum(GRANTS).optional(),
+      operation: z.string().optional(),
+      method: z.string().optional(),
+      path: z.string().startsWith("/").optional(),
+    })
+    .optional(),
+  probability: z.number().gt(0).max(1).optional(),
+  seed: z.number().int().optional(),
+};
+
+const own: Readonly<Record<FaultName, z.ZodRawShape>> = {
+  status: {
+    status: z.number().int().min(200).max(599),
+    body: json.optional(),
+    headers: z.record(headerName, headerValue).optional(),
+  },
+  "rate-limited": { retryAfter: z.union([z.number(), headerValue]).optional() },
+  reset: {},
+  truncated: { bytes: z.number().int().min(0).optional() },
+  slow: {
+    bytesPerSecond: z.number().min(0.01).optional(),
+    delayMs: z.number().min(0).max(LONGEST_MS).optional(),
+  },
+  "malformed-json": {},
+  "content-type": { contentType: headerValue },
+  fields: { fields: z.record(z.string(), json) },
+  "lost-answer": {},
+  "duplicate-auth-code": {},
+  "skewed-date": { byMs: z.number().min(-FURTHEST_SKEW_MS).max(FURTHEST_SKEW_MS) },
+};
+
+const FAULT_NAMES = Object.keys(faultMoments) as [FaultName, ...FaultName[]];
+const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
+
+/** A copy, so that what becomes of the caller's object does not matter. @throws EmulatorError `option_invalid` */
+export function parseFault(input: unknown): Fault {
+  const { name } = parseInput(named, input, "option_invalid", "fault");
+  const at = { at: momentSchema(faultMoments[name]) };
+  const schema = z
+    .strictObject({ name: z.literal(name), ...target, ...at, ...own[name] })
+    .superRefine((fault, context) => {
+      const message = conflict(fault as Fault);
+      if (message !== undefined)
+        context.addIssue({ code: "custom", path: [message[0]], message: message[1] });
+    });
+  return structuredClone(parseInput(schema, input, "option_invalid", `fault ${name}`)) as Fault;
+}
+
+function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
+  const [first, ...others] = moments;
+  if (first === undefined) return z.undefined("must be left out: it strikes when the host answers a launch");
+  return z.enum([first, ...others], `must be one of ${moments.join(", ")}`).optional();
+}
+
+/** What is wrong between two fields: the one at fault, and why. */
+function conflict(fault: Fault): readonly [field: string, why: string] | undefined {
+  if (fault.seed !== undefined && fault.probability === undefined) return ["seed", "needs a probability"];
+  if (fault.name === "slow" && fault.at === "before-token" && fault.bytesPerSecond !== undefined) {
+    return ["bytesPerSecond", "is of an answer: before the token there is none; give delayMs"];
+  }
+  if (fault.name === "status" && WITHOUT_BODY.includes(fault.status) && fault.body !== undefined) {
+    return ["body", `an answer ${fault.status} has none`];
+  }
+  return undefined;
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    // First what would never end: an object that contains itself.
+    JSON.stringify(value);
+  } catch {
+    return false;
+  }
+  return z.json().safeParse(value).success;
+}
