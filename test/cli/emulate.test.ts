@@ -1,11 +1,11 @@
 // `bivariant emulate`: what it prints, what it writes, and that nothing of it stays.
 
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { leaksOf } from "./cli-deployment.js";
 import { cli, type Environment, startCli } from "./run-cli.js";
 import { runInProcess } from "./run-in-process.js";
@@ -39,12 +39,24 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
       "BIVARIANT_A_PRIVATE_KEY_FILE",
       "BIVARIANT_B_CLIENT_ID",
       "BIVARIANT_B_CLIENT_SECRET_FILE",
+      "BIVARIANT_B_LOGIN_CLIENT_ID",
+      "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
+      "BIVARIANT_STORE_FILE",
+      "BIVARIANT_STORE_KEY_FILE",
     ]);
-    const files = [env.BIVARIANT_A_PRIVATE_KEY_FILE ?? "", env.BIVARIANT_B_CLIENT_SECRET_FILE ?? ""];
+    const files = ["A_PRIVATE_KEY", "B_CLIENT_SECRET", "STORE_KEY"].map(
+      (name) => env[`BIVARIANT_${name}_FILE`] ?? "",
+    );
     for (const file of files) expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(dirname(files[0] ?? ""))).mode & 0o777).toBe(0o700);
-    const secrets = (await Promise.all(files.map((file) => readFile(file, "utf8")))).flatMap((secret) =>
-      secret.split("\n").filter((line) => line.length > 20 && !line.startsWith("-----")),
+    const contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
+    // The numbers of the JWK that make it private, and the other two files as they are.
+    const secrets = contents.flatMap((content, index) =>
+      index === 0
+        ? Object.entries<string>(JSON.parse(content)).flatMap(([name, value]) =>
+            "dpq".includes(name[0] ?? "") ? [value] : [],
+          )
+        : [content],
     );
 
     const [asPlugin, asAccount, refused] = await Promise.all([
@@ -104,6 +116,67 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(result.stderr).toContain("error listen_failed: ");
     expect(result.stderr).toContain("EADDRINUSE");
     expect(await ours()).toEqual([]);
+  });
+
+  it("serves what a seed file registers, and reads it again when it changes", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "seed-test-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "tenant.yaml");
+    const seed = (scopes: string) => `options: { variants: [A] }
+plugins:
+  - { clientId: nightly, tenantId: blue, type: service, scopes: [${scopes}] }
+`;
+    await writeFile(file, seed("devices:read"));
+    const running = startCli(["emulate", "--seed-file", file, "--watch", "--random-seed", "5"], {
+      TMPDIR: temporary,
+    });
+    await running.seen(/Ctrl-C ends it/);
+    const [text] = await running.seen(/(?:export .*\n)+/);
+    const env = exported(text);
+    expect(env).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_A_CLIENT_ID: "nightly" });
+    expect(Object.keys(env).some((name) => name.startsWith("BIVARIANT_B_"))).toBe(false);
+    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(0);
+
+    await writeFile(file, `${seed("devices")}`);
+    await running.seen(/the old state stays:\n.*tenant\.yaml:3: plugins\.0\.scopes\.0: /);
+    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(0);
+    // As editors do it: another file takes its place.
+    await writeFile(join(folder, "new"), seed(""));
+    await rename(join(folder, "new"), file);
+    await running.seen(/Read .*tenant\.yaml again/);
+    // The same key still: the number decides it.
+    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(6);
+    running.child.kill("SIGTERM");
+    expect((await running.ended).code).toBe(0);
+    expect(await ours()).toEqual([]);
+  });
+
+  it.each([
+    {
+      name: "a seed file that is not there",
+      args: ["--seed-file", "/nowhere/tenant.yaml"],
+      says: "seed_invalid",
+    },
+    { name: "--watch without a file", args: ["--watch"], says: "--watch needs a --seed-file" },
+    {
+      name: "a tenant beside a seed file",
+      args: ["--seed-file", "x.yaml", "--tenant", "t"],
+      says: "--tenant says what is registered",
+    },
+    {
+      name: "a random seed that is no number",
+      args: ["--random-seed", "one"],
+      says: "--random-seed must be a whole number",
+    },
+    {
+      name: "a page that is no address",
+      args: ["--page-url", "javascript:alert(1)"],
+      says: "plugins.1.pageUrl",
+    },
+  ])("exits 2 for $name", async ({ args, says }) => {
+    const result = await runInProcess(["emulate", ...args]);
+    expect(result).toMatchObject({ code: 2, stdout: "" });
+    expect(result.stderr).toContain(says);
   });
 
   it("--rules prints the rules that it enforces, and serves nothing", async () => {

@@ -11,7 +11,7 @@ export function addEmulate(program: Command, { output, signal }: Context, finish
   program
     .command("emulate")
     .description(
-      "Serve the emulated service until Ctrl-C, with one plugin and one service account registered.",
+      "Serve the emulated service until Ctrl-C, with one registration of each kind or those of a file.",
     )
     .option("--variant <A|B|both>", "what to serve (default both)")
     .option("--port <number>", "port to listen on (default: a free one)")
@@ -20,13 +20,20 @@ export function addEmulate(program: Command, { output, signal }: Context, finish
       "--public-url <url>",
       "base URL that clients use, where it is another (behind a proxy, with a prefix)",
     )
-    .option("--tenant <id>", "tenant of both registrations (default acme)")
-    .option("--a-client-id <id>", "client id of the plugin (default emulated-plugin)")
+    .option("--seed-file <path>", "YAML or JSON file with what is registered, and with options")
+    .option("--watch", "read the seed file again whenever it changes")
+    .option("--random-seed <number>", "make ids, keys, codes and tokens that are the same in every run")
+    .option("--tenant <id>", "tenant of all registrations (default acme)")
+    .option("--a-client-id <id>", "client id of the service plugin (default emulated-plugin)")
     .option("--b-client-id <id>", "client id of the service account (default emulated-account)")
     .option(
       "--scope <scope>",
-      "scope granted to the plugin, may be repeated (default devices:read)",
+      "scope granted to the plugins and within the operator's reach, may be repeated (default devices:read)",
       (one: string, before: readonly string[] = []) => [...before, one],
+    )
+    .option(
+      "--page-url <url>",
+      "register a user-interface plugin whose page is there, to launch from the host page",
     )
     .option("--rules", "print the rules that it enforces, and serve nothing")
     .action(async (flags: Record<string, unknown>) => {
@@ -39,15 +46,23 @@ export function addEmulate(program: Command, { output, signal }: Context, finish
       "after",
       `
 Prints the environment that points bivariant at it, then every request with its status, and under a refused one the
-real reason, which the caller is not told. The plugin's key and the account's secret are made anew and written to a
-private temporary folder, which is removed on leaving. Reads no environment.
+real reason, which the caller is not told. Keys and secrets are made anew and written to a private temporary folder,
+which is removed on leaving. Reads no environment.
 
-Example, in two terminals:
+Registered without a seed file: the service plugin emulated-plugin and the service account emulated-account (for call
+and token), the API client emulated-client and the operator ada, who has no password (for login and the host page).
+A seed file holds plugins, serviceAccounts, apiClients, operators, clock, faults and options, each as createEmulator
+takes them; a plugin without a jwks gets a key. The environment names the first of each kind.
+
+Examples, in two terminals:
   $ bivariant emulate --variant B --port 8080
   $ export BIVARIANT_...            the printed lines
   $ bivariant call listDevices
+  $ bivariant login                 as ada
 
-With --json every line is a JSON object: first { "served", "environment" }, then { "request" } or { "refusal" }.
-Exits 0 when it was stopped, 2 when it cannot listen.`,
+  $ bivariant emulate --seed-file tenant.yaml --watch
+
+With --json every line is a JSON object: { "served", "environment" } first and after each reading of the seed file,
+else { "request" } or { "refusal" }. Exits 0 when it was stopped, 2 when it cannot listen or the seed file is wrong.`,
     );
 }

@@ -1,24 +1,29 @@
 /** A temporary folder that only its owner can read, for secrets that are made for one run. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 export interface PrivateFolder {
-  /** Writes a file, mode 0600, and resolves with its path. */
+  /** Writes a file, mode 0600, in the place of one of that name, and resolves with its path. */
   write(name: string, content: string): Promise<string>;
+  /** Where a file of that name is. */
+  path(name: string): string;
   /** Removes the folder and what is in it. */
   remove(): Promise<void>;
 }
 
 /** `mkdtemp` makes the folder mode 0700. */
 export async function privateFolder(): Promise<PrivateFolder> {
-  const path = await mkdtemp(join(tmpdir(), "bivariant-"));
+  const folder = await mkdtemp(join(tmpdir(), "bivariant-"));
+  const path = (name: string) => join(folder, name);
   return {
     async write(name, content) {
-      const file = join(path, name);
-      await writeFile(file, content, { mode: 0o600, flag: "wx" });
-      return file;
+      // Renamed when it is whole: somebody may be reading the old one.
+      await writeFile(path(`${name}.new`), content, { mode: 0o600, flag: "wx" });
+      await rename(path(`${name}.new`), path(name));
+      return path(name);
     },
-    remove: () => rm(path, { recursive: true, force: true }),
+    path,
+    remove: () => rm(folder, { recursive: true, force: true }),
   };
 }

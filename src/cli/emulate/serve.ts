@@ -1,12 +1,13 @@
-/** An emulated deployment with one plugin and one service account, from start to clean stop. */
-import { createEmulator } from "../../emulator/index.js";
-import { freshCredentials } from "../fresh-credentials.js";
+/** An emulated deployment from start to clean stop. */
+import { createEmulator, type Emulator, EmulatorError, type EmulatorOptions } from "../../emulator/index.js";
 import type { Output } from "../output.js";
+import { emulateOptions } from "./emulate-options.js";
 import type { EmulateSettings } from "./emulate-settings.js";
-import { type Environment, exportLines } from "./environment.js";
+import { environmentOf, exportLines } from "./environment.js";
 import { type PrivateFolder, privateFolder } from "./private-folder.js";
 import { stopSignal } from "./stop-signal.js";
 import { printTraffic } from "./traffic.js";
+import { watchFile } from "./watch-file.js";
 
 /** Resolves when it was asked to stop, its port is free and its files are gone. @throws EmulatorError */
 export async function serve(
@@ -18,42 +19,65 @@ export async function serve(
   let folder: PrivateFolder | undefined;
   let close = async () => {};
   try {
-    const { variant: variants, tenant: tenantId, aClientId, bClientId, scope: scopes, publicUrl } = settings;
-    const emulator = createEmulator({ variants, publicUrl });
-    const { privateKey, jwks, clientSecret } = await freshCredentials();
-    emulator.registerPlugin({
-      clientId: aClientId,
-      tenantId,
-      type: "service",
-      jwks: { keys: [...jwks.keys] },
-      scopes,
-    });
-    emulator.registerServiceAccount({ clientId: bClientId, clientSecret, tenantId });
-    const listening = await emulator.listen({ port: settings.port, host: settings.host });
-    close = listening.close;
+    const options = emulateOptions(settings);
+    const emulator = createEmulator(options);
+    ({ close } = await emulator.listen({ port: settings.port, host: settings.host }));
     folder = await privateFolder();
-    const environment: Environment = {
-      BIVARIANT_BASE_URL: publicUrl === undefined ? listening.url : emulator.publicUrl,
-      BIVARIANT_TENANT: tenantId,
-      ...(variants.some((one) => one === "A") && {
-        BIVARIANT_A_CLIENT_ID: aClientId,
-        BIVARIANT_A_PRIVATE_KEY_FILE: await folder.write("private-key.pem", privateKey),
-      }),
-      ...(variants.some((one) => one === "B") && {
-        BIVARIANT_B_CLIENT_ID: bClientId,
-        BIVARIANT_B_CLIENT_SECRET_FILE: await folder.write("client-secret", clientSecret),
-      }),
-    };
-    if (output.json) output.valueLine({ served: variants, environment });
-    else output.lines(exportLines(environment));
-    output.note(
-      `Serving Variant ${variants.join(" and Variant ")}. The files last as long as this process; Ctrl-C ends it.`,
-    );
+    await announce(emulator, options, folder, output);
+    output.note(closingWords(emulator, options, settings));
+    if (settings.watch && settings.seedFile !== undefined) {
+      const into = folder;
+      watchFile(settings.seedFile, () => reload(emulator, settings, into, output), stop.signal);
+    }
     await printTraffic(emulator, output, stop.signal);
   } finally {
     // The secrets first: whoever presses Ctrl-C twice does not wait for the requests under way.
     await folder?.remove();
     await close();
     stop.release();
+  }
+}
+
+async function announce(
+  emulator: Emulator,
+  options: EmulatorOptions,
+  folder: PrivateFolder,
+  output: Output,
+): Promise<void> {
+  const environment = await environmentOf(emulator, options, folder);
+  if (output.json) output.valueLine({ served: options.variants ?? ["A", "B"], environment });
+  else output.lines(exportLines(environment));
+}
+
+function closingWords(
+  emulator: Emulator,
+  { variants = ["A", "B"], seed }: EmulatorOptions,
+  settings: EmulateSettings,
+): string {
+  const operator = variants.includes("A") ? seed?.operators?.[0] : undefined;
+  return [
+    `Serving Variant ${variants.join(" and Variant ")}.`,
+    ...(operator ? [`The host application: ${emulator.publicUrl}/host/${operator.tenantId}`] : []),
+    ...(settings.watch ? [`Watching ${settings.seedFile}.`] : []),
+    "The files last as long as this process; Ctrl-C ends it.",
+  ].join("\n");
+}
+
+/** A mistake in the file leaves everything as it is. */
+async function reload(
+  emulator: Emulator,
+  settings: EmulateSettings,
+  folder: PrivateFolder,
+  output: Output,
+): Promise<void> {
+  try {
+    const options = emulateOptions(settings);
+    const { publicUrl: _, randomSeed: __, now: ___, ...changes } = options;
+    emulator.reset(changes);
+    await announce(emulator, options, folder, output);
+    output.note(`Read ${settings.seedFile} again; everything else starts anew.`);
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw error;
+    output.note(`Not read again, the old state stays:\n${error.message}`);
   }
 }
