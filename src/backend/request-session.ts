@@ -39,8 +39,11 @@ export async function guardedCookieToken(request: Request, options: OriginOption
   const token = cookieToken(request, options);
   if (token === undefined)
     throw new SessionError("session_missing", "The request names no session: its cookie is missing.");
-  const csrf = request.headers.get(csrfHeader) ?? "";
-  if (!isSafe && !areEqual(csrf, await csrfTokenOf(token)))
+  const csrf = request.headers.get(csrfHeader);
+  // Where it is not needed too: the cookie is the whole browser's, and a tab whose session another launch or login has
+  // replaced must not be shown what belongs to that one.
+  if (isSafe && csrf === null) return token;
+  if (!areEqual(csrf ?? "", await csrfTokenOf(token)))
     throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
   return token;
 }

@@ -330,6 +330,22 @@ describe("a session in a cookie", () => {
     expect((await browser.post("/auth/logout", {}, right)).status).toBe(204);
   });
 
+  test("shows nothing of the session of another tab that took the cookie over", async () => {
+    const { browser, launch, backend } = rig(cookie);
+    const [first, second] = [await launch(), await launch()];
+    for (const method of ["GET", "HEAD"]) {
+      const of = ({ csrf = "" }: SessionAnswer) =>
+        browser.request(method, "/auth/me", { headers: { "x-bivariant-csrf": csrf } });
+      expect(await rejectionOf(backend.session(of(first)))).toMatchObject({ code: "csrf_refused" });
+      expect(await rejectionOf(backend.connect(of(first)))).toMatchObject({ code: "csrf_refused" });
+      expect(await backend.session(of(second))).toMatchObject({ tenantId: "acme" });
+    }
+    const me = (csrf = "") => browser.get("/auth/me", { "x-bivariant-csrf": csrf });
+    expect([(await me(first.csrf)).status, (await me()).status, (await me(second.csrf)).status]).toEqual([
+      403, 403, 200,
+    ]);
+  });
+
   test("counts for nothing when another site's page sends it", async () => {
     const { browser, launch, backend } = rig(cookie);
     const { csrf } = await launch();
