@@ -1,6 +1,8 @@
 // A deployment as it begins: the options with their defaults, and the seed's registrations.
+import { choicesOf } from "./choices.js";
 import { type ClockState, MovableClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
+import { defaultOptions } from "./default-options.js";
 import type { Deployment } from "./deployment.js";
 import type { EmulatorOptions, RateLimit } from "./emulator-options.js";
 import { Faults } from "./faults/faults.js";
@@ -20,14 +22,6 @@ import { SecretMap } from "./stores/secret-map.js";
 import { SlidingWindow } from "./stores/sliding-window.js";
 import { UsedAssertionIds } from "./stores/used-assertion-ids.js";
 
-/** "3600 in the reference response" (description, section 2.3) and "1 hour by default" (section 5.9). */
-const DEFAULT_TOKEN_LIFETIME_SECONDS = 3600;
-/** "The code is valid for two minutes" (section 3). */
-const DEFAULT_CODE_LIFETIME_SECONDS = 120;
-/** Not shown. RFC 9700 section 4.14.2: refresh tokens "SHOULD expire if not used for some time". */
-const DEFAULT_REFRESH_IDLE_SECONDS = 30 * 86_400;
-const DEFAULT_REFRESH_LIFETIME_SECONDS = 90 * 86_400;
-
 /** What outlives a reset. */
 export interface Lasting {
   readonly publicUrl: () => string;
@@ -46,19 +40,23 @@ export function createDeployment(settings: EmulatorOptions, lasting: Lasting): D
     clock: () => time.now(),
     random,
     switches: new RuleSwitches(settings.rules),
+    choices: choicesOf(settings),
     publicUrl: lasting.publicUrl,
-    tokenLifetimeSeconds: settings.tokenLifetimeSeconds ?? DEFAULT_TOKEN_LIFETIME_SECONDS,
-    codeLifetimeSeconds: settings.codeLifetimeSeconds ?? DEFAULT_CODE_LIFETIME_SECONDS,
+    tokenLifetimeSeconds: settings.tokenLifetimeSeconds ?? defaultOptions.tokenLifetimeSeconds,
+    codeLifetimeSeconds: settings.codeLifetimeSeconds ?? defaultOptions.codeLifetimeSeconds,
     rateLimit: settings.rateLimit ? rateLimitOf(settings.rateLimit) : undefined,
-    launchState: settings.launchState ?? "launch-parameter",
-    issuerInCallback: settings.issuerInCallback ?? false,
+    launchState: settings.launchState ?? defaultOptions.launchState,
+    issuerInCallback: settings.issuerInCallback ?? defaultOptions.issuerInCallback,
     refresh: {
-      rotation: refreshTokens.rotation ?? true,
-      reuseDetection: refreshTokens.reuseDetection ?? true,
-      lifetimeMs: (refreshTokens.lifetimeSeconds ?? DEFAULT_REFRESH_LIFETIME_SECONDS) * 1000,
-      idleMs: (refreshTokens.idleSeconds ?? DEFAULT_REFRESH_IDLE_SECONDS) * 1000,
+      rotation: refreshTokens.rotation ?? defaultOptions.refreshTokens.rotation,
+      reuseDetection: refreshTokens.reuseDetection ?? defaultOptions.refreshTokens.reuseDetection,
+      lifetimeMs: (refreshTokens.lifetimeSeconds ?? defaultOptions.refreshTokens.lifetimeSeconds) * 1000,
+      idleMs: (refreshTokens.idleSeconds ?? defaultOptions.refreshTokens.idleSeconds) * 1000,
     },
-    plugins: new PluginRegistry(settings.narrowingDelayMs ?? 0, lasting.testKeys),
+    plugins: new PluginRegistry(
+      settings.narrowingDelayMs ?? defaultOptions.narrowingDelayMs,
+      lasting.testKeys,
+    ),
     serviceAccounts,
     apiClients,
     operators: new Operators(),

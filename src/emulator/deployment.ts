@@ -1,5 +1,6 @@
 // What every handler works on, from the arrival of a request to its answer; nothing of it lives in a module. A reset
 // and a restore put another one in its place, so that what is in flight ends on the one it began with.
+import type { Choices } from "./choices.js";
 import type { MovableClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
 import type { Faults } from "./faults/faults.js";
@@ -28,6 +29,7 @@ export interface Deployment {
   /** Where every id, code, token and session comes from. */
   readonly random: RandomSource;
   readonly switches: RuleSwitches;
+  readonly choices: Choices;
   /** The base URL that clients are configured with, without a trailing slash. Never derived from a request. */
   readonly publicUrl: () => string;
   readonly tokenLifetimeSeconds: number;

@@ -57,6 +57,33 @@ export interface EmulatorOptions {
   readonly launchState?: LaunchState | undefined;
   /** Whether Variant B's callback carries `iss`, the public URL (RFC 9207). Default: false. */
   readonly issuerInCallback?: boolean | undefined;
+  /**
+   * Whether an exchange attempt whose assertion is refused spends the code: "whether that attempt succeeds or fails"
+   * (description, section 3). Default: true.
+   */
+  readonly unauthenticatedAttemptSpendsCode?: boolean | undefined;
+  /** Whether an assertion without `kid` is refused; else it counts as a wrong one (section 2.2). Default: true. */
+  readonly requireKid?: boolean | undefined;
+  /**
+   * The error for a plugin that is not registered or disabled. "invalid_grant" is the table's (section 7.1),
+   * "invalid_client" what the sentence above that table needs to be true. Default: "invalid_grant".
+   */
+  readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
+  /** Whether Variant A's fixed error text ends with a full stop (section 7.1). Default: true. */
+  readonly fixedTextFullStop?: boolean | undefined;
+  /** `revo` as an object, or the literal keys `revo.tenant`, `revo.user`, `revo.roles` (section 2.3). Default: "nested". */
+  readonly revoShape?: "nested" | "flat" | undefined;
+  /** Fields of Variant B's token response beside the two that are shown (section 4.2). Default: none. */
+  readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
+  /** The status for a refused bearer, which is not shown. Default: 401. */
+  readonly bearerStatus?: number | undefined;
+  /** The status for a plugin token on a route that takes none, which is not shown (section 7.2). Default: 401. */
+  readonly pluginTokenRefusedStatus?: number | undefined;
+  /**
+   * By the value of `X-Envelope`: the member under which the raw body then is, `{ data: "data" }`; neither is shown
+   * (section 4.3). Default: none, the header changes nothing.
+   */
+  readonly envelope?: Readonly<Record<string, string>> | undefined;
   /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
   readonly rules?: RuleSettings | undefined;
   /** What it starts with, and what `reset` goes back to. Default: nothing. */
@@ -87,7 +114,13 @@ const refreshPath = z
   .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL")
   .refine((path) => !OTHER_PATHS.test(path), "must not be a path of the emulator's pages or of Variant A");
 
-const schema: z.ZodType<EmulatorOptions> = z.strictObject({
+const status = z.number().int().min(400).max(499);
+/** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2) stay what they are. */
+const tokenResponseExtras = z
+  .record(z.string(), z.json())
+  .refine((extras) => !("access_token" in extras || "refresh_token" in extras), "must not name a token");
+
+const fields = z.strictObject({
   variants: z.array(z.enum(["A", "B"])).optional(),
   now: z.custom<() => number>((value) => typeof value === "function", "must be a function").optional(),
   publicUrl: z
@@ -103,10 +136,28 @@ const schema: z.ZodType<EmulatorOptions> = z.strictObject({
   refreshPath: refreshPath.optional(),
   launchState: z.enum(["opaque_code", "launch-parameter"]).optional(),
   issuerInCallback: z.boolean().optional(),
+  unauthenticatedAttemptSpendsCode: z.boolean().optional(),
+  requireKid: z.boolean().optional(),
+  refusedPluginError: z.enum(["invalid_grant", "invalid_client"]).optional(),
+  fixedTextFullStop: z.boolean().optional(),
+  revoShape: z.enum(["nested", "flat"]).optional(),
+  tokenResponseExtras: tokenResponseExtras.optional(),
+  bearerStatus: status.optional(),
+  pluginTokenRefusedStatus: status.optional(),
+  envelope: z.record(z.string().min(1), z.string().min(1)).optional(),
   rules: z.record(z.string(), z.boolean()).optional() as z.ZodType<RuleSettings | undefined>,
   seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).optional(),
   randomSeed: z.number().int().optional(),
 });
+
+const schema: z.ZodType<EmulatorOptions> = fields;
+
+/** The name of every option; of those inside another, behind a dot. */
+export const optionNames: readonly string[] = [
+  ...Object.keys(fields.shape),
+  ...Object.keys(rateLimit.shape).map((name) => `rateLimit.${name}`),
+  ...Object.keys(refreshTokens.shape).map((name) => `refreshTokens.${name}`),
+];
 
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const options = parseInput(schema, input, "option_invalid", "createEmulator");

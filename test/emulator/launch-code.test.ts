@@ -195,8 +195,8 @@ describe("the host refuses a launch", () => {
     { name: "of a plugin that is not registered", launch: { clientId: "nobody" }, rule: "launch.plugin" },
     { name: "of a service plugin", launch: { clientId: "service" }, rule: "launch.plugin" },
     { name: "of a disabled plugin", launch: { clientId: "off" }, rule: "launch.plugin" },
-    { name: "by an unknown operator", launch: { userId: "nobody" }, rule: "launch.operator" },
-    { name: "by another tenant's operator", launch: { userId: "grace" }, rule: "launch.operator" },
+    { name: "by an unknown operator", launch: { userId: "nobody" }, rule: "launch.signed-in" },
+    { name: "by another tenant's operator", launch: { userId: "grace" }, rule: "launch.signed-in" },
     { name: "in another tenant", launch: { tenantId: "globex" }, rule: "launch.plugin" },
   ];
   test.each(asked)("$name", ({ launch, rule }) => {

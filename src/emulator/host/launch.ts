@@ -51,7 +51,7 @@ export function openLaunch(
   const plugin = launchable(deployment, identity);
   if ("rule" in plugin) return plugin;
   if (deployment.operators.find(identity.tenantId, identity.userId) === undefined) {
-    return { rule: "launch.operator", expected: "an operator of the tenant", actual: shown(identity.userId) };
+    return { rule: "launch.signed-in", expected: "an operator of the tenant", actual: shown(identity.userId) };
   }
   const now = deployment.clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
