@@ -4,7 +4,7 @@ import { answerApiCall } from "./api/api-endpoint.js";
 import { type ApiRoute, variantOf } from "./api/api-route.js";
 import type { Deployment } from "./deployment.js";
 import { hostRoutes } from "./host/host-routes.js";
-import type { RequestNote } from "./journal.js";
+import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
 import { assetRoutes } from "./pages/asset-routes.js";
 import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
 import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
@@ -31,6 +31,7 @@ export function createApp(served: {
   const methodsByPath = new Map<string, Set<string>>();
 
   const serve = (
+    endpoint: Endpoint,
     variant: "A" | "B" | undefined,
     operation: string,
     method: string,
@@ -41,34 +42,34 @@ export function createApp(served: {
     const pattern = path.replace(/\{([^}]+)\}/g, ":$1");
     methodsByPath.set(pattern, (methodsByPath.get(pattern) ?? new Set()).add(method));
     hono.on(method, pattern, (context) => {
-      Object.assign(context.env.note, { ...(variant !== undefined && { variant }), operation });
+      Object.assign(context.env.note, { variant, endpoint, operation });
       return handler(context);
     });
   };
 
-  serve("A", "requestToken", "POST", TOKEN_PATH_A, (context) => {
+  serve("token", "A", "requestToken", "POST", TOKEN_PATH_A, (context) => {
     const tenantId = context.req.param("tenantId") ?? "";
     context.env.note.tenantId = tenantId;
-    return answerTokenRequest(context.env.deployment, tenantId, context.req.raw);
+    return answerTokenRequest(context.env.deployment, tenantId, context.req.raw, context.env.note);
   });
   const refreshesHere = served.refreshPath === TOKEN_PATH_B;
-  serve("B", "requestToken", "POST", TOKEN_PATH_B, (context) => {
+  serve("token", "B", "requestToken", "POST", TOKEN_PATH_B, (context) => {
     const place = refreshesHere ? "every grant" : "every grant but refresh";
     return answerClientRequest(context.env.deployment, context.req.raw, context.env.note, place);
   });
   if (!refreshesHere) {
-    serve("B", "requestToken", "POST", served.refreshPath, (context) =>
+    serve("token", "B", "requestToken", "POST", served.refreshPath, (context) =>
       answerClientRequest(context.env.deployment, context.req.raw, context.env.note, "refresh"),
     );
   }
   for (const route of pageRoutes) {
-    serve(route.variant, route.operation, route.method, route.path, async (context) => {
+    serve("page", route.variant, route.operation, route.method, route.path, async (context) => {
       const parameters = context.req.param();
       return route.answer({ ...context.env, request: context.req.raw, parameters });
     });
   }
   for (const route of served.routes) {
-    serve(variantOf(route), route.operationId, route.method, route.path, (context) =>
+    serve("api", variantOf(route), route.operationId, route.method, route.path, (context) =>
       answerApiCall(context.env.deployment, route, context.req.param(), context.req.raw, context.env.note),
     );
   }

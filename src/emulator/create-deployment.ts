@@ -6,6 +6,7 @@ import { defaultOptions } from "./default-options.js";
 import type { Deployment } from "./deployment.js";
 import type { EmulatorOptions, RateLimit } from "./emulator-options.js";
 import { Faults } from "./faults/faults.js";
+import type { JournalWaiters } from "./journal/journal-waiters.js";
 import { Journal } from "./journal.js";
 import { RandomSource } from "./random-source.js";
 import { ApiClients } from "./registrations/api-clients.js";
@@ -26,6 +27,7 @@ import { UsedAssertionIds } from "./stores/used-assertion-ids.js";
 export interface Lasting {
   readonly publicUrl: () => string;
   readonly testKeys: JwksSource;
+  readonly waiters?: JournalWaiters | undefined;
 }
 
 /** @throws EmulatorError `seed_invalid` */
@@ -72,7 +74,7 @@ export function createDeployment(settings: EmulatorOptions, lasting: Lasting): D
     loginSessions: new SecretMap(random),
     faults: new Faults(random),
     customerLog: new CustomerLog(),
-    journal: new Journal(),
+    journal: new Journal(lasting.waiters),
   };
   applySeed(deployment, seed);
   return deployment;

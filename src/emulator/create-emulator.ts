@@ -7,7 +7,7 @@ import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
 import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
 import { launchInProcess } from "./host/launch-in-process.js";
-import type { RequestNote } from "./journal.js";
+import { JournalWaiters } from "./journal/journal-waiters.js";
 import { type Listening, listenOn } from "./listen.js";
 import { TestKeys } from "./registrations/test-keys.js";
 import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
@@ -48,8 +48,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
 
   const testKeys = new TestKeys(settings.randomSeed);
+  const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };
   const build = (from: EmulatorOptions) => ({
-    deployment: createDeployment(from, { publicUrl, testKeys }),
+    deployment: createDeployment(from, lasting),
     app: appOf(from, prefix),
   });
   let { deployment, app } = build(settings);
@@ -59,8 +60,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     const arrivedAt = deployment;
     const { clock, journal } = arrivedAt;
     const at = clock();
-    const note: RequestNote = {};
-    const response = await app(arrivedAt, request, note);
+    const note = journal.arrived();
+    const customerLog = arrivedAt.customerLog.of(note);
+    const response = await app({ ...arrivedAt, customerLog }, request, note);
     // One clock: a client that learns the server's time from Date learns this one.
     response.headers.set("date", new Date(clock()).toUTCString());
     journal.record(at, request, response.status, note);
@@ -123,11 +125,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     reset(changes = {}) {
       const changed = { ...settings, ...parseChanges(changes) };
       ({ deployment, app } = build(changed));
+      lasting.waiters.startOver();
       settings = changed;
     },
     snapshot: () => takeSnapshot(deployment),
     restore(snapshot) {
-      const restored = createDeployment(settings, { publicUrl, testKeys });
+      const restored = createDeployment(settings, lasting);
       restoreSnapshot(restored, snapshot);
       // The records of what happened are no state: they stay.
       deployment = { ...restored, journal: deployment.journal, customerLog: deployment.customerLog };

@@ -1,5 +1,8 @@
 // What the customer's log shows: every refusal with its real reason, which the anonymous caller is not told.
-import type { Refusal } from "./refusal.js";
+import { z } from "zod";
+import { type RequestNote, shownSegment } from "./journal/journal-entry.js";
+import { parseInput } from "./parse-input.js";
+import { answerTo, type Refusal } from "./refusal.js";
 import { type RuleId, rules } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores/bounded-list.js";
@@ -8,7 +11,9 @@ import { BoundedList } from "./stores/bounded-list.js";
 export interface CustomerLogEntry {
   /** Epoch milliseconds, by the emulator's clock. */
   readonly at: number;
-  /** Absent where the request named none (Variant B, unknown client). */
+  /** The `id` of the request in the journal; absent for what `launch` and `login` were refused in-process. */
+  readonly requestId?: number;
+  /** Absent where the request named none (Variant B, unknown client); "…" beyond 40 characters. */
   readonly tenantId?: string;
   readonly clientId?: string;
   /** What the caller was told. */
@@ -21,6 +26,24 @@ export interface CustomerLogEntry {
   readonly remedy: string;
 }
 
+/** What is left out does not matter. */
+export interface CustomerLogFilter {
+  readonly tenantId?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly rule?: RuleId | undefined;
+  readonly requestId?: number | undefined;
+  /** Epoch milliseconds by the emulator's clock: what was refused at that instant or later. */
+  readonly since?: number | undefined;
+}
+
+const schema: z.ZodType<CustomerLogFilter> = z.strictObject({
+  tenantId: z.string().optional(),
+  clientId: z.string().optional(),
+  rule: z.custom<RuleId>((value) => typeof value === "string", "must be a rule's id").optional(),
+  requestId: z.number().optional(),
+  since: z.number().optional(),
+});
+
 /** Entries beyond this are forgotten, oldest first. */
 const CAPACITY = 1000;
 
@@ -28,25 +51,52 @@ const CAPACITY = 1000;
  * "The real reason appears only in the customer's log" (description, section 7.1). Keeps the newest 1000 refusals.
  *
  * @example
- * emulator.customerLog.entries({ tenantId: "acme" }).at(-1)?.rule; // "assertion.audience"
+ * expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({ rule: "assertion.audience" });
+ * const refused = emulator.journal.last({ status: 400 });
+ * emulator.customerLog.entries({ requestId: refused?.id }); // why that request was refused
  */
 export class CustomerLog {
-  readonly #entries = new BoundedList<CustomerLogEntry>(CAPACITY);
+  readonly #entries: BoundedList<CustomerLogEntry>;
+  readonly #request: RequestNote | undefined;
 
-  /** The refusals that match every given field, oldest first. */
-  entries(filter: { tenantId?: string; clientId?: string; rule?: RuleId } = {}): CustomerLogEntry[] {
+  constructor(
+    entries: BoundedList<CustomerLogEntry> = new BoundedList<CustomerLogEntry>(CAPACITY),
+    request?: RequestNote,
+  ) {
+    this.#entries = entries;
+    this.#request = request;
+  }
+
+  /**
+   * The refusals that match every given field, oldest first.
+   *
+   * @throws EmulatorError `option_invalid` for a name that no entry has.
+   */
+  entries(filter: CustomerLogFilter = {}): CustomerLogEntry[] {
+    const { since, tenantId, ...same } = parseInput(schema, filter, "option_invalid", "customer log filter");
+    const shown = { ...same, tenantId: tenantId && shownSegment(tenantId) };
+    const wanted = Object.entries(shown).filter(([, value]) => value !== undefined);
     return this.#entries
       .newest()
       .filter(
         (entry) =>
-          (filter.tenantId === undefined || entry.tenantId === filter.tenantId) &&
-          (filter.clientId === undefined || entry.clientId === filter.clientId) &&
-          (filter.rule === undefined || entry.rule === filter.rule),
+          (since === undefined || entry.at >= since) &&
+          wanted.every(([name, value]) => entry[name as keyof CustomerLogEntry] === value),
       );
+  }
+
+  /** The newest that matches. */
+  last(filter: CustomerLogFilter = {}): CustomerLogEntry | undefined {
+    return this.entries(filter).at(-1);
   }
 
   clear(): void {
     this.#entries.clear();
+  }
+
+  /** The same log for the refusals of one request, whose journal entry then names the rule. @internal */
+  of(request: RequestNote): CustomerLog {
+    return new CustomerLog(this.#entries, request);
   }
 
   /** @internal */
@@ -55,13 +105,16 @@ export class CustomerLog {
     caller: { readonly tenantId?: string | undefined; readonly clientId?: string | undefined },
     refusal: Refusal,
   ): void {
-    const { answer, section, remedy } = rules[refusal.rule];
+    const { section, remedy } = rules[refusal.rule];
     const { rule, expected, actual } = refusal;
+    const { tenantId, clientId } = caller;
+    if (this.#request !== undefined) this.#request.rule = rule;
     this.#entries.add({
       at,
-      ...(caller.tenantId !== undefined && isQuotable(caller.tenantId) && { tenantId: caller.tenantId }),
-      ...(caller.clientId !== undefined && isQuotable(caller.clientId) && { clientId: caller.clientId }),
-      outcome: answer,
+      ...(this.#request !== undefined && { requestId: this.#request.id }),
+      ...(tenantId !== undefined && isQuotable(tenantId) && { tenantId: shownSegment(tenantId) }),
+      ...(clientId !== undefined && isQuotable(clientId) && { clientId }),
+      outcome: answerTo(refusal),
       rule,
       section,
       expected,

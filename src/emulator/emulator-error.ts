@@ -13,7 +13,8 @@ export type EmulatorErrorCode =
   | "launch_refused"
   | "login_refused"
   | "already_listening"
-  | "listen_failed";
+  | "listen_failed"
+  | "journal_timeout";
 
 /**
  * Thrown by `createEmulator`, the `register…` and `update…` methods and `listen` when they are called wrongly, and by

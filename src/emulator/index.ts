@@ -2,7 +2,7 @@
 export type { ApiCall, ApiRoute } from "./api/api-route.js";
 export type { EmulatorClock, Instant } from "./clock.js";
 export { createEmulator } from "./create-emulator.js";
-export type { CustomerLog, CustomerLogEntry } from "./customer-log.js";
+export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./customer-log.js";
 export type { Emulator } from "./emulator.js";
 export { EmulatorError, type EmulatorErrorCode } from "./emulator-error.js";
 export type { EmulatorOptions, RateLimit, RefreshTokenOptions } from "./emulator-options.js";
@@ -18,7 +18,10 @@ export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.j
 export type { Grant } from "./grant.js";
 export type { LaunchAnswer, LaunchIdentity } from "./host/launch.js";
 export type { Launch } from "./host/launch-in-process.js";
-export type { Journal, JournalEntry, JournalFilter } from "./journal.js";
+export type { Endpoint, JournalEntry } from "./journal/journal-entry.js";
+export type { JournalFilter } from "./journal/journal-filter.js";
+export type { WaitOptions } from "./journal/journal-waiters.js";
+export type { Journal } from "./journal.js";
 export type { ApiClientRegistration } from "./registrations/api-clients.js";
 export type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugin-registration.js";

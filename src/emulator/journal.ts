@@ -1,74 +1,104 @@
-// The requests that the emulator saw, for tests to assert on; redacted by holding nothing that could need it.
+// The requests that the emulator saw, for tests to assert on and to wait for.
+import { type JournalEntry, journalEntry, type RequestNote } from "./journal/journal-entry.js";
+import { type JournalFilter, journalFilter } from "./journal/journal-filter.js";
+import { JournalWaiters, type WaitOptions } from "./journal/journal-waiters.js";
 import { BoundedList } from "./stores/bounded-list.js";
 
-/** One answered request. No headers, query or body. */
-export interface JournalEntry {
-  /** Epoch milliseconds, by the emulator's clock, when the request arrived. */
-  readonly at: number;
-  readonly method: string;
-  /** Without the query; segments of more than 40 characters are cut, for they may be credentials. */
-  readonly path: string;
-  readonly status: number;
-  readonly variant?: "A" | "B";
-  /** The operationId of the route, for instance `requestToken` or `listDevices`. */
-  readonly operation?: string;
-  /** The tenant of the path or, in Variant B, of the client or token. */
-  readonly tenantId?: string;
-}
-
-/** What a handler adds to the entry of the request it answers. */
-export interface RequestNote {
-  variant?: "A" | "B";
-  operation?: string;
-  tenantId?: string;
-}
-
-/** Which entries to return; what is left out does not matter. */
-export interface JournalFilter {
-  readonly tenantId?: string;
-  readonly variant?: "A" | "B";
-  readonly operation?: string;
-  readonly status?: number;
-}
+export type { RequestNote } from "./journal/journal-entry.js";
 
 /** Entries beyond this are forgotten, oldest first. */
 const CAPACITY = 10_000;
-/** A UUID fits, an access token does not. */
-const LONGEST_SEGMENT = 40;
 
 /**
- * Keeps the newest 10000 requests, in the order in which they were answered.
+ * Keeps the newest 10000 requests, in the order in which they were answered. Every method with a filter throws
+ * `EmulatorError` `option_invalid` for a name that no entry has.
  *
  * @example
  * await Promise.all(Array.from({ length: 100 }, () => service.call("listDevices")));
  * expect(emulator.journal.tokenRequests({ tenantId: "acme" })).toHaveLength(1);
+ * expect(emulator.journal.apiCalls({ status: 200 })).toHaveLength(100);
  */
 export class Journal {
   readonly #entries = new BoundedList<JournalEntry>(CAPACITY);
+  readonly #waiters: JournalWaiters;
+  #arrived = 0;
 
-  entries(filter: JournalFilter = {}): JournalEntry[] {
-    const wanted = Object.entries(filter).filter(([, value]) => value !== undefined);
-    return this.#entries
-      .newest()
-      .filter((entry) => wanted.every(([key, value]) => entry[key as keyof JournalFilter] === value));
+  /** `waiters` outlive a reset, which this journal does not. */
+  constructor(waiters: JournalWaiters = new JournalWaiters()) {
+    this.#waiters = waiters;
   }
 
-  /** The POSTs to either token endpoint, refused ones included. */
-  tokenRequests(filter: Omit<JournalFilter, "operation"> = {}): JournalEntry[] {
-    return this.entries({ ...filter, operation: "requestToken" }).filter(({ method }) => method === "POST");
+  entries(filter: JournalFilter = {}): JournalEntry[] {
+    return this.#entries.newest().filter(journalFilter(filter));
+  }
+
+  /**
+   * The POSTs to either token endpoint, refused ones included.
+   *
+   * @example
+   * expect(emulator.journal.tokenRequests({ clientId: "reporter", grant: "client_credentials" })).toHaveLength(1);
+   * expect(emulator.journal.tokenRequests({ status: 400 }).map(({ rule }) => rule)).toEqual(["assertion.audience"]);
+   */
+  tokenRequests(filter: Omit<JournalFilter, "endpoint"> = {}): JournalEntry[] {
+    return this.entries({ ...filter, endpoint: "token" });
+  }
+
+  /**
+   * The calls of API routes, refused ones included.
+   *
+   * @example
+   * expect(emulator.journal.apiCalls({ operation: "listDevices", status: 403 })).toMatchObject([{ rule: "route.scope" }]);
+   */
+  apiCalls(filter: Omit<JournalFilter, "endpoint"> = {}): JournalEntry[] {
+    return this.entries({ ...filter, endpoint: "api" });
+  }
+
+  /**
+   * The newest that matches.
+   *
+   * @example
+   * expect(emulator.journal.last()).toMatchObject({ operation: "listDevices", status: 200, clientId: "reporter" });
+   */
+  last(filter: JournalFilter = {}): JournalEntry | undefined {
+    return this.entries(filter).at(-1);
+  }
+
+  /**
+   * @example
+   * const since = emulator.clock.now();
+   * expect(emulator.journal.count({ endpoint: "token", since })).toBe(0);
+   */
+  count(filter: JournalFilter = {}): number {
+    return this.entries(filter).length;
+  }
+
+  /**
+   * Resolves with the matching requests, oldest first, as soon as `count` of them were answered, those before the call
+   * included. A reset does not end the waiting, but it starts counting anew.
+   *
+   * @throws EmulatorError `journal_timeout`, or the signal's reason.
+   * @example
+   * const [renewal] = await emulator.journal.waitFor({ endpoint: "token", since: renewAt }); // in the background
+   * expect(renewal).toMatchObject({ status: 200 });
+   */
+  async waitFor(filter: JournalFilter = {}, options: WaitOptions = {}): Promise<JournalEntry[]> {
+    return this.#waiters.wait(journalFilter(filter), this.entries(filter), options);
   }
 
   clear(): void {
     this.#entries.clear();
   }
 
+  /** For a request that has just arrived: what its handlers write to. @internal */
+  arrived(): RequestNote {
+    this.#arrived += 1;
+    return { id: this.#arrived };
+  }
+
   /** @internal */
   record(at: number, request: Request, status: number, note: RequestNote): void {
-    const path = new URL(request.url).pathname.split("/").map(cutSegment).join("/");
-    this.#entries.add({ at, method: request.method, path, status, ...note });
+    const entry = journalEntry(at, request, status, note);
+    this.#entries.add(entry);
+    this.#waiters.tell(entry);
   }
-}
-
-function cutSegment(segment: string): string {
-  return segment.length > LONGEST_SEGMENT ? "…" : segment;
 }

@@ -24,7 +24,7 @@ export async function answerApiCall(
     return refusalAnswer(token.rule);
   }
   const { tenantId, clientId, userId } = token;
-  note.tenantId = tenantId;
+  Object.assign(note, { tenantId, clientId });
   const refusal = checkCall(deployment, token, route, devicesNamed(route, parameters, request));
   if (refusal !== undefined) {
     customerLog.record(clock(), { tenantId, clientId }, refusal);

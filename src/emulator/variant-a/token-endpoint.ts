@@ -1,5 +1,7 @@
 // Variant A's token endpoint: every rule in its order of precedence, then a token.
 import type { Deployment } from "../deployment.js";
+import { asGrant } from "../grant.js";
+import type { RequestNote } from "../journal.js";
 import type { Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
@@ -21,6 +23,7 @@ export async function answerTokenRequest(
   deployment: Deployment,
   tenantId: string,
   request: Request,
+  note: RequestNote,
 ): Promise<Response> {
   const { clock, customerLog, rateLimit } = deployment;
   const freesAt = rateLimit?.window.take(tenantId, clock());
@@ -34,11 +37,22 @@ export async function answerTokenRequest(
     return rateLimitAnswer(freesAt, now, rateLimit.retryAfter);
   }
   const read = await readTokenRequest(request);
+  if (!("rule" in read)) noteCaller(deployment, tenantId, read, note);
   const outcome = "rule" in read ? read : await grant(deployment, tenantId, read);
   if (outcome instanceof Response) return outcome;
   const clientId = "rule" in read ? undefined : read.clientId;
   customerLog.record(clock(), { tenantId, clientId }, outcome);
   return refusalAnswer(outcome);
+}
+
+function noteCaller(
+  { plugins }: Deployment,
+  tenantId: string,
+  { clientId, grantType }: TokenRequest,
+  note: RequestNote,
+): void {
+  note.clientId = plugins.find(tenantId, clientId ?? "")?.clientId;
+  note.grant = asGrant(grantType);
 }
 
 /** The rules that follow the form's: whoever asks, the assertion, and what it is asked for. */

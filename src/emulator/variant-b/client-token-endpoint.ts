@@ -21,11 +21,12 @@ export async function answerClientRequest(
 ): Promise<Response> {
   const read = await readClientRequest(request, place);
   const outcome = "rule" in read ? read : grant(deployment, read);
+  const caller = "rule" in read ? {} : callerOf(deployment, read);
+  if (!("rule" in read)) Object.assign(note, { grant: read.grant, clientId: caller.clientId });
   if (!("rule" in outcome)) {
     note.tenantId = outcome.tenantId;
     return clientTokenAnswer(outcome);
   }
-  const caller = "rule" in read ? {} : callerOf(deployment, read);
   if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
   deployment.customerLog.record(deployment.clock(), caller, outcome);
   return clientRefusalAnswer(outcome);

@@ -1,0 +1,68 @@
+// One request as the journal shows it, redacted by holding nothing that could need it.
+import type { FaultName } from "../faults/fault.js";
+import type { Grant } from "../grant.js";
+import type { RuleId } from "../rules.js";
+
+/** What a request was for: a token endpoint, a route of the API, or a page and what its script asks. */
+export type Endpoint = "token" | "api" | "page";
+
+/** One answered request. No headers, query or body. */
+export interface JournalEntry {
+  /** Counts from 1 in the order of arrival; `requestId` in the customer's log. */
+  readonly id: number;
+  /** Epoch milliseconds, by the emulator's clock, when the request arrived. */
+  readonly at: number;
+  readonly method: string;
+  /** Without the query; segments of more than 40 characters are "…", for they may be credentials. */
+  readonly path: string;
+  /** 0: no answer was sent, by a fault. */
+  readonly status: number;
+  readonly variant?: "A" | "B";
+  readonly endpoint?: Endpoint;
+  /** The operationId of the route, for instance `requestToken` or `listDevices`. */
+  readonly operation?: string;
+  /** The tenant of the path or, in Variant B, of the client or token; "…" beyond 40 characters. */
+  readonly tenantId?: string;
+  /**
+   * Of a registration or of the token that was presented; what nobody registered is not shown, for it may be a secret in
+   * the wrong field. Absent where the request was answered before it was read (429).
+   */
+  readonly clientId?: string;
+  /** What a token request asked for. */
+  readonly grant?: Grant;
+  /** By which it was refused: the customer's log has the reason. */
+  readonly rule?: RuleId;
+  /** What was made to go wrong; of two faults the later one. */
+  readonly fault?: FaultName;
+}
+
+/** What handlers add to the entry of the request they answer. */
+export type RequestNote = { readonly id: number } & {
+  -readonly [Name in Exclude<keyof JournalEntry, "id" | "at" | "method" | "path" | "status">]?:
+    | JournalEntry[Name]
+    | undefined;
+};
+
+/** A UUID fits, an access token does not. */
+const LONGEST_SHOWN = 40;
+
+/** The entry, without members that are undefined. */
+export function journalEntry(
+  at: number,
+  request: Request,
+  status: number,
+  { id, tenantId, ...note }: RequestNote,
+): JournalEntry {
+  const path = shownPath(new URL(request.url).pathname);
+  const noted = { ...note, tenantId: tenantId && shownSegment(tenantId) };
+  const known = Object.fromEntries(Object.entries(noted).filter(([, value]) => value !== undefined));
+  return { id, at, method: request.method, path, status, ...known };
+}
+
+export function shownPath(path: string): string {
+  return path.split("/").map(shownSegment).join("/");
+}
+
+export function shownSegment(segment: string): string {
+  return segment.length > LONGEST_SHOWN ? "…" : segment;
+}
