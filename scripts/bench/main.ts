@@ -19,7 +19,7 @@ const names = values.only?.split(",") ?? ROWS.map(({ name }) => name);
 const unknown = names.find((name) => !ROWS.some((row) => row.name === name));
 
 if (unknown === undefined) {
-  const build = buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
+  const build = await buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
   try {
     await run(build);
   } finally {
