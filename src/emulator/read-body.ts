@@ -3,24 +3,41 @@
 /** Bytes. A token request with an RS256 assertion takes about 1 KiB. */
 export const MAXIMUM_BODY_BYTES = 65_536;
 
+/** Bytes, for a rule that is off: no request can make the emulator hold more. */
+const UNRULED_BODY_BYTES = 16 * 1_048_576;
+
+/** What of the bounds is not looked at. */
+export interface BodyReading {
+  readonly isAnySizeRead?: boolean;
+  /** What broke off is read as far as it came, what is not UTF-8 with replacement characters. */
+  readonly isAnyTextRead?: boolean;
+}
+
 /** The body as text; or why there is none. Unreadable: it broke off, or is not UTF-8. */
 export async function readBody(
   request: Request,
+  { isAnySizeRead = false, isAnyTextRead = false }: BodyReading = {},
 ): Promise<{ text: string } | { fault: "too large" | "unreadable" }> {
+  const maximumBytes = isAnySizeRead ? UNRULED_BODY_BYTES : MAXIMUM_BODY_BYTES;
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
     const reader = request.body?.getReader();
     for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
       size += chunk.value.byteLength;
-      if (size > MAXIMUM_BODY_BYTES) {
+      if (size > maximumBytes) {
         // Not awaited: a sender that never stops must not delay the answer.
         reader?.cancel().catch(() => {});
         return { fault: "too large" };
       }
       chunks.push(chunk.value);
     }
-    return { text: new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)) };
+  } catch {
+    if (!isAnyTextRead) return { fault: "unreadable" };
+  }
+  try {
+    const decoder = new TextDecoder("utf-8", { fatal: !isAnyTextRead });
+    return { text: decoder.decode(Buffer.concat(chunks)) };
   } catch {
     return { fault: "unreadable" };
   }

@@ -76,6 +76,7 @@ describe("the answer is opaque", () => {
     expect(plugin.emulator.customerLog.entries()).toEqual([
       {
         at: plugin.now,
+        requestId: 1,
         tenantId: "acme",
         clientId: "reporter",
         outcome: { status: 400, error: "invalid_client" },

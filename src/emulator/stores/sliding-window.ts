@@ -21,13 +21,20 @@ export class SlidingWindow {
     this.#windowMs = limit.windowSeconds * 1000;
   }
 
-  /** Takes a slot and returns undefined; or returns the instant (epoch milliseconds) at which one frees. */
-  take(tenantId: string, now: number): number | undefined {
+  /**
+   * Takes a slot and returns undefined; or returns the instant (epoch milliseconds) at which one frees. `isFixed`: as a
+   * server does that counts in windows which begin anew each time their length has passed.
+   */
+  take(tenantId: string, now: number, isFixed = false): number | undefined {
     const admitted = this.#tenants.get(tenantId) ?? { instants: [], expiresAt: 0 };
     const { instants } = admitted;
     while (instants[0] !== undefined && instants[0] + this.#windowMs <= now) instants.shift();
-    const oldest = instants[0];
-    if (oldest !== undefined && instants.length >= this.#requests) return oldest + this.#windowMs;
+    const beganAt = Math.floor(now / this.#windowMs) * this.#windowMs;
+    const counted = isFixed ? instants.filter((instant) => instant >= beganAt) : instants;
+    const oldest = counted[0];
+    if (oldest !== undefined && counted.length >= this.#requests) {
+      return (isFixed ? beganAt : oldest) + this.#windowMs;
+    }
     instants.push(now);
     admitted.expiresAt = now + this.#windowMs;
     this.#tenants.set(tenantId, admitted, now);

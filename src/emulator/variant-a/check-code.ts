@@ -16,7 +16,8 @@ export interface PresentedCode {
 
 /**
  * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3):
- * called before anything else of the attempt is looked at, and without an await between finding and spending.
+ * called before anything else of the attempt is looked at, or once its assertion was accepted, as the option has it;
+ * and without an await between finding and spending.
  */
 export function presentCode(
   { clock, launchCodes }: Deployment,
@@ -75,16 +76,16 @@ const checks: readonly Check<Attempt>[] = [
   },
 ];
 
-/** The code, if this plugin may have a token for it. */
+/** The code, if this plugin may have a token for it; undefined where an unknown one is no matter. */
 export function checkCode(
   { switches }: Deployment,
   presented: PresentedCode | undefined,
   plugin: Plugin,
   { code, codeVerifier }: TokenRequest,
-): LaunchCode | Refusal {
+): LaunchCode | Refusal | undefined {
   if (presented === undefined) {
     const actual = code === undefined ? "absent" : "a code that was not handed out";
-    return { rule: "code.known", expected: "a code from the host", actual };
+    return switches.refusal("code.known", { expected: "a code from the host", actual });
   }
   return firstRefusal(switches, checks, { ...presented, plugin, codeVerifier }) ?? presented.code;
 }

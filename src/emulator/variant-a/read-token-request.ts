@@ -2,6 +2,7 @@
 import { isMediaType } from "../media-type.js";
 import { MAXIMUM_BODY_BYTES, readBody } from "../read-body.js";
 import type { Refusal } from "../refusal.js";
+import type { RuleSwitches } from "../rule-switches.js";
 import { shown } from "../shown.js";
 
 /** The form fields of section 4.1, absent ones undefined. */
@@ -14,37 +15,49 @@ export interface TokenRequest {
   readonly clientAssertion: string | undefined;
 }
 
-export async function readTokenRequest(request: Request): Promise<TokenRequest | Refusal> {
+export async function readTokenRequest(
+  switches: RuleSwitches,
+  request: Request,
+): Promise<TokenRequest | Refusal> {
+  const isTypeRuled = switches.isEnforced("token-request.media-type");
   const contentType = request.headers.get("content-type");
-  if (!isMediaType(contentType, "application/x-www-form-urlencoded"))
+  if (isTypeRuled && !isMediaType(contentType, "application/x-www-form-urlencoded"))
     return mediaTypeRefusal(shown(contentType ?? undefined));
-  const body = await readBody(request);
+  const isAnySizeRead = !switches.isEnforced("token-request.body-size");
+  const body = await readBody(request, { isAnySizeRead, isAnyTextRead: !isTypeRuled });
   if ("fault" in body) {
     if (body.fault === "unreadable") return mediaTypeRefusal("a body that broke off or is not UTF-8");
-    return {
-      rule: "token-request.body-size",
-      expected: `at most ${MAXIMUM_BODY_BYTES} bytes`,
-      actual: "more",
-    };
+    const expected = `at most ${MAXIMUM_BODY_BYTES} bytes`;
+    return { rule: "token-request.body-size", expected, actual: "more" };
   }
   const form = new URLSearchParams(body.text);
+  return checkForm(switches, form, request) ?? fieldsOf(form);
+}
+
+function checkForm(switches: RuleSwitches, form: URLSearchParams, request: Request): Refusal | undefined {
   const seen = new Set<string>();
   const repeated = [...form.keys()].find((name) => seen.size === seen.add(name).size);
-  if (repeated !== undefined) {
-    return {
-      rule: "token-request.duplicate-parameter",
-      expected: "each parameter once",
-      actual: shown(repeated),
-    };
-  }
-  // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
-  const field = (name: string) => form.get(name) || undefined;
+  const repetition =
+    repeated === undefined
+      ? undefined
+      : switches.refusal("token-request.duplicate-parameter", {
+          expected: "each parameter once",
+          actual: shown(repeated),
+        });
+  if (repetition !== undefined) return repetition;
   const second = request.headers.has("authorization")
     ? "an Authorization header"
-    : field("client_secret") && "a client_secret";
-  if (second !== undefined) {
-    return { rule: "token-request.one-authentication", expected: "the assertion alone", actual: second };
-  }
+    : form.get("client_secret") && "a client_secret";
+  if (!second) return undefined;
+  return switches.refusal("token-request.one-authentication", {
+    expected: "the assertion alone",
+    actual: second,
+  });
+}
+
+function fieldsOf(form: URLSearchParams): TokenRequest {
+  // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
+  const field = (name: string) => form.get(name) || undefined;
   return {
     grantType: field("grant_type"),
     clientId: field("client_id"),

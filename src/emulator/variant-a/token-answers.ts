@@ -1,41 +1,57 @@
 // Variant A's answers at the token endpoint.
-import type { RetryAfter } from "../deployment.js";
-import type { Refusal } from "../refusal.js";
+import type { Deployment, RetryAfter } from "../deployment.js";
+import { answerTo, type Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
-import { rules } from "../rules.js";
+import type { RuleAnswer } from "../rules/rule.js";
 
 /** RFC 6749 sections 5.1 and 5.2. */
 const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
 
-/** "error_description is always the same fixed text" (description, section 7.1); here with the full stop. */
-const FIXED_DESCRIPTION = "The token request was rejected.";
+/** "error_description is always the same fixed text" (description, section 7.1). */
+const FIXED_DESCRIPTION = "The token request was rejected";
 
-/** The shape of section 2.3: `revo` nested; `user` is "absent for a service plugin", and the roles are the caller's. */
+/** The shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
 export function tokenAnswer(
+  { choices, tokenLifetimeSeconds }: Deployment,
   plugin: Plugin,
   operator: Operator | undefined,
   accessToken: string,
-  lifetimeSeconds: number,
 ): Response {
   const user = operator && {
     userId: operator.userId,
     firstname: operator.firstname,
     lastname: operator.lastname,
   };
+  const revo = { tenant: plugin.tenantId, user, roles: operator?.roles ?? plugin.roles };
   const body = {
     access_token: accessToken,
     token_type: "Bearer",
-    expires_in: lifetimeSeconds,
-    revo: { tenant: plugin.tenantId, user, roles: operator?.roles ?? plugin.roles },
+    expires_in: tokenLifetimeSeconds,
+    ...(choices.revoShape === "nested" ? { revo } : flat("revo", revo)),
   };
   return Response.json(body, { headers: NOT_STORED });
 }
 
 /** Says nothing but the error code: the reason is for the customer's log. */
-export function refusalAnswer(refusal: Refusal): Response {
-  const { status, error } = rules[refusal.rule].answer;
-  return Response.json({ error, error_description: FIXED_DESCRIPTION }, { status, headers: NOT_STORED });
+export function refusalAnswer({ choices, switches }: Deployment, refusal: Refusal): Response {
+  const { status, error } = answerTo(refusal);
+  const fixed = FIXED_DESCRIPTION + (choices.fixedTextFullStop ? "." : "");
+  const reason = `${refusal.rule}: expected ${refusal.expected}, got ${refusal.actual}`;
+  const error_description = switches.isEnforced("token-request.opacity") ? fixed : reason;
+  return Response.json({ error, error_description }, { status, headers: NOT_STORED });
+}
+
+/** The refusal with the answer that options and switches make of it. */
+export function asTold({ choices, switches }: Deployment, refusal: Refusal): Refusal {
+  const { status, error } = answerTo(refusal);
+  const isPlugins = refusal.rule === "plugin.registered" || refusal.rule === "plugin.enabled";
+  const told: RuleAnswer = {
+    status,
+    ...(error && { error: isPlugins ? choices.refusedPluginError : error }),
+  };
+  const isStandard = !switches.isEnforced("token-request.failure-status") && told.error === "invalid_client";
+  return { ...refusal, answer: isStandard ? { ...told, status: 401 } : told };
 }
 
 /** The body of the 429 is not shown: it is empty. `freesAt` and `now` are epoch milliseconds. */
@@ -47,4 +63,8 @@ export function rateLimitAnswer(freesAt: number, now: number, retryAfter: RetryA
     headers.set("retry-after", new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString());
   }
   return new Response(null, { status: 429, headers });
+}
+
+function flat(prefix: string, members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).map(([name, member]) => [`${prefix}.${name}`, member]));
 }

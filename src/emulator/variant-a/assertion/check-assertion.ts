@@ -3,50 +3,78 @@ import { firstRefusal } from "../../check.js";
 import type { Deployment } from "../../deployment.js";
 import type { Refusal } from "../../refusal.js";
 import type { Plugin } from "../../registrations/plugin.js";
-import { ACCEPTED_AFTER_ISSUE_SECONDS, claimChecks } from "./claim-checks.js";
-import { decodeAssertion } from "./decode-assertion.js";
+import type { RuleSwitches } from "../../rule-switches.js";
+import type { RuleId } from "../../rules.js";
+import {
+  ACCEPTED_AFTER_ISSUE_SECONDS,
+  CLOCK_TOLERANCE_SECONDS,
+  claimChecks,
+  isNumericDate,
+} from "./claim-checks.js";
+import { type DecodedAssertion, decodeAssertion } from "./decode-assertion.js";
 import { headerChecks } from "./header-checks.js";
 import { checkSigningKey } from "./signing-key.js";
 
 /** Beyond the last instant at which an assertion is accepted, so that no rounding opens a gap. */
 const MEMORY_MARGIN_SECONDS = 30;
+/** How long a jti is remembered where rules are off that would end the assertion. */
+const UNRULED_MEMORY_SECONDS = 86_400;
+
+interface Against {
+  readonly plugin: Plugin;
+  readonly tokenUrl: string;
+  readonly deployment: Deployment;
+}
 
 /** The refusal, or undefined: the assertion is accepted, and accepted only this once. */
 export async function checkAssertion(
   assertion: string | undefined,
-  against: {
-    plugin: Plugin;
-    tokenUrl: string;
-    deployment: Deployment;
-  },
+  { plugin, tokenUrl, deployment }: Against,
 ): Promise<Refusal | undefined> {
+  const { clock, switches, choices } = deployment;
   if (assertion === undefined) {
-    return { rule: "assertion.present", expected: "a client_assertion", actual: "absent" };
+    return switches.refusal("assertion.present", { expected: "a client_assertion", actual: "absent" });
   }
   const decoded = decodeAssertion(assertion);
   if (decoded === undefined) {
-    return { rule: "assertion.form", expected: "a JWT in compact form", actual: "something else" };
+    const finding = { expected: "a JWT in compact form", actual: "something else" };
+    return switches.refusal("assertion.form", finding);
   }
   const { header, claims } = decoded;
-  const { plugin, tokenUrl } = against;
-  const { clock, switches, usedAssertionIds } = against.deployment;
-  const headerRefusal = firstRefusal(switches, headerChecks, header);
+  const headerRefusal = firstRefusal(switches, headerChecks, { header, isKidRequired: choices.requireKid });
   if (headerRefusal !== undefined) return headerRefusal;
-  const keyRefusal = await checkSigningKey(assertion, header.kid, plugin.keys);
+  const keyRefusal = await checkSigningKey(assertion, header, plugin.keys, switches);
   if (keyRefusal !== undefined) return keyRefusal;
 
   // Nothing below awaits: of concurrent posts of one assertion exactly one gets past the use of the jti.
   const now = clock();
-  const claimRefusal = firstRefusal(switches, claimChecks, {
-    claims,
-    clientId: plugin.clientId,
-    tokenUrl,
-    now,
-  });
-  if (claimRefusal !== undefined) return claimRefusal;
-  // Kept until iat can no longer be young enough, not until exp: tolerance accepts it after exp too.
-  const forgetAt = (Number(claims.iat) + ACCEPTED_AFTER_ISSUE_SECONDS + MEMORY_MARGIN_SECONDS) * 1000;
-  const id = { tenantId: plugin.tenantId, clientId: plugin.clientId, jti: String(claims.jti) };
-  if (usedAssertionIds.use(id, forgetAt, now)) return undefined;
+  const { clientId } = plugin;
+  return (
+    firstRefusal(switches, claimChecks, { claims, clientId, tokenUrl, now }) ??
+    spendId(deployment, plugin, claims, now)
+  );
+}
+
+function spendId(
+  { switches, usedAssertionIds }: Deployment,
+  { tenantId, clientId }: Plugin,
+  claims: DecodedAssertion["claims"],
+  now: number,
+): Refusal | undefined {
+  const { jti } = claims;
+  if (!switches.isEnforced("assertion.replay") || typeof jti !== "string" || jti === "") return undefined;
+  if (usedAssertionIds.use({ tenantId, clientId, jti }, forgetAt(switches, claims, now), now))
+    return undefined;
   return { rule: "assertion.replay", expected: "a jti not used before", actual: "a jti that was used" };
+}
+
+/** Until iat can no longer be young enough, not until exp: tolerance accepts it after exp too. */
+function forgetAt(switches: RuleSwitches, { iat, exp }: DecodedAssertion["claims"], now: number): number {
+  const ends = (rule: RuleId, claim: unknown, seconds: number) =>
+    switches.isEnforced(rule) && isNumericDate(claim) ? claim + seconds : undefined;
+  const endSeconds =
+    ends("assertion.issued-at", iat, ACCEPTED_AFTER_ISSUE_SECONDS) ??
+    ends("assertion.expiry", exp, CLOCK_TOLERANCE_SECONDS) ??
+    now / 1000 + UNRULED_MEMORY_SECONDS;
+  return (endSeconds + MEMORY_MARGIN_SECONDS) * 1000;
 }

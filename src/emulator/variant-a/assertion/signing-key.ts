@@ -1,41 +1,62 @@
 // Finds which of a plugin's registered keys signed an assertion.
-import { compactVerify } from "jose";
+import { compactVerify, type VerifyOptions } from "jose";
 import type { Refusal } from "../../refusal.js";
 import type { RegisteredKey } from "../../registrations/registered-keys.js";
+import type { RuleSwitches } from "../../rule-switches.js";
 import { shown } from "../../shown.js";
+
+type Header = Readonly<Record<string, unknown>>;
+
+/** "RS256, the only accepted algorithm" (description, section 2.2). */
+const ACCEPTED_ALGORITHMS = ["RS256"];
+/** Every algorithm that an RSA key verifies (RFC 7518 sections 3.3 and 3.5), for when that rule is off. */
+const RSA_ALGORITHMS = [...ACCEPTED_ALGORITHMS, "RS384", "RS512", "PS256", "PS384", "PS512"];
 
 /**
  * "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds more than one key"
- * (description, section 2.2). The header was checked before: alg is RS256 and kid a string.
+ * (description, section 2.2). The header was checked before.
  */
 export async function checkSigningKey(
   assertion: string,
-  kid: unknown,
+  header: Header,
   keys: readonly RegisteredKey[],
+  switches: RuleSwitches,
 ): Promise<Refusal | undefined> {
+  const { kid } = header;
+  const options = verifyOptions(header, switches);
   // The key that kid names is tried first, so that a right kid costs one verification.
   const named = keys.filter((key) => key.kid === kid);
   const others = keys.filter((key) => key.kid !== kid);
+  const refuseKeyId = (expected: string) =>
+    switches.refusal("assertion.key-id", { expected, actual: shown(kid) });
   for (const key of [...named, ...others]) {
-    if (!(await verifies(assertion, key))) continue;
+    if (!(await verifies(assertion, key, options))) continue;
     if (key.kid === kid || keys.length === 1) return undefined;
-    return {
-      rule: "assertion.key-id",
-      expected: `kid ${shown(key.kid)}, the id of the key that signed`,
-      actual: shown(kid),
-    };
+    return refuseKeyId(`kid ${shown(key.kid)}, the id of the key that signed`);
   }
-  const known = keys.map((key) => shown(key.kid)).join(", ");
-  return {
-    rule: "assertion.signature",
-    expected: `the signature of a registered key (kid ${known})`,
+  const known = keys.map((key) => `kid ${shown(key.kid)}`).join(", ") || "none is registered";
+  const refusal = switches.refusal("assertion.signature", {
+    expected: `the signature of a registered key (${known})`,
     actual: `no registered key verifies it; its kid is ${shown(kid)}`,
-  };
+  });
+  if (refusal !== undefined || keys.length <= 1 || named.length > 0) return refusal;
+  return refuseKeyId(`the kid of a registered key (${known})`);
 }
 
-async function verifies(assertion: string, { publicKey }: RegisteredKey): Promise<boolean> {
+function verifyOptions({ crit }: Header, switches: RuleSwitches): VerifyOptions {
+  const algorithms = switches.isEnforced("assertion.algorithm") ? ACCEPTED_ALGORITHMS : RSA_ALGORITHMS;
+  if (!Array.isArray(crit)) return { algorithms };
+  // Reached only while the rule about crit is off: jose is told that everything it names is understood.
+  return { algorithms, crit: Object.fromEntries(crit.map((name) => [String(name), true])) };
+}
+
+async function verifies(
+  assertion: string,
+  { publicKey }: RegisteredKey,
+  options: VerifyOptions,
+): Promise<boolean> {
   try {
-    await compactVerify(assertion, publicKey, { algorithms: ["RS256"] });
+    await compactVerify(assertion, publicKey, options);
     return true;
   } catch {
     return false;

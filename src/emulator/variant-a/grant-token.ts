@@ -1,0 +1,94 @@
+// Every rule of a well-formed token request in its order of precedence, then a token.
+import { type Check, firstRefusal } from "../check.js";
+import type { Deployment } from "../deployment.js";
+import type { Refusal } from "../refusal.js";
+import type { Operator } from "../registrations/operators.js";
+import type { Plugin } from "../registrations/plugin.js";
+import { shown } from "../shown.js";
+import { checkAssertion } from "./assertion/check-assertion.js";
+import { checkCode, type PresentedCode, presentCode } from "./check-code.js";
+import { countedAs, isGrantType } from "./counted-as.js";
+import { findPlugin, GRANT_OF_TYPE } from "./find-plugin.js";
+import type { TokenRequest } from "./read-token-request.js";
+import { tokenAnswer } from "./token-answers.js";
+
+const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+const checks: readonly Check<TokenRequest>[] = [
+  {
+    rule: "token-request.grant-type",
+    find: ({ grantType }) =>
+      isGrantType(grantType)
+        ? undefined
+        : { expected: "client_credentials or authorization_code", actual: shown(grantType) },
+  },
+  {
+    rule: "token-request.assertion-type",
+    find: ({ clientAssertionType }) =>
+      clientAssertionType === CLIENT_ASSERTION_TYPE
+        ? undefined
+        : { expected: CLIENT_ASSERTION_TYPE, actual: shown(clientAssertionType) },
+  },
+  {
+    rule: "token-request.client-id",
+    find: ({ clientId }) =>
+      clientId === undefined ? { expected: "a client_id", actual: "absent" } : undefined,
+  },
+];
+
+/** `tokenUrl` is the exact one that was posted to. */
+export async function grantToken(
+  deployment: Deployment,
+  tenantId: string,
+  request: TokenRequest,
+  tokenUrl: string,
+): Promise<Response | Refusal> {
+  const { switches, choices } = deployment;
+  const asked = countedAs(deployment, tenantId, request);
+  const isEveryAttemptOne = choices.unauthenticatedAttemptSpendsCode;
+  // Before any rule: an attempt that fails for whatever reason spends the code too.
+  const atOnce = isEveryAttemptOne ? presentCode(deployment, asked) : undefined;
+  const early = firstRefusal(switches, checks, request);
+  if (early !== undefined) return early;
+  const plugin = findPlugin(deployment, tenantId, asked);
+  if ("rule" in plugin) return plugin;
+  const refusal = await checkAssertion(asked.clientAssertion, { plugin, tokenUrl, deployment });
+  if (refusal !== undefined) return refusal;
+  const presented = isEveryAttemptOne ? atOnce : presentCode(deployment, asked);
+  return checkGrant(deployment, asked, plugin) ?? answerGrant(deployment, plugin, asked, presented);
+}
+
+function checkGrant(
+  { switches }: Deployment,
+  { grantType }: TokenRequest,
+  { type }: Plugin,
+): Refusal | undefined {
+  if (grantType === GRANT_OF_TYPE[type]) return undefined;
+  const expected = `${GRANT_OF_TYPE[type]} (type ${type})`;
+  return switches.refusal("plugin.grant", { expected, actual: shown(grantType) });
+}
+
+function answerGrant(
+  deployment: Deployment,
+  plugin: Plugin,
+  asked: TokenRequest,
+  presented: PresentedCode | undefined,
+): Response | Refusal {
+  if (asked.grantType !== "authorization_code") return mint(deployment, plugin, undefined);
+  const code = checkCode(deployment, presented, plugin, asked);
+  if (code !== undefined && "rule" in code) return code;
+  const operator = code && deployment.operators.find(code.tenantId, code.userId);
+  const finding = { expected: "a code of an operator", actual: "an operator who is gone" };
+  const refusal = operator === undefined ? deployment.switches.refusal("code.known", finding) : undefined;
+  return refusal ?? mint(deployment, plugin, operator);
+}
+
+function mint(deployment: Deployment, plugin: Plugin, operator: Operator | undefined): Response {
+  const now = deployment.clock();
+  const { tokenLifetimeSeconds, accessTokens } = deployment;
+  const { tenantId, clientId, grant } = plugin;
+  const issued = { tenantId, clientId, userId: operator?.userId, scopes: grant.scopes };
+  const expiresAt = now + tokenLifetimeSeconds * 1000;
+  const token = accessTokens.mint({ variant: "A", ...issued, expiresAt }, now);
+  return tokenAnswer(deployment, plugin, operator, token);
+}
