@@ -2,7 +2,10 @@
 import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/api-endpoint.js";
 import { type ApiRoute, variantOf } from "./api/api-route.js";
+import type { Connection } from "./connection.js";
 import type { Deployment } from "./deployment.js";
+import type { Sending } from "./faults/sending.js";
+import { underFaults } from "./faults/under-faults.js";
 import { hostRoutes } from "./host/host-routes.js";
 import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
 import { assetRoutes } from "./pages/asset-routes.js";
@@ -10,13 +13,19 @@ import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js"
 import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
 import { loginRoutes } from "./variant-b/login-routes.js";
 
-/** Answers a request and writes to the note what it was taken for. */
-export type App = (deployment: Deployment, request: Request, note: RequestNote) => Promise<Response>;
+/** One request's own: what it was taken for, and how its answer goes back. Both are written to. */
+export interface Way {
+  readonly note: RequestNote;
+  readonly sending: Sending;
+  readonly connection: Connection;
+}
+
+export type App = (deployment: Deployment, request: Request, way: Way) => Promise<Response>;
 
 const pageRoutes = [...hostRoutes, ...loginRoutes, ...assetRoutes];
 
 interface Environment {
-  Bindings: { deployment: Deployment; note: RequestNote };
+  Bindings: { deployment: Deployment } & Way;
 }
 type Handler = (context: Context<Environment>) => Promise<Response>;
 
@@ -43,7 +52,10 @@ export function createApp(served: {
     methodsByPath.set(pattern, (methodsByPath.get(pattern) ?? new Set()).add(method));
     hono.on(method, pattern, (context) => {
       Object.assign(context.env.note, { variant, endpoint, operation });
-      return handler(context);
+      if (endpoint === "page") return handler(context);
+      const tenantId = variant === "A" ? context.req.param("tenantId") : undefined;
+      const asked = { ...context.env, request: context.req.raw, endpoint, tenantId };
+      return underFaults(asked, () => handler(context));
     });
   };
 
@@ -79,5 +91,5 @@ export function createApp(served: {
     hono.all(pattern, () => new Response(null, { status: 405, headers: { allow, "content-length": "0" } }));
   }
   hono.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
-  return async (deployment, request, note) => hono.fetch(request, { deployment, note });
+  return async (deployment, request, way) => hono.fetch(request, { deployment, ...way });
 }

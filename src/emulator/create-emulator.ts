@@ -1,12 +1,15 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
 import { abortable } from "./abortable.js";
+import { answerRequest } from "./answer-request.js";
 import { routeTable } from "./api/route-table.js";
 import { type App, createApp } from "./app.js";
+import type { Connection } from "./connection.js";
 import { createDeployment } from "./create-deployment.js";
 import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
 import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
 import { launchInProcess } from "./host/launch-in-process.js";
+import { InProcessConnection } from "./in-process-connection.js";
 import { JournalWaiters } from "./journal/journal-waiters.js";
 import { type Listening, listenOn } from "./listen.js";
 import { TestKeys } from "./registrations/test-keys.js";
@@ -55,25 +58,15 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   });
   let { deployment, app } = build(settings);
 
-  const answer = async (request: Request): Promise<Response> => {
-    // The one that is there when the request arrives, whatever a reset puts in its place meanwhile.
-    const arrivedAt = deployment;
-    const { clock, journal } = arrivedAt;
-    const at = clock();
-    const note = journal.arrived();
-    const customerLog = arrivedAt.customerLog.of(note);
-    const response = await app({ ...arrivedAt, customerLog }, request, note);
-    // One clock: a client that learns the server's time from Date learns this one.
-    response.headers.set("date", new Date(clock()).toUTCString());
-    journal.record(at, request, response.status, note);
-    return response;
-  };
+  // The one that is there when the request arrives, whatever a reset puts in its place meanwhile.
+  const answer = (request: Request, connection: Connection) =>
+    answerRequest(app, deployment, request, connection);
 
   return {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
-      return abortable(answer(request), request.signal);
+      return abortable(answer(request, new InProcessConnection(request)), request.signal);
     },
     async listen({ port = 0, host = "127.0.0.1" } = {}) {
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");

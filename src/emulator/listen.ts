@@ -2,8 +2,10 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import type { Connection } from "./connection.js";
 import { EmulatorError } from "./emulator-error.js";
+import { HttpConnection } from "./http-connection.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -20,11 +22,15 @@ export interface Listening {
 
 /** @throws {@link EmulatorError} `listen_failed` with the system's error as `cause`. */
 export async function listenOn(
-  fetch: (request: Request) => Promise<Response>,
+  answer: (request: Request, connection: Connection) => Promise<Response>,
   address: { port: number; host: string },
 ): Promise<Listening> {
+  const closing = new AbortController();
   const server = createAdaptorServer({
-    fetch,
+    fetch(request, environment) {
+      const { incoming, outgoing } = environment as HttpBindings;
+      return answer(request, new HttpConnection(incoming, outgoing, closing.signal));
+    },
     // The emulator shares its process with the code under test: its globals stay as they are.
     overrideGlobalObjects: false,
     serverOptions: { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
@@ -39,6 +45,7 @@ export async function listenOn(
   return {
     origin: originOf(server.address() as AddressInfo),
     close() {
+      closing.abort();
       closed ??= closeServer(server);
       return closed;
     },

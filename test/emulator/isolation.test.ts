@@ -84,30 +84,36 @@ describe("the journal", () => {
     await plugin.emulator.fetch("/nowhere");
     await plugin.emulator.fetch(plugin.tokenUrl());
     const at = plugin.now;
-    const requestToken = { variant: "A", operation: "requestToken" };
+    const requestToken = { variant: "A", endpoint: "token", operation: "requestToken" };
+    const asked = { ...requestToken, grant: "client_credentials" };
     const path = "/api/v1/acme/external-plugin/oauth/token";
+    const reporter = { tenantId: "acme", clientId: "reporter" };
     const { journal } = plugin.emulator;
     expect(journal.entries()).toEqual([
-      { at: at - 1000, method: "POST", path, status: 200, ...requestToken, tenantId: "acme" },
+      { id: 1, at: at - 1000, method: "POST", path, status: 200, ...asked, ...reporter },
       {
+        id: 2,
         at,
         method: "POST",
         path: path.replace("acme", "globex"),
         status: 400,
-        ...requestToken,
+        ...asked,
         tenantId: "globex",
+        rule: "plugin.registered",
       },
       {
+        id: 3,
         at,
         method: "GET",
         path: "/api/v1/acme/devices",
         status: 200,
         variant: "A",
+        endpoint: "api",
         operation: "listDevices",
-        tenantId: "acme",
+        ...reporter,
       },
-      { at, method: "GET", path: "/nowhere", status: 404 },
-      { at, method: "GET", path, status: 405 },
+      { id: 4, at, method: "GET", path: "/nowhere", status: 404 },
+      { id: 5, at, method: "GET", path, status: 405 },
     ]);
     expect(journal.tokenRequests()).toHaveLength(2);
     expect(journal.tokenRequests({ tenantId: "acme" })).toHaveLength(1);

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { GRANTS } from "../grant.js";
 import { parseInput } from "../parse-input.js";
+import { canHaveContent } from "./content.js";
 import { type Fault, type FaultMoment, type FaultName, faultMoments, type Json } from "./fault.js";
 
 /** What a timer takes: beyond it would fire at once. */
@@ -12,8 +13,6 @@ const FURTHEST_SKEW_MS = 3.2e12;
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** The emulator writes them: what they say is the sending's, or another fault's. */
 const OWN_HEADERS = /^(content-length|transfer-encoding|connection|date)$/i;
-/** RFC 9110 section 15: no content. */
-const WITHOUT_BODY = [204, 205, 304];
 
 const headerValue = z.string().regex(/^[\x20-\x7e]*$/, "must be printable ASCII");
 const headerName = z
@@ -86,10 +85,11 @@ function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
 /** What is wrong between two fields: the one at fault, and why. */
 function conflict(fault: Fault): readonly [field: string, why: string] | undefined {
   if (fault.seed !== undefined && fault.probability === undefined) return ["seed", "needs a probability"];
-  if (fault.name === "slow" && fault.at === "before-token" && fault.bytesPerSecond !== undefined) {
-    return ["bytesPerSecond", "is of an answer: before the token there is none; give delayMs"];
+  if (fault.name === "slow" && fault.at === "before-token") {
+    if (fault.delayMs === undefined) return ["delayMs", "is what makes a request slow before the token"];
+    if (fault.bytesPerSecond !== undefined) return ["bytesPerSecond", "is of an answer: there is none yet"];
   }
-  if (fault.name === "status" && WITHOUT_BODY.includes(fault.status) && fault.body !== undefined) {
+  if (fault.name === "status" && !canHaveContent(fault.status) && fault.body !== undefined) {
     return ["body", `an answer ${fault.status} has none`];
   }
   return undefined;

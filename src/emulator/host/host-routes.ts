@@ -119,6 +119,7 @@ async function authorize(visit: Visit): Promise<Response> {
   const claimed = { ...operator, clientId: String(clientId), opaqueCode, codeChallenge };
   const answer = authorizeLaunch(visit.deployment, claimed);
   if ("rule" in answer) return refuse(visit, answer, typeof clientId === "string" ? clientId : undefined);
+  if (answer.posts !== undefined) visit.note.fault = "duplicate-auth-code";
   return answerJson(answer, 200);
 }
 

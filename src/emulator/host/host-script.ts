@@ -46,9 +46,11 @@ export const hostScript: string = `"use strict";
     const { iframe, origin, clientId, name } = launched;
     try {
       const asked = { clientId, challenge, opaque_code };
-      const { code, state, tenantId } = await ask("/authorizations", asked);
+      const { code, state, tenantId, posts = 1 } = await ask("/authorizations", asked);
       if (current !== launched) return;
-      iframe.contentWindow.postMessage({ type: "host:auth-code", code, state, tenantId }, origin);
+      for (let post = 0; post < posts; post++) {
+        iframe.contentWindow.postMessage({ type: "host:auth-code", code, state, tenantId }, origin);
+      }
       status.textContent = name + " is launched.";
     } catch (error) {
       if (current === launched) status.textContent = "The launch was refused: " + error.message;

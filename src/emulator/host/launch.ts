@@ -41,6 +41,8 @@ export interface LaunchAnswer {
   readonly code: string;
   readonly state: string;
   readonly tenantId: string;
+  /** How often the host posts it, by the fault `duplicate-auth-code`; absent: once. No part of the message. */
+  readonly posts?: number;
 }
 
 /** The URL for the iframe, with the launch parameters added to whatever query the registered page has. */
@@ -51,7 +53,11 @@ export function openLaunch(
   const plugin = launchable(deployment, identity);
   if ("rule" in plugin) return plugin;
   if (deployment.operators.find(identity.tenantId, identity.userId) === undefined) {
-    return { rule: "launch.signed-in", expected: "an operator of the tenant", actual: shown(identity.userId) };
+    return {
+      rule: "launch.signed-in",
+      expected: "an operator of the tenant",
+      actual: shown(identity.userId),
+    };
   }
   const now = deployment.clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
@@ -111,7 +117,9 @@ export function authorizeLaunch(
     expiresAt,
   };
   const code = deployment.launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
-  return { code, state: launch.state ?? opaqueCode, tenantId };
+  const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
+  const posts = deployment.faults.strike("launch", struck) === undefined ? 1 : 2;
+  return { code, state: launch.state ?? opaqueCode, tenantId, ...(posts > 1 && { posts }) };
 }
 
 function launchable({ plugins }: Deployment, { tenantId, clientId }: LaunchIdentity): Plugin | Refusal {

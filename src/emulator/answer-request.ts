@@ -1,0 +1,24 @@
+// One request from its arrival to its answer and its entry in the journal.
+import type { App } from "./app.js";
+import type { Connection } from "./connection.js";
+import type { Deployment } from "./deployment.js";
+import { holdBack, type Sending, sendAnswer } from "./faults/sending.js";
+
+export async function answerRequest(
+  app: App,
+  deployment: Deployment,
+  request: Request,
+  connection: Connection,
+): Promise<Response> {
+  const { clock, journal } = deployment;
+  const at = clock();
+  const note = journal.arrived();
+  const sending: Sending = {};
+  const customerLog = deployment.customerLog.of(note);
+  const answer = await app({ ...deployment, customerLog }, request, { note, sending, connection });
+  // One clock: a client that learns the server's time from Date learns this one.
+  answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
+  const isSent = await holdBack(sending, connection);
+  journal.record(at, request, isSent ? answer.status : 0, note);
+  return isSent ? sendAnswer(answer, sending, connection) : connection.reset();
+}
