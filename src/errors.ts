@@ -240,7 +240,11 @@ export class TransportError extends BivariantError<TransportErrorCode> {
   }
 }
 
-/** The API refused or failed a call: `error` of an outcome that is not ok, and always truthy. */
+/**
+ * The API refused or failed a call: `error` of an outcome that is not ok, and always truthy. Of a person's call that was
+ * answered 401 the `cause` is the `RelaunchRequiredError` or `LoginRequiredError` that says what to ask them for, where
+ * the token was older than 30 s and there is no other without them.
+ */
 export class ApiError<Status extends number = number, Body = unknown> extends BivariantError<ApiErrorCode> {
   readonly status: Status;
   /** The parsed body; `undefined` when it was empty. Not enumerable: it is the server's, and may echo a secret. */
@@ -260,6 +264,7 @@ export class ApiError<Status extends number = number, Body = unknown> extends Bi
       operationId?: string | undefined;
       causes?: readonly Cause[] | undefined;
       retryAt?: number | undefined;
+      cause?: unknown;
     },
   ) {
     super("ApiError", code, message, context);

@@ -1,5 +1,5 @@
 /** The one interface behind which it is hidden how a token is had. */
-import type { Variant } from "../errors.js";
+import type { LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
 import type { AccessToken } from "./access-token.js";
 import type { AuthOptions } from "./auth-options.js";
 
@@ -18,6 +18,8 @@ export interface Auth {
    * signal's reason.
    *
    * @throws TokenRequestError, RateLimitedError, TransportError, UnexpectedResponseError, VariantError, ConfigurationError
+   * @throws RelaunchRequiredError, LoginRequiredError of a person's: there is no other token without them
+   * @throws StoreError of a person's with a refresh token, which is redeemed under the store's lock alone
    */
   getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken>;
   /**
@@ -27,6 +29,11 @@ export interface Auth {
   readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> | undefined;
   /** Whether there is no other token without the person: a 401 of the API is then the answer. Default: false. */
   readonly needsPerson?: boolean | undefined;
+  /**
+   * What to ask the person for, where `needsPerson` and the API refused a token older than 30 s: it becomes the `cause`
+   * of the call's error. An Auth of your own may leave it out.
+   */
+  refused?(token: AccessToken): RelaunchRequiredError | LoginRequiredError;
   /** Drops a token that the API refused. About a token already replaced: ignored. */
   invalidate(token: AccessToken): void;
 }

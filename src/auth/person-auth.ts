@@ -1,5 +1,6 @@
 /** What an Auth of a person adds, and what every way to one is told. */
-import type { Variant } from "../errors.js";
+import type { LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
+import type { AccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
 import type { AuthOptions } from "./auth-options.js";
 import type { PersonCredential } from "./credential.js";
@@ -9,6 +10,7 @@ export interface PersonAuth<V extends Variant = Variant> extends Auth {
   readonly variant: V;
   /** Under which name this person's tokens rest in the store; give it to `resumeAuth` to find them again. */
   readonly person: string;
+  refused(token: AccessToken): RelaunchRequiredError | LoginRequiredError;
   /** Forgets the tokens, here and in the store: the end of a session. A token in use elsewhere lives until it expires. */
   forget(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /** The life of a person's tokens: that of any other identity, with an end. */
-import type { Variant } from "../errors.js";
+import type { LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
 import type { PersonAuth } from "./person-auth.js";
 import { PersonTokenSource, type PersonTokenSourceContext } from "./person-token-source.js";
 import type { PersonGrant } from "./stored-grant.js";
@@ -17,6 +17,10 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
     this.person = person;
     this.#source = source;
     this.hold(grant.token);
+  }
+
+  refused(): RelaunchRequiredError | LoginRequiredError {
+    return this.#source.refused();
   }
 
   async forget(): Promise<void> {

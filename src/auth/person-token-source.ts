@@ -73,6 +73,11 @@ export class PersonTokenSource implements TokenSource {
     return this.#grant.refreshToken === undefined;
   }
 
+  /** What to ask the person for when the API takes the token no longer. Nothing ends by it: the call alone failed. */
+  refused(): LoginRequiredError | RelaunchRequiredError {
+    return this.#over ?? this.#expired("seems to be over: the service takes its token no longer");
+  }
+
   /** Ends it here and in the store. */
   async forget(): Promise<void> {
     this.#over = this.#expired("was ended (forget)");

@@ -67,6 +67,8 @@ export interface Settings extends OriginOptions {
   /** For redeemLaunch, beginLogin, completeLogin and resumeAuth. */
   readonly auth: AuthOptions & { readonly store: TokenStore };
   readonly now: () => number;
+  readonly timeoutMs: number;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
 /** Tokens are had a while before their session begins. */
@@ -108,7 +110,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     throw invalid(option, "is not what it should be");
   }
   const { store: given, publicUrl, origins, allowInsecureHttp, onError, ...rest } = parsed.data;
-  const { now, timeoutMs } = resolveAuthOptions(options);
+  const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
   const { lifetimeMs } = rest.session;
   const guard = (held: TokenStore) => guardedStore(held, { timeoutMs, now, longestMs: lifetimeMs + slackMs });
   const store = guard(given ?? memoryStore({ now }));
@@ -124,7 +126,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     loginStore: given === undefined ? guard(memoryStore({ now, mostEntries: mostLogins })) : store,
     onError: onError ?? reportFaults,
     auth: { ...authOptions(options), store },
-    now,
+    ...{ now, timeoutMs, waitUntil },
   };
 }
 

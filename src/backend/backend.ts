@@ -39,6 +39,13 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
    * @throws as `connect` does
    */
   session(request: Request): Promise<SessionInfo>;
-  /** The answer for what `connect`, `session` or a call threw: JSON with a stable code, as the page understands it. */
+  /**
+   * The answer for what `connect`, `session` or a call threw, and for the `error` of an outcome: JSON with a stable code,
+   * as the page understands it.
+   *
+   * A 401 of the service is a 502 `api_unauthorized`, since a route that takes no such token may answer it too. On a
+   * token older than 30 s that only the person can replace it is a 401 `relaunch_required` or `login_required`, so that
+   * the page asks them, and this session is over.
+   */
   answer(error: unknown): Response;
 }

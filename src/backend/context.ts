@@ -1,7 +1,10 @@
 /** What the routes work with: the settings, and everything that is remembered between two requests. */
 import { z } from "zod";
 import type { AccessToken } from "../auth/access-token.js";
+import type { Auth } from "../auth/auth.js";
 import type { PersonAuth } from "../auth/person-auth.js";
+import { personRequired } from "../client/person-required.js";
+import type { Variant } from "../errors.js";
 import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";
 import { LoginBrowsers } from "./login-browsers.js";
@@ -11,6 +14,7 @@ import { Records } from "./records.js";
 import { bearerToken, guardedCookieToken } from "./request-session.js";
 import type { SessionSubject } from "./session-subject.js";
 import { type SessionRecord, Sessions } from "./sessions.js";
+import { watchedAuth } from "./watched-auth.js";
 
 /** Far beyond the two minutes that a code is valid (section 3 of the description). */
 const spentForMs = 600_000;
@@ -21,6 +25,8 @@ export class Context {
   readonly browsers: LoginBrowsers;
   readonly auths: PersonAuths;
   readonly #spentCodes: Records<true>;
+  /** Whose token the service took no longer, by the error that says what to ask them for. */
+  readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
 
   constructor(settings: Settings) {
     const { store, now, session } = settings;
@@ -52,6 +58,36 @@ export class Context {
   async personOf(request: Request): Promise<{ readonly session: SessionRecord; readonly auth: PersonAuth }> {
     const { session } = await this.sessionOf(request);
     return { session, auth: await this.auths.of(session) };
+  }
+
+  /** The Auth for the calls of a request: what comes of its token is known again when it is answered. */
+  async authOf(request: Request): Promise<Auth & { readonly variant: Variant }> {
+    const { auth } = await this.personOf(request);
+    return watchedAuth(auth, (required) => this.#refused.set(required, auth));
+  }
+
+  /**
+   * Whether a session that its cookie names can still do anything: one whose person has to launch or log in again would
+   * end at its first call, and begin here again, in circles.
+   *
+   * @throws SessionError, RelaunchRequiredError, LoginRequiredError, StoreError
+   */
+  async requirePerson(session: SessionRecord): Promise<void> {
+    const auth = await this.auths.of(session);
+    try {
+      await auth.getAccessToken({ signal: AbortSignal.timeout(this.settings.timeoutMs) });
+    } catch (error) {
+      // Anything else may go by.
+      if (personRequired(error) !== undefined) throw error;
+    }
+  }
+
+  /** A browser is told that its person has to launch or log in again: a token that was refused leads nowhere else. */
+  endBehind(error: unknown): void {
+    const required = personRequired(error);
+    const auth = required && this.#refused.get(required);
+    if (auth === undefined) return;
+    this.settings.waitUntil(auth.forget().catch((fault) => this.failed(fault)));
   }
 
   /** Whether a code was never seen before, in any process: of two at once only one is. */

@@ -113,8 +113,14 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
 
   return Object.assign(handle, {
     async connect(request: Request): Promise<Service<T>> {
-      const { auth } = await context.personOf(request);
-      return createService(auth, { api, validate, fetch, now, timeoutMs, onEvent }) as Service<T>;
+      return createService(await context.authOf(request), {
+        api,
+        validate,
+        fetch,
+        now,
+        timeoutMs,
+        onEvent,
+      }) as Service<T>;
     },
     async session(request: Request): Promise<SessionInfo> {
       const { session } = await context.personOf(request);
@@ -125,7 +131,10 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
         ...(roles !== undefined && { roles }),
       };
     },
-    answer: (error: unknown): Response => withHeaders(answer(error, "answer"), {}),
+    answer(error: unknown): Response {
+      context.endBehind(error);
+      return withHeaders(answer(error, "answer"), {});
+    },
   });
 }
 

@@ -1,8 +1,8 @@
 /** What the browser is told of an error: a stable code, what to do, and nothing else of it. */
+import { personRequired } from "../client/person-required.js";
 import {
   isApiError,
   isBivariantError,
-  isLoginRequiredError,
   isRateLimitedError,
   isRelaunchRequiredError,
   isStoreError,
@@ -37,16 +37,13 @@ export function errorAnswer(error: unknown, now: number): ErrorAnswer {
     const isForbidden = code === "origin_refused" || code === "csrf_refused";
     return isForbidden ? { status: 403, code, message } : { status: 401, code, message, headers: challenge };
   }
-  if (isRelaunchRequiredError(error))
-    return {
-      ...{ status: 401, code: "relaunch_required", reason: error.code, headers: challenge },
-      message: "Open the plugin again from the host application.",
-    };
-  if (isLoginRequiredError(error))
-    return {
-      ...{ status: 401, code: "login_required", reason: error.code, headers: challenge },
-      message: "Log in again.",
-    };
+  const required = personRequired(error);
+  if (required !== undefined) {
+    const [code, message] = isRelaunchRequiredError(required)
+      ? ["relaunch_required", "Open the plugin again from the host application."]
+      : ["login_required", "Log in again."];
+    return { status: 401, code, message, reason: required.code, headers: challenge };
+  }
   if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited"))
     return {
       ...{ status: 503, code: "rate_limited", message: "The service takes no more requests now. Wait." },

@@ -1,12 +1,11 @@
 /** What the process says on leaving: one number per thing that a script can do about it. */
 
+import { personRequired } from "../client/person-required.js";
 import { EmulatorError } from "../emulator/index.js";
 import {
   isApiError,
   isConfigurationError,
-  isLoginRequiredError,
   isRateLimitedError,
-  isRelaunchRequiredError,
   isStoreError,
   isTokenRequestError,
   isTransportError,
@@ -56,7 +55,8 @@ export function exitCodeOf(error: unknown): ExitCode {
   )
     return exitCodes.configuration;
   if (isTokenRequestError(error) || isRateLimitedError(error)) return exitCodes.tokenRefused;
-  if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return exitCodes.tokenRefused;
+  // A call too that was refused because its login is over.
+  if (personRequired(error) !== undefined) return exitCodes.tokenRefused;
   if (isVariantError(error)) return exitCodes.variant;
   if (isTransportError(error) || isUnexpectedResponseError(error)) return exitCodes.network;
   if (isApiError(error)) return exitCodes.apiRefused;

@@ -2,7 +2,13 @@
 import type { AccessToken } from "../auth/access-token.js";
 import type { Auth } from "../auth/auth.js";
 import type { EventBody } from "../auth/events.js";
-import { isLoginRequiredError, isRelaunchRequiredError, UnexpectedResponseError } from "../errors.js";
+import {
+  isLoginRequiredError,
+  isRelaunchRequiredError,
+  type LoginRequiredError,
+  type RelaunchRequiredError,
+  UnexpectedResponseError,
+} from "../errors.js";
 import type { Fetch } from "../variants/variant.js";
 import { canBeSentAgain, mostRedirects, type PlainRequest, redirected } from "./redirects.js";
 
@@ -39,11 +45,14 @@ export interface BearerAnswer<T> {
   /** Whether the bearer went to who gave the answer: a redirect may have led out of the base. */
   readonly withBearer: boolean;
   readonly content: T;
+  /** Of a 401: what to ask the person for, without whom there is no other token. */
+  readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
 }
 
 /**
  * Sends a request with the bearer. After a 401 a token older than 30 s is invalidated, renewed, and the call sent
- * again once if its body can be; a second 401, or one on a young token, is the answer. A 403 is never sent again.
+ * again once if its body can be; a second 401, or one on a young token, is the answer. A 403 is never sent again. Where
+ * only a person can get another token the 401 is the answer too, and says what to ask them for.
  */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
@@ -53,18 +62,18 @@ export async function bearerFetch<T>(
   const { auth, now, tell } = context;
   const token = await auth.getAccessToken({ signal: request.signal });
   const answer = await send(request, token, context);
-  if (answer.response.status !== 401 || !answer.withBearer || auth.needsPerson) return answer;
+  if (answer.response.status !== 401 || !answer.withBearer) return answer;
   const ageMs = now() - (token.issuedAt ?? 0);
   // A clock that was set back makes every token look young: that must not keep a refused one.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return answer;
+  if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
   auth.invalidate(token);
   if (!canBeSentAgain(request.body)) return answer;
   let renewed: AccessToken;
   try {
     renewed = await auth.getAccessToken({ signal: request.signal });
   } catch (error) {
-    // Without the person there is no other token: the 401 is the answer.
-    if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return answer;
+    if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return { ...answer, required: error };
     throw error;
   }
   if (renewed.value === token.value) return answer;

@@ -55,7 +55,11 @@ export function createCaller(options: CallerOptions): Caller {
     headers.accept ??= "application/json";
     const { anonymous } = operation;
     const { signal } = init;
-    const { response, content: text } = await bearerFetch(
+    const {
+      response,
+      content: text,
+      required,
+    } = await bearerFetch(
       {
         url,
         method,
@@ -87,6 +91,8 @@ export function createCaller(options: CallerOptions): Caller {
       now: now(),
       isDocumented,
       operationId,
+      needsPerson: auth.needsPerson ?? false,
+      required,
     });
     tell({ type: "call_refused", method, status, operationId });
     return { ok: false, status, variant, error, response };

@@ -182,6 +182,35 @@ describe.concurrent("a login", () => {
 });
 
 describe("a login that is over", () => {
+  it("is told by the first call that is refused, which exits 3", async () => {
+    const deployment = await start();
+    await logIn(deployment);
+    const now = Date.now;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 60_000);
+    try {
+      const other = createHttpServer(({ url }, response) => {
+        response.writeHead(url?.includes("token") ? 400 : 401, { "content-type": "application/json" });
+        response.end('{"error":"invalid_grant"}');
+      });
+      const { port } = new URL(deployment.env.BIVARIANT_BASE_URL ?? "");
+      await deployment.closeServer();
+      other.listen(Number(port), "127.0.0.1");
+      await new Promise((resolve) => other.once("listening", resolve));
+      cleanups.push(() => other.close());
+      const [call, again] = [
+        await runInProcess(["call", "listDevices"], deployment.env),
+        await runInProcess(["call", "listDevices", "--json"], deployment.env),
+      ];
+      expect(call).toMatchObject({ code: 3, stdout: "" });
+      expect(call.stderr).toContain("api_unauthorized");
+      expect(call.stderr).toContain("Run bivariant login.");
+      expect(again.code).toBe(3);
+      expect(JSON.parse(again.stdout).error).toMatchObject({ code: "login_expired", exitCode: 3 });
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
   it("makes token exit 3 and name the way back, the first time and the second", async () => {
     const deployment = await start();
     await logIn(deployment);

@@ -18,5 +18,7 @@ export async function answerSession(request: Request, context: Context): Promise
   const token = settings.session.cookie ? cookieToken(request, settings) : undefined;
   if (token === undefined)
     throw new SessionError("session_missing", "There is no session here. Begin a new one.");
-  return continueSession(token, await sessions.find(token));
+  const session = await sessions.find(token);
+  await context.requirePerson(session);
+  return continueSession(token, session);
 }

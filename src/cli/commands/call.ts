@@ -7,7 +7,7 @@ import { readJsonBody } from "../call/read-json-body.js";
 import { readParameters } from "../call/read-parameters.js";
 import { withoutSecrets } from "../call/without-secrets.js";
 import type { Context, Finish } from "../context.js";
-import { exitCodes, exitCodesHelp } from "../exit-codes.js";
+import { exitCodeOf, exitCodes, exitCodesHelp } from "../exit-codes.js";
 import { whichIdentityHelp } from "../login/use-login.js";
 import { openService } from "../open-service.js";
 import { addSettings } from "../settings/add-settings.js";
@@ -65,7 +65,7 @@ export function addCall(program: Command, context: Context, finish: Finish): voi
       );
       if (outcome.ok) output.value(outcome.data);
       else output.error(outcome.error, withoutSecrets(outcome.error.body, secrets));
-      finish(outcome.ok ? exitCodes.done : exitCodes.apiRefused);
+      finish(outcome.ok ? exitCodes.done : exitCodeOf(outcome.error));
     });
   addSettings(command, identitySettings).addHelpText(
     "after",
@@ -75,7 +75,8 @@ Examples:
   $ bivariant call listDevices --variant B --envelope full
 
 The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and
-tells its causes; what the answer said is shown unless it is long or repeats a secret.
+tells its causes; what the answer said is shown unless it is long or repeats a secret. One that was refused because its
+login is over exits 3.
 
 ${whichIdentityHelp}
 

@@ -1,5 +1,6 @@
 /** An error as a person should see it: its code, what happened, the likely causes with their remedies, what is next. */
 
+import { personRequired } from "../../client/person-required.js";
 import { EmulatorError } from "../../emulator/index.js";
 import {
   isApiError,
@@ -28,7 +29,7 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     const where = whereToSet(error);
     if (where !== undefined) lines.push(`  ${where}`);
   }
-  if (isLoginRequiredError(error)) lines.push("  Run bivariant login.");
+  if (isLoginRequiredError(personRequired(error))) lines.push("  Run bivariant login.");
   if (isUnexpectedResponseError(error)) lines.push(...list(error.issues));
   if (isTokenRequestError(error) || isApiError(error)) lines.push(...causeLines(error.causes ?? [], paint));
   if (isVariantError(error) || isUnexpectedResponseError(error)) {
