@@ -1,12 +1,12 @@
 // Answers a call to an API route, once its bearer token was found to allow it.
 import type { Deployment } from "../deployment.js";
 import type { RequestNote } from "../journal.js";
-import { type RuleId, rules } from "../rules.js";
+import type { Refusal } from "../refusal.js";
 import { type ApiRoute, variantOf } from "./api-route.js";
+import { asTold, callAnswer, refusalAnswer } from "./call-answers.js";
 import { checkCall } from "./check-call.js";
 import { findToken } from "./find-token.js";
 
-/** `X-Envelope` is accepted and changes nothing: its values and the wrapped shape are not shown. */
 export async function answerApiCall(
   deployment: Deployment,
   route: ApiRoute,
@@ -14,24 +14,28 @@ export async function answerApiCall(
   request: Request,
   note: RequestNote,
 ): Promise<Response> {
-  const { customerLog, clock } = deployment;
   const variant = variantOf(route);
   const pathTenantId = variant === "A" ? parameters.tenantId : undefined;
+  const refuse = (refusal: Refusal, caller: { tenantId?: string | undefined; clientId?: string }) => {
+    const told = asTold(deployment, refusal);
+    deployment.customerLog.record(deployment.clock(), caller, told);
+    return refusalAnswer(deployment, told);
+  };
   const authorization = request.headers.get("authorization");
   const token = findToken(deployment, { variant, tenantId: pathTenantId, authorization });
-  if ("rule" in token) {
-    customerLog.record(clock(), { tenantId: pathTenantId }, token);
-    return refusalAnswer(token.rule);
-  }
-  const { tenantId, clientId, userId } = token;
-  Object.assign(note, { tenantId, clientId });
-  const refusal = checkCall(deployment, token, route, devicesNamed(route, parameters, request));
-  if (refusal !== undefined) {
-    customerLog.record(clock(), { tenantId, clientId }, refusal);
-    return refusalAnswer(refusal.rule);
+  if (token !== undefined && "rule" in token) return refuse(token, { tenantId: pathTenantId });
+  if (token !== undefined) {
+    const { tenantId, clientId } = token;
+    Object.assign(note, { tenantId, clientId });
+    const refusal = checkCall(deployment, token, route, devicesNamed(route, parameters, request));
+    if (refusal !== undefined) return refuse(refusal, { tenantId, clientId });
   }
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
-  return asResponse(await respond({ variant, tenantId, clientId, userId, parameters, request }));
+  // The path's tenant is the token's, unless the rule that says so is off. Nobody is empty.
+  const tenantId = pathTenantId ?? token?.tenantId ?? "";
+  const clientId = token?.clientId ?? "";
+  const call = { variant, tenantId, clientId, userId: token?.userId, parameters, request };
+  return callAnswer(deployment, await respond(call), request);
 }
 
 /** Named in the path or, for a parameter that the path does not have, any number of times in the query. */
@@ -43,21 +47,4 @@ function devicesNamed(
   if (deviceParameter === undefined) return [];
   const inPath = parameters[deviceParameter];
   return inPath === undefined ? new URL(request.url).searchParams.getAll(deviceParameter) : [inPath];
-}
-
-/** The 403 has an empty body (description, section 7.2); so has the 401, whose body is not shown. */
-function refusalAnswer(rule: RuleId): Response {
-  const { status } = rules[rule].answer;
-  const headers = new Headers({ "content-length": "0" });
-  if (status === 401) {
-    // RFC 6750 section 3.1: a request without authentication information is told no error code.
-    headers.set("www-authenticate", rule === "bearer.present" ? "Bearer" : 'Bearer error="invalid_token"');
-  }
-  return new Response(null, { status, headers });
-}
-
-function asResponse(value: unknown): Response {
-  // Copied: the headers of a Response that was fetched cannot be changed.
-  if (value instanceof Response) return new Response(value.body, value);
-  return value === undefined ? new Response(null, { status: 204 }) : Response.json(value);
 }

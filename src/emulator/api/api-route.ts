@@ -2,7 +2,10 @@
 import { z } from "zod";
 import { scopeSchema } from "../registrations/scope.js";
 
-/** An authorised call, as `respond` receives it. */
+/**
+ * An authorised call, as `respond` receives it. Who calls without a token, while the rules that want one are off, has an
+ * empty `clientId` and, in Variant B, an empty `tenantId`.
+ */
 export interface ApiCall {
   readonly variant: "A" | "B";
   readonly tenantId: string;

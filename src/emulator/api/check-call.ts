@@ -1,4 +1,5 @@
 // Decides whether a valid token may make this call: live registration, opt-in, scope, person, narrowing and device.
+import { type Check, firstRefusal } from "../check.js";
 import type { Deployment } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugin.js";
@@ -6,61 +7,96 @@ import { shown } from "../shown.js";
 import type { IssuedToken } from "../stores/access-tokens.js";
 import type { ApiRoute } from "./api-route.js";
 
+interface Call {
+  readonly token: IssuedToken;
+  readonly route: ApiRoute;
+  /** Those that the request names. */
+  readonly devices: readonly string[];
+  /** "The registration is re-checked live on each call" (description, section 2.1). Undefined: there is none. */
+  readonly plugin: Plugin | undefined;
+  /** Of the person for whom the token acts, as they are now; undefined for a machine's. */
+  readonly capabilities: ReadonlySet<string> | undefined;
+  readonly now: number;
+}
+
+const checksOfEveryToken: readonly Check<Call>[] = [
+  {
+    rule: "route.scope",
+    find({ token: { scopes }, route: { scope } }) {
+      if (scope === undefined || scopes === undefined || scopes.has(scope)) return undefined;
+      return { expected: scope, actual: [...scopes].join(" ") || "a token without scopes" };
+    },
+  },
+  {
+    // "Granted scopes intersected with the capabilities of the operator who launched it" (section 1).
+    rule: "route.operator",
+    find({ capabilities, route: { scope } }) {
+      if (capabilities === undefined || scope === undefined || capabilities.has(scope)) return undefined;
+      return { expected: scope, actual: [...capabilities].join(" ") || "no capabilities" };
+    },
+  },
+];
+
+const checksOfPlugins: readonly Check<Call>[] = [
+  {
+    rule: "bearer.plugin-enabled",
+    find({ plugin }) {
+      if (plugin?.enabled) return undefined;
+      const actual = plugin === undefined ? "not registered" : "disabled";
+      return { expected: "an enabled plugin", actual };
+    },
+  },
+  {
+    rule: "route.opt-in",
+    find: ({ route }) =>
+      route.takesPluginTokens === false
+        ? { expected: "a token that is not a plugin's", actual: "a plugin token" }
+        : undefined,
+  },
+  ...checksOfEveryToken,
+  {
+    rule: "route.narrowed",
+    find({ plugin, route: { scope }, now }) {
+      if (plugin === undefined || scope === undefined) return undefined;
+      if (grantsInForce(plugin, now).some(({ scopes }) => scopes.has(scope))) return undefined;
+      return {
+        expected: `${scope} still granted`,
+        actual: [...plugin.grant.scopes].join(" ") || "no scopes",
+      };
+    },
+  },
+  {
+    rule: "route.device",
+    find({ plugin, route: { scope }, devices, now }) {
+      if (plugin === undefined) return undefined;
+      const inForce = grantsInForce(plugin, now);
+      const covering = inForce.filter(({ scopes }) => scope === undefined || scopes.has(scope));
+      // None covers the scope only where the rule of the narrowed grant is off: then all of them count.
+      const grants = covering.length > 0 ? covering : inForce;
+      const reaches = (device: string, permitted: ReadonlySet<string> | undefined) =>
+        permitted?.has(device) ?? true;
+      if (grants.some((grant) => devices.every((device) => reaches(device, grant.devices)))) return undefined;
+      const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
+      return { expected: `devices: ${permitted}`, actual: devices.map(shown).join(", ") };
+    },
+  },
+];
+
 /** `devices` are those that the request names. */
 export function checkCall(
-  deployment: Deployment,
+  { plugins, operators, clock, switches }: Deployment,
   token: IssuedToken,
   route: ApiRoute,
   devices: readonly string[],
 ): Refusal | undefined {
-  const { plugins, clock } = deployment;
-  const beyond = () => checkScope(token, route) ?? checkOperator(deployment, token, route);
-  if (token.variant === "B") return beyond();
-  // "The registration is re-checked live on each call" (description, section 2.1).
-  const plugin = plugins.find(token.tenantId, token.clientId);
-  if (plugin === undefined || !plugin.enabled) {
-    const actual = plugin === undefined ? "not registered" : "disabled";
-    return { rule: "bearer.plugin-enabled", expected: "an enabled plugin", actual };
-  }
-  if (route.takesPluginTokens === false) {
-    return { rule: "route.opt-in", expected: "a token that is not a plugin's", actual: "a plugin token" };
-  }
-  return beyond() ?? checkReach(plugin, route, devices, clock());
-}
-
-function checkScope({ scopes }: IssuedToken, { scope }: ApiRoute): Refusal | undefined {
-  if (scope === undefined || scopes === undefined || scopes.has(scope)) return undefined;
-  return { rule: "route.scope", expected: scope, actual: [...scopes].join(" ") || "a token without scopes" };
-}
-
-/** "Granted scopes intersected with the capabilities of the operator who launched it" (section 1), as they are now. */
-function checkOperator(
-  { operators }: Deployment,
-  { tenantId, userId }: IssuedToken,
-  { scope }: ApiRoute,
-): Refusal | undefined {
-  if (userId === undefined || scope === undefined) return undefined;
-  const capabilities = operators.find(tenantId, userId)?.capabilities ?? new Set();
-  if (capabilities.has(scope)) return undefined;
-  return {
-    rule: "route.operator",
-    expected: scope,
-    actual: [...capabilities].join(" ") || "no capabilities",
-  };
-}
-
-function checkReach(
-  plugin: Plugin,
-  { scope }: ApiRoute,
-  devices: readonly string[],
-  now: number,
-): Refusal | undefined {
-  const grants = grantsInForce(plugin, now).filter(({ scopes }) => scope === undefined || scopes.has(scope));
-  if (grants.length === 0) {
-    const actual = [...plugin.grant.scopes].join(" ") || "no scopes";
-    return { rule: "route.narrowed", expected: `${scope} still granted`, actual };
-  }
-  if (grants.some((grant) => devices.every((device) => grant.devices?.has(device) ?? true))) return undefined;
-  const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
-  return { rule: "route.device", expected: `devices: ${permitted}`, actual: devices.map(shown).join(", ") };
+  const { variant, tenantId, clientId, userId } = token;
+  return firstRefusal(switches, variant === "A" ? checksOfPlugins : checksOfEveryToken, {
+    token,
+    route,
+    devices,
+    plugin: variant === "A" ? plugins.find(tenantId, clientId) : undefined,
+    capabilities:
+      userId === undefined ? undefined : (operators.find(tenantId, userId)?.capabilities ?? new Set()),
+    now: clock(),
+  });
 }
