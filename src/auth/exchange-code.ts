@@ -70,13 +70,13 @@ async function run(
       isByOwnClock: answered.isByOwnClock,
     });
   const granted = {
-    token: createAccessToken(fields),
+    ...{ token: createAccessToken(fields), id: crypto.randomUUID(), since: answer.sentAt },
     refreshToken: prepared.sendRefresh === undefined ? undefined : parseRefreshToken(answer),
   };
   let isSaved = true;
   try {
-    await options.store.delete(key);
-    await writeGrant(options.store, key, granted, null);
+    // Over whatever rests there: what it was of an earlier launch or login ends with this one.
+    await writeGrant(options.store, key, granted);
   } catch (error) {
     // The code is spent: what it gave is served from memory, and stored when it is renewed.
     isSaved = false;

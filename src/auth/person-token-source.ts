@@ -5,6 +5,7 @@
  * - the rate limit is waited for before the lock is taken;
  * - under the lock of the refresh token the store is read again: another process may have renewed;
  * - what comes is persisted by compare-and-set, and only then handed out; a new refresh token takes the old one's place;
+ * - a grant of another launch or login under the same name is never taken: the later one stays, and the other is over;
  * - nothing that was sent is sent again: an answer that was lost leaves the state "outcome unknown", and wipes nothing;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
@@ -25,7 +26,14 @@ import { ClosingSchedule } from "./closing-schedule.js";
 import { type EventBody, teller } from "./events.js";
 import { fingerprintOf } from "./fingerprint.js";
 import type { PreparedPersonCredential } from "./person-credential.js";
-import { type PersonGrant, readGrant, type StoredGrant, writeGrant } from "./stored-grant.js";
+import {
+  findGrant,
+  isSameGrant,
+  type PersonGrant,
+  readGrant,
+  type StoredGrant,
+  writeGrant,
+} from "./stored-grant.js";
 import { attemptToken, type TokenAttemptContext } from "./token-attempt.js";
 import { parseRefreshToken, parseTokenAnswer } from "./token-response.js";
 import type { Renewal, TokenSource } from "./token-source.js";
@@ -55,8 +63,8 @@ export class PersonTokenSource implements TokenSource {
   readonly #closing: ClosingSchedule;
   readonly #tell: (event: EventBody) => void;
   #grant: PersonGrant;
-  /** A grant that was had but could not be persisted yet, and the version it goes over. */
-  #unsaved: { readonly grant: PersonGrant; readonly over: string | null } | undefined;
+  /** A grant that was had but could not be persisted yet, and the version it goes over; without one, what is older. */
+  #unsaved: { readonly grant: PersonGrant; readonly over?: string } | undefined;
   /** Why there will be no other token. */
   #over: LoginRequiredError | RelaunchRequiredError | undefined;
 
@@ -66,7 +74,7 @@ export class PersonTokenSource implements TokenSource {
     this.#closing = new ClosingSchedule(context.options.now);
     this.#tell = teller({ variant: context.variant, ...context.target }, context.options);
     this.#grant = grant;
-    this.#unsaved = isSaved ? undefined : { grant, over: null };
+    this.#unsaved = isSaved ? undefined : { grant };
   }
 
   get needsPerson(): boolean {
@@ -82,7 +90,10 @@ export class PersonTokenSource implements TokenSource {
   async forget(): Promise<void> {
     this.#over = this.#expired("was ended (forget)");
     this.#unsaved = undefined;
-    await this.#context.options.store.delete(this.#context.key);
+    const { options, key } = this.#context;
+    const found = await findGrant(options.store, key);
+    // A later login under the same name goes on; what is torn is nobody's.
+    if (found?.grant === undefined || isSameGrant(found.grant, this.#grant)) await options.store.delete(key);
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
@@ -120,12 +131,11 @@ export class PersonTokenSource implements TokenSource {
     renewal: Renewal,
   ): Promise<AccessToken | undefined> {
     if (this.#unsaved !== undefined) {
-      const saved = await this.#save(this.#unsaved.grant, this.#unsaved.over);
+      const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
+      const saved = await this.#save(grant, over);
       if (this.#isNew(saved.token, renewal)) return saved.token;
     }
-    const stored = await readGrant(this.#context.options.store, this.#context.key);
-    if (stored === undefined) throw this.#end(this.#expired("was ended elsewhere"));
-    this.#grant = stored.grant;
+    const stored = this.#taken(await readGrant(this.#context.options.store, this.#context.key));
     if (this.#isNew(stored.grant.token, renewal)) return stored.grant.token;
     if (stored.grant.refreshToken !== refreshToken) return undefined;
     if (stored.grant.isOutcomeUnknown && !prepared.resendLostRefresh) throw outcomeUnknown();
@@ -164,7 +174,9 @@ export class PersonTokenSource implements TokenSource {
         operator: fields.operator ?? operator,
         roles: fields.roles ?? roles,
       };
-      const grant = { token: createAccessToken({ ...fields, ...known }), refreshToken: next };
+      const { id, since } = this.#grant;
+      const token = createAccessToken({ ...fields, ...known });
+      const grant = { token, refreshToken: next, id, since };
       const saved = await this.#save(grant, stored.version);
       this.#tell({ type: "token_renewed", clientId: prepared.clientId, expiresAt: saved.token.expiresAt });
       return saved.token;
@@ -174,10 +186,28 @@ export class PersonTokenSource implements TokenSource {
     }
   }
 
+  /** Takes what rests in the store, if it comes from the same launch or login. */
+  #taken(stored: StoredGrant | undefined): StoredGrant {
+    if (stored === undefined) throw this.#end(this.#expired("was ended elsewhere"));
+    if (!isSameGrant(stored.grant, this.#grant)) throw this.#end(this.#replaced());
+    this.#grant = stored.grant;
+    return stored;
+  }
+
+  /** What a grant that never came into the store goes over: an older login's, never a later one's. */
+  async #versionBefore(grant: PersonGrant): Promise<string | null> {
+    const { options, key } = this.#context;
+    const { grant: found, version = null } = (await findGrant(options.store, key)) ?? {};
+    const isLater = (found?.since ?? 0) > (grant.since ?? 0);
+    if (found !== undefined && isLater && !isSameGrant(found, grant)) throw this.#end(this.#replaced());
+    return version;
+  }
+
   /** Persists a grant, then takes it. What another wrote meanwhile wins: with rotation only the newest lives. */
   async #save(grant: PersonGrant, over: string | null): Promise<PersonGrant> {
     const { options, key } = this.#context;
-    this.#unsaved = { grant, over };
+    // Over nothing: whoever comes back to it looks again at what rests there.
+    this.#unsaved = over === null ? { grant } : { grant, over };
     try {
       await writeGrant(options.store, key, grant, over);
       this.#grant = grant;
@@ -186,8 +216,7 @@ export class PersonTokenSource implements TokenSource {
       this.#tell({ type: "store_failed", code: error.code });
       const stored = await readGrant(options.store, key);
       this.#unsaved = undefined;
-      if (stored === undefined) throw this.#end(this.#expired("was ended elsewhere"));
-      this.#grant = stored.grant;
+      this.#taken(stored);
     }
     this.#unsaved = undefined;
     return this.#grant;
@@ -245,8 +274,12 @@ export class PersonTokenSource implements TokenSource {
 
   #end<E extends LoginRequiredError | RelaunchRequiredError>(error: E): E {
     this.#over = error;
-    this.#grant = { token: this.#grant.token };
+    this.#grant = { ...this.#grant, refreshToken: undefined };
     return error;
+  }
+
+  #replaced(): LoginRequiredError | RelaunchRequiredError {
+    return this.#expired("was replaced by another under the same name");
   }
 
   #expired(why: string): LoginRequiredError | RelaunchRequiredError {

@@ -6,6 +6,10 @@ import type { StoredValue, TokenStore } from "./token-store.js";
 
 export interface PersonGrant {
   readonly token: AccessToken;
+  /** Of the launch or login that it came from, through all its renewals: tells it from another's under the same name. */
+  readonly id?: string | undefined;
+  /** When that was, epoch milliseconds. */
+  readonly since?: number | undefined;
   readonly refreshToken?: string | undefined;
   /** The refresh token was sent and no answer came: whether it is spent nobody knows. */
   readonly isOutcomeUnknown?: boolean | undefined;
@@ -21,42 +25,63 @@ export function grantKey(variant: Variant, target: Target, clientId: string, per
   return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);
 }
 
+/** Whether two grants come from the same launch or login. */
+export function isSameGrant(left: PersonGrant, right: PersonGrant): boolean {
+  return left.id === right.id;
+}
+
 /** @throws StoreError, also `store_corrupt` for what is no grant */
 export async function readGrant(store: TokenStore, key: string): Promise<StoredGrant | undefined> {
+  const found = await findGrant(store, key);
+  if (found === undefined) return undefined;
+  const { grant, version } = found;
+  if (grant !== undefined) return { grant, version };
+  throw new StoreError(
+    "store_corrupt",
+    "What rests in the store under this person is no grant. Delete it and log in again.",
+  );
+}
+
+/** For whoever replaces or deletes what rests there, even if it is no grant. @throws StoreError */
+export async function findGrant(
+  store: TokenStore,
+  key: string,
+): Promise<{ readonly grant: PersonGrant | undefined; readonly version: string } | undefined> {
   const entry = await store.get(key);
-  return entry === undefined ? undefined : { grant: parse(entry), version: entry.version };
+  return entry && { grant: parse(entry), version: entry.version };
 }
 
 /**
- * Writes over `ifVersion` only (`null`: only where there is none); gives the new version.
+ * Writes over `ifVersion` only (`null`: only where there is none; left out: over anything); gives the new version.
  *
  * @throws StoreError `store_conflict` when somebody else wrote or forgot it first
  */
 export async function writeGrant(
   store: TokenStore,
   key: string,
-  { token, refreshToken, isOutcomeUnknown }: PersonGrant,
-  ifVersion: string | null,
+  { token, ...grant }: PersonGrant,
+  ifVersion?: string | null,
 ): Promise<string> {
-  const value = JSON.stringify({ token: { ...token, value: token.value }, refreshToken, isOutcomeUnknown });
+  const value = JSON.stringify({ token: { ...token, value: token.value }, ...grant });
   // How long a refresh token lives is not shown: with one the entry stays until it is refused or forgotten.
-  const expiry = refreshToken === undefined ? { expiresAt: token.expiresAt } : {};
-  const { version } = await store.set(key, value, { ifVersion, ...expiry });
+  const expiry = grant.refreshToken === undefined ? { expiresAt: token.expiresAt } : {};
+  const over = ifVersion === undefined ? {} : { ifVersion };
+  const { version } = await store.set(key, value, { ...over, ...expiry });
   return version;
 }
 
-function parse({ value }: StoredValue): PersonGrant {
+function parse({ value }: StoredValue): PersonGrant | undefined {
   try {
-    const { token, refreshToken, isOutcomeUnknown } = JSON.parse(value);
+    const { token, refreshToken, isOutcomeUnknown, id, since } = JSON.parse(value);
     const isToken = typeof token.value === "string" && typeof token.expiresAt === "number";
     const isRefresh = refreshToken === undefined || typeof refreshToken === "string";
     if (isToken && isRefresh)
-      return { token: createAccessToken(token), refreshToken, isOutcomeUnknown: isOutcomeUnknown === true };
+      return {
+        ...{ token: createAccessToken(token), refreshToken, isOutcomeUnknown: isOutcomeUnknown === true },
+        ...{ id: typeof id === "string" ? id : undefined, since: Number(since) || 0 },
+      };
   } catch {
-    // Told below: what the parser says of it may quote it.
+    // What the parser says of it may quote it.
   }
-  throw new StoreError(
-    "store_corrupt",
-    "What rests in the store under this person is no grant. Delete it and log in again.",
-  );
+  return undefined;
 }

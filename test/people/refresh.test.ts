@@ -256,7 +256,7 @@ describe("a refresh that is refused", () => {
         issuedAt: clock.now(),
         expiresAt: clock.now() + hourMs,
       };
-      await store.set(key, JSON.stringify({ token, refreshToken: "refresh-of-the-winner" }));
+      await store.set(key, JSON.stringify({ ...entry, token, refreshToken: "refresh-of-the-winner" }));
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     };
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_conflict" });

@@ -64,7 +64,7 @@ export async function logIn(
           ...{ ...options, login, signal, person: cliPerson },
           callbackUrl: callback.url,
         });
-        await rememberLogin(options);
+        await rememberLogin(options, done);
         return done;
       });
       const { expiresAt } = await auth.getAccessToken({ signal });

@@ -1,6 +1,7 @@
 /** The logins of the command line, as they rest in their file: to find, to remember and to forget one. */
 import { stat } from "node:fs/promises";
 import type { PersonAuth } from "../../auth/person-auth.js";
+import { grantKey, readGrant } from "../../auth/stored-grant.js";
 import type { TokenStore } from "../../auth/token-store.js";
 import { StoreError } from "../../errors.js";
 import { resumeAuth } from "../../index.js";
@@ -55,10 +56,12 @@ export async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> |
   return (await person.store.get(markOf(person))) === undefined ? undefined : "over";
 }
 
-/** Makes sure that a login rests there, and remembers that there was one. @throws StoreError */
-export async function rememberLogin(person: StoredPerson): Promise<void> {
-  // A grant that could not be stored is served from memory: of no use to the next command.
-  if ((await resumeAuth({ ...person, person: cliPerson })) === undefined)
+/** Makes sure that this very login rests there, and remembers that there was one. @throws StoreError */
+export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">): Promise<void> {
+  // A grant that could not be stored is served from memory: of no use to the next command, which would find none, or
+  // the one of whoever logged in before.
+  const stored = await readGrant(person.store, grantKey("B", auth, person.clientId, auth.person));
+  if (stored?.grant.token.value !== (await auth.getAccessToken()).value)
     throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
   await person.store.set(markOf(person), "logged in");
 }

@@ -1,0 +1,141 @@
+// Two logins under one name, one after the other: neither is ever taken for the other.
+import { describe, expect, test } from "vitest";
+import { rememberLogin } from "../../src/cli/login/login-store.js";
+import {
+  apiClient,
+  beginLogin,
+  completeLogin,
+  memoryStore,
+  type PersonAuth,
+  resumeAuth,
+  StoreError,
+  type TokenStore,
+} from "../../src/index.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { steppedClock } from "../support/stepped-clock.js";
+import { client } from "./person.js";
+
+const hourMs = 3_600_000;
+const grantKey = JSON.stringify(["grant", "B", "https://service.example", "", "portal", "cli"]);
+
+/** One machine, one name for whoever logs in, and a store that can be told to fail. */
+function machine() {
+  const clock = steppedClock();
+  const inner = memoryStore({ now: clock.now });
+  const down = new Set<keyof TokenStore>();
+  const unless = (name: keyof TokenStore) => {
+    if (down.has(name)) throw new StoreError("store_unavailable", "down");
+  };
+  const store: TokenStore = {
+    ...inner,
+    async set(key, ...rest) {
+      if (key.startsWith('["grant"')) unless("set");
+      return inner.set(key, ...rest);
+    },
+    async delete(key) {
+      unless("delete");
+      return inner.delete(key);
+    },
+  };
+  let refreshes = 0;
+  const options = {
+    baseUrl: "https://service.example",
+    credential: apiClient(client),
+    ...{ person: "cli", store, now: clock.now },
+    fetch: async (_url: string, { body }: RequestInit = {}) => {
+      const { code, refresh_token = "" } = JSON.parse(String(body));
+      const who = code ?? `${refresh_token.split("-")[2]}-${++refreshes}`;
+      return Response.json({ access_token: `access-of-${who}`, refresh_token: `refresh-of-${who}` });
+    },
+  };
+  async function logIn(who: string): Promise<PersonAuth<"B">> {
+    clock.advance(1_000);
+    const { login } = await beginLogin(options);
+    const callbackUrl = `${client.redirectUri}?code=${who}&state=${login.state}`;
+    return completeLogin({ ...options, login, callbackUrl });
+  }
+  return { clock, store, inner, down, options, logIn };
+}
+
+async function tokenOf(auth: PersonAuth | undefined): Promise<string | undefined> {
+  return (await auth?.getAccessToken())?.value;
+}
+
+describe("a login under a name that another rests under", () => {
+  test("takes its place, also in a store that deletes nothing", async () => {
+    const { clock, down, options, logIn } = machine();
+    await logIn("alice");
+    down.add("delete");
+    const bob = await logIn("bob");
+    expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob");
+    clock.advance(hourMs);
+    expect(await tokenOf(bob)).toBe("access-of-bob-1");
+  });
+
+  test("that could not be stored is stored at its first renewal, and never becomes the older one", async () => {
+    const { clock, down, options, logIn } = machine();
+    await logIn("alice");
+    down.add("set");
+    const bob = await logIn("bob");
+    expect(await tokenOf(bob)).toBe("access-of-bob");
+    clock.advance(hourMs);
+    expect(await rejectionOf(bob.getAccessToken())).toMatchObject({ code: "store_unavailable" });
+    down.clear();
+    expect(await tokenOf(bob)).toBe("access-of-bob-1");
+    expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
+  });
+
+  test("that could not be stored does not take the place of a later one", async () => {
+    const { clock, down, options, logIn } = machine();
+    down.add("set");
+    const alice = await logIn("alice");
+    down.clear();
+    await logIn("bob");
+    clock.advance(hourMs);
+    expect(await rejectionOf(alice.getAccessToken())).toMatchObject({ code: "login_expired" });
+    expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
+  });
+
+  test("ends the one before at its expiry, wherever that is held", async () => {
+    const { clock, options, logIn } = machine();
+    const alice = await logIn("alice");
+    const elsewhere = await resumeAuth(options);
+    const bob = await logIn("bob");
+    clock.advance(hourMs);
+    for (const auth of [alice, elsewhere])
+      expect(await rejectionOf(tokenOf(auth))).toMatchObject({ code: "login_expired" });
+    expect(await tokenOf(bob)).toBe("access-of-bob-1");
+  });
+
+  test("is not forgotten with the one before", async () => {
+    const { options, logIn } = machine();
+    const alice = await logIn("alice");
+    await logIn("bob");
+    await alice.forget();
+    expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob");
+  });
+
+  test("takes the place of what is no grant, which can be forgotten too", async () => {
+    const { clock, inner, down, options, logIn } = machine();
+    down.add("set");
+    const bob = await logIn("bob");
+    down.clear();
+    await inner.set(grantKey, "torn");
+    clock.advance(hourMs);
+    expect(await tokenOf(bob)).toBe("access-of-bob-1");
+    await inner.set(grantKey, "torn");
+    await bob.forget();
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
+  test("and could not be stored is no stored login to the command line", async () => {
+    const { down, store, options, logIn } = machine();
+    const person = { ...options, clientId: client.clientId, secrets: [] };
+    await rememberLogin(person, await logIn("alice"));
+    down.add("set");
+    const bob = await logIn("bob");
+    const error = await rejectionOf(rememberLogin(person, bob));
+    expect(error).toMatchObject({ name: "StoreError", code: "store_unavailable" });
+    expect((await store.get(grantKey))?.value).toContain("access-of-alice");
+  });
+});
