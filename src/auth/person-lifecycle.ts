@@ -1,5 +1,6 @@
 /** The life of a person's tokens: that of any other identity, with an end. */
 import type { LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
+import type { AccessToken } from "./access-token.js";
 import type { PersonAuth } from "./person-auth.js";
 import { PersonTokenSource, type PersonTokenSourceContext } from "./person-token-source.js";
 import type { PersonGrant } from "./stored-grant.js";
@@ -21,6 +22,12 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
 
   refused(): RelaunchRequiredError | LoginRequiredError {
     return this.#source.refused();
+  }
+
+  /** A renewal that was on its way out when the end came brings no token back. */
+  protected override hold(token: AccessToken): AccessToken {
+    this.#source.requireAlive();
+    return super.hold(token);
   }
 
   async forget(): Promise<void> {

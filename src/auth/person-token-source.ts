@@ -86,6 +86,11 @@ export class PersonTokenSource implements TokenSource {
     return this.#over ?? this.#expired("seems to be over: the service takes its token no longer");
   }
 
+  /** @throws RelaunchRequiredError, LoginRequiredError once there will be no other token */
+  requireAlive(): void {
+    if (this.#over !== undefined) throw this.#over;
+  }
+
   /** Ends it here and in the store. */
   async forget(): Promise<void> {
     this.#over = this.#expired("was ended (forget)");
@@ -102,7 +107,7 @@ export class PersonTokenSource implements TokenSource {
     const prepared = await this.#context.prepare();
     const deadlineAt = options.now() + (renewal.isBackground ? 0 : options.rateLimitDeadlineMs);
     for (let turn = 0; turn < mostTurns; turn++) {
-      if (this.#over !== undefined) throw this.#over;
+      this.requireAlive();
       const { refreshToken } = this.#grant;
       if (refreshToken === undefined || prepared.sendRefresh === undefined)
         throw this.#expired("has expired");

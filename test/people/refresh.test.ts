@@ -307,6 +307,25 @@ describe("the end", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
+  test("forget holds too against a refresh whose lock is being released", async () => {
+    const inner = memoryStore();
+    let releasing: () => Promise<void> = async () => {};
+    const store: TokenStore = {
+      ...inner,
+      async lock(key, task, options) {
+        const result = await inner.lock(key, task, options);
+        await releasing();
+        return result;
+      },
+    };
+    const { auth, clock, options } = await loggedIn({ store });
+    clock.advance(hourMs);
+    releasing = () => auth.forget();
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
+    expect(await resumeAuth(options)).toBeUndefined();
+  });
+
   test("a login that another process ended is over here at its expiry", async () => {
     const { auth, clock, options } = await loggedIn();
     await (await resumeAuth(options))?.forget();
