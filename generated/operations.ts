@@ -10,7 +10,7 @@ import type * as B from "./variant-b.js";
 
 /** Options every call takes besides its parameters. */
 export interface CallOptions {
-  readonly headers?: HeadersInit | undefined;
+  readonly headers?: RequestInit["headers"] | undefined;
   /** Value of X-Envelope. */
   readonly envelope?: string | undefined;
   readonly signal?: AbortSignal | undefined;

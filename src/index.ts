@@ -10,7 +10,7 @@ export type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
 export type { KeyWithId } from "./auth/plugin-client.js";
 export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
 export { type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
-export type { KeyObjectLike, PrivateKey, Signer } from "./auth/signing-key.js";
+export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/signing-key.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
 export { type UserInterfacePluginSettings, userInterfacePlugin } from "./auth/user-interface-plugin.js";
 export type { Api } from "./client/operation-table.js";

@@ -20,8 +20,16 @@ export interface KeyObjectLike {
   export(options: { format: "jwk" }): unknown;
 }
 
+/** The parts of a `CryptoKey` that tell what it is, so that reading this needs no types of the DOM: a server has none. */
+export interface CryptoKeyLike {
+  readonly type: string;
+  readonly extractable: boolean;
+  readonly algorithm: { readonly name: string };
+  readonly usages: readonly string[];
+}
+
 /** PKCS#8 or PKCS#1 PEM, JWK (also as JSON text), CryptoKey, KeyObject, or a signer. */
-export type PrivateKey = string | JWK | CryptoKey | KeyObjectLike | Signer;
+export type PrivateKey = string | JWK | CryptoKeyLike | KeyObjectLike | Signer;
 
 /** A key ready to sign. */
 export interface SigningKey extends Signer {

@@ -17,7 +17,7 @@ import type { Validate } from "./validate.js";
 export interface CallInit {
   readonly params?: CallParameters | undefined;
   readonly body?: unknown;
-  readonly headers?: HeadersInit | undefined;
+  readonly headers?: RequestInit["headers"] | undefined;
   readonly envelope?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -3,7 +3,7 @@ import { ConfigurationError } from "../errors.js";
 
 /** Merges headers; later ones win, and `null` or `undefined` takes one away. */
 export function headerRecord(
-  ...all: readonly (HeadersInit | Readonly<Record<string, unknown>> | undefined)[]
+  ...all: readonly (RequestInit["headers"] | Readonly<Record<string, unknown>> | undefined)[]
 ): Record<string, string> {
   const record: Record<string, string> = {};
   for (const headers of all) {

@@ -31,7 +31,7 @@ export function emitOperations(documents: readonly Document[], lists: OperationL
 
 const FIXED_TYPES = `/** Options every call takes besides its parameters. */
 export interface CallOptions {
-  readonly headers?: HeadersInit | undefined;
+  readonly headers?: RequestInit["headers"] | undefined;
   /** Value of X-Envelope. */
   readonly envelope?: string | undefined;
   readonly signal?: AbortSignal | undefined;

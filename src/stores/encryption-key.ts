@@ -5,7 +5,17 @@ import { ConfigurationError } from "../errors.js";
  * 256 bits: 32 bytes, the same as base64, base64url or hex text, or a secret AES-GCM `CryptoKey` of 256 bits that may
  * encrypt and decrypt (it need not be extractable).
  */
-export type EncryptionKey = Uint8Array | string | CryptoKey;
+export type EncryptionKey = Uint8Array | string | CryptoKeyLike;
+
+/** The parts of a `CryptoKey` that tell what it is, so that reading this needs no types of the DOM: a server has none. */
+export interface CryptoKeyLike {
+  readonly type: string;
+  readonly algorithm: { readonly name: string };
+  readonly usages: readonly string[];
+}
+
+/** A `CryptoKey`, whatever the types of its platform call that. */
+export type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 const keyBytes = 32;
 
@@ -17,7 +27,7 @@ export const makeKey: string = "make one with: openssl rand -base64 32";
  *
  * @throws ConfigurationError `option_invalid`, at once; nothing of what was given is in its message
  */
-export function readEncryptionKey(key: unknown): Promise<CryptoKey> {
+export function readEncryptionKey(key: unknown): Promise<SecretKey> {
   if (isCryptoKey(key)) return Promise.resolve(checkedCryptoKey(key));
   const bytes = typeof key === "string" ? bytesOfText(key.trim()) : key;
   if (!(bytes instanceof Uint8Array)) refuse("key is neither bytes, text nor a CryptoKey");

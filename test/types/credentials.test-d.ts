@@ -1,4 +1,5 @@
 /** Which credential and which Auth goes where: a mistake here is one of the program, so the compiler says it. */
+import type { KeyObject } from "node:crypto";
 import {
   type Auth,
   apiClient,
@@ -9,6 +10,7 @@ import {
   servicePlugin,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { fileStore } from "../../src/stores/file.js";
 import { createVariantAClient } from "../../src/variant-a.js";
 import { createVariantBClient } from "../../src/variant-b.js";
 import { type Equal, proof } from "./proof.js";
@@ -62,6 +64,16 @@ export function settings(): void {
   servicePlugin({ clientId: "c", privateKey: { keyId: "kms-1", sign: async (bytes) => bytes } });
   proof<Equal<(typeof plugin)["variant"], "A">>();
   proof<Equal<(typeof portal)["variant"], "B">>();
+}
+
+/** Keys of either platform are keys, whatever its types call them. */
+export function keys(cryptoKey: CryptoKey, keyObject: KeyObject): void {
+  for (const privateKey of [cryptoKey, keyObject]) userInterfacePlugin({ clientId: "c", privateKey });
+  fileStore("grants.json", { key: cryptoKey });
+  // @ts-expect-error a number is no key
+  userInterfacePlugin({ clientId: "c", privateKey: 7 });
+  // @ts-expect-error nor is a date
+  fileStore("grants.json", { key: new Date() });
 }
 
 /** The client of one variant takes an Auth of that variant only; an Auth of either is not enough. */

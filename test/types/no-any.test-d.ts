@@ -31,6 +31,7 @@ interface Main {
   CreateAuthOptions: main.CreateAuthOptions;
   CreateServiceOptions: main.CreateServiceOptions;
   DetectVariantOptions: main.DetectVariantOptions;
+  CryptoKeyLike: main.CryptoKeyLike;
   Detection: main.Detection;
   ErrorCode: main.ErrorCode;
   Evidence: main.Evidence;
