@@ -32,6 +32,7 @@ export async function sendAnswer(
   if (cutAfter === undefined && bytesPerSecond === undefined) return answer;
   const body = new Uint8Array(await answer.arrayBuffer());
   if (cutAfter === undefined) {
+    if (body.length === 0) return new Response(null, answer);
     const speed = bytesPerSecond ?? body.length;
     return connection.send(headOf(answer, body.length), (ended) => drip(body, speed, ended), "complete");
   }
@@ -45,7 +46,7 @@ export async function sendAnswer(
 function headOf({ status, headers: own }: Response, length: number): Response {
   const headers = new Headers(own);
   headers.set("content-length", String(length));
-  return new Response(null, { status: length === 0 ? status : statusWithContent(status), headers });
+  return new Response(null, { status: statusWithContent(status), headers });
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
