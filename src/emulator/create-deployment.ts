@@ -6,6 +6,7 @@ import { defaultOptions } from "./default-options.js";
 import type { Deployment } from "./deployment.js";
 import type { EmulatorOptions, RateLimit } from "./emulator-options.js";
 import { Faults } from "./faults/faults.js";
+import { FlowRecord } from "./flow/flow-record.js";
 import type { JournalWaiters } from "./journal/journal-waiters.js";
 import { Journal } from "./journal.js";
 import { RandomSource } from "./random-source.js";
@@ -75,6 +76,7 @@ export function createDeployment(settings: EmulatorOptions, lasting: Lasting): D
     faults: new Faults(random),
     customerLog: new CustomerLog(),
     journal: new Journal(lasting.waiters),
+    flows: new FlowRecord(),
   };
   applySeed(deployment, seed);
   return deployment;

@@ -126,7 +126,8 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const restored = createDeployment(settings, lasting);
       restoreSnapshot(restored, snapshot);
       // The records of what happened are no state: they stay.
-      deployment = { ...restored, journal: deployment.journal, customerLog: deployment.customerLog };
+      const { journal, customerLog, flows } = deployment;
+      deployment = { ...restored, journal, customerLog, flows };
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Choices } from "./choices.js";
 import type { MovableClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
 import type { Faults } from "./faults/faults.js";
+import type { FlowRecord } from "./flow/flow-record.js";
 import type { LaunchCode, LaunchRecord } from "./host/launch.js";
 import type { Journal } from "./journal.js";
 import type { BrowserSession } from "./pages/browser-session.js";
@@ -60,6 +61,8 @@ export interface Deployment {
   readonly faults: Faults;
   readonly customerLog: CustomerLog;
   readonly journal: Journal;
+  /** The last launch or login, for people to look at. */
+  readonly flows: FlowRecord;
 }
 
 /** "The 429 response may carry a Retry-After header, but it may be absent" (description, section 8). */

@@ -1,6 +1,7 @@
 // What the host application's page does in a launch, as a method: for test runners without a browser.
 import type { Deployment } from "../deployment.js";
 import { EmulatorError } from "../emulator-error.js";
+import { recordAuthCode, recordLaunch } from "../flow/launch-steps.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import { authorizeLaunch, type LaunchAnswer, type LaunchIdentity, openLaunch } from "./launch.js";
@@ -28,11 +29,14 @@ export function launchInProcess(deployment: Deployment, identity: LaunchIdentity
     });
   };
   const opened = openLaunch(deployment, identity);
+  recordLaunch(deployment, identity, opened, "process");
   if ("rule" in opened) throw refuse(opened);
   return {
     ...opened,
     authorize({ codeChallenge, opaqueCode = opened.opaqueCode }) {
-      const answer = authorizeLaunch(deployment, { tenantId, userId, opaqueCode, codeChallenge });
+      const asked = { tenantId, clientId, userId, opaqueCode, codeChallenge };
+      const answer = authorizeLaunch(deployment, asked);
+      recordAuthCode(deployment, asked, answer);
       if ("rule" in answer) throw refuse(answer);
       return answer;
     },

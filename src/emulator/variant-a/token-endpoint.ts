@@ -1,5 +1,6 @@
 // Variant A's token endpoint: what is not well-formed is refused, the rest asks for a grant; every refusal is opaque.
 import type { Deployment } from "../deployment.js";
+import { recordTokenRequest } from "../flow/token-steps.js";
 import { asGrant } from "../grant.js";
 import type { RequestNote } from "../journal.js";
 import { grantToken } from "./grant-token.js";
@@ -24,6 +25,7 @@ export async function answerTokenRequest(
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) return limited;
   const read = await readTokenRequest(deployment.switches, request);
+  const answered = recordTokenRequest(deployment, read);
   const clientId = "rule" in read ? undefined : read.clientId;
   if (!("rule" in read)) {
     note.clientId = deployment.plugins.find(tenantId, clientId ?? "")?.clientId;
@@ -32,8 +34,8 @@ export async function answerTokenRequest(
   // From the configuration and the route, never from the Host header: a client could choose that.
   const tokenUrl = deployment.publicUrl() + path.replace("{tenantId}", tenantId);
   const outcome = "rule" in read ? read : await grantToken(deployment, tenantId, read, tokenUrl);
-  if (outcome instanceof Response) return outcome;
+  if (outcome instanceof Response) return answered(outcome);
   const told = asTold(deployment, outcome);
   deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, told);
-  return refusalAnswer(deployment, told);
+  return answered(refusalAnswer(deployment, told), told.rule);
 }

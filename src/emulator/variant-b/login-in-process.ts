@@ -1,6 +1,7 @@
 // What a person does at the authorization server's pages, as a method: for test runners without a browser.
 import type { Deployment } from "../deployment.js";
 import { EmulatorError } from "../emulator-error.js";
+import { recordAuthorization, recordCallback } from "../flow/login-steps.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import { refusedCallback } from "./authorization-answer.js";
@@ -36,12 +37,18 @@ export function loginInProcess(deployment: Deployment, login: LoginRequest): { c
     });
   };
   const read = readAuthorizationRequest(deployment, url.searchParams);
+  const flow = recordAuthorization(deployment, url.searchParams, read);
   if ("refusal" in read) {
     if (read.callback === undefined) throw refuse(read.refusal, undefined);
     customerLog.record(clock(), { clientId: read.callback.client.clientId }, read.refusal);
-    return { callbackUrl: refusedCallback(deployment, read.callback, read.refusal.rule) };
+    const callbackUrl = refusedCallback(deployment, read.callback, read.refusal.rule);
+    recordCallback(deployment, flow, callbackUrl, { rule: read.refusal.rule });
+    return { callbackUrl };
   }
   const person = findPerson(deployment, read.client, login);
   if ("rule" in person) throw refuse(person, read.client.clientId);
-  return { callbackUrl: decide(deployment, read, login.decision ?? "allow", person) };
+  const { decision = "allow" } = login;
+  const callbackUrl = decide(deployment, read, decision, person);
+  recordCallback(deployment, flow, callbackUrl, { decision, person });
+  return { callbackUrl };
 }
