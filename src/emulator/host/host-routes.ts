@@ -1,5 +1,6 @@
 // Variant A's host application: sign-in, the page with the sidebar, and what its script asks for.
 import type { Deployment } from "../deployment.js";
+import { recordAuthCode, recordLaunch } from "../flow/launch-steps.js";
 import {
   type BrowserSession,
   findSession,
@@ -62,42 +63,67 @@ function arrive({ deployment, request, parameters, note }: Visit): {
 }
 
 async function showHost(visit: Visit): Promise<Response> {
+  const { deployment } = visit;
+  const { session, operator } = arrive(visit);
+  if (session !== undefined && operator !== undefined) {
+    deployment.flows.pageLoaded(deployment.clock(), operator);
+    return hostPage(deployment, session, operator);
+  }
+  return freshSignInPage(visit);
+}
+
+/** The browser keeps its session, so that a form in another tab stays good, unless it has none. */
+async function freshSignInPage(
+  visit: Visit,
+  failure: { failed?: boolean; userId?: string } = {},
+): Promise<Response> {
   const { deployment, request } = visit;
-  const { tenantId, place, session, operator } = arrive(visit);
-  if (session !== undefined && operator !== undefined) return hostPage(deployment, session, operator);
-  // Kept, so that a form in another tab stays good.
-  if (session !== undefined) return signInPage(deployment, { tenantId, session });
+  const { tenantId, place, session } = arrive(visit);
+  if (session !== undefined) return signInPage(deployment, { tenantId, session, ...failure });
   const opened = openSession(deployment, place, request, undefined);
-  return withCookie(await signInPage(deployment, { tenantId, session: opened.session }), opened.setCookie);
+  const page = await signInPage(deployment, { tenantId, session: opened.session, ...failure });
+  return withCookie(page, opened.setCookie);
 }
 
 async function signIn(visit: Visit): Promise<Response> {
   const { deployment, request } = visit;
   const { tenantId, place, session } = arrive(visit);
-  const form = await readForm(request);
-  if (!isOfSession(session, form?.get("form_token"))) {
-    record(visit, notOfThePage());
+  const form = await readOwnForm(visit, session);
+  if ("rule" in form) {
+    record(visit, form);
     return backToHost(deployment, tenantId);
   }
-  const userId = form?.get("userId") ?? "";
+  const userId = form.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
-  if (operator === undefined || !isPasswordOf(operator, form?.get("password") ?? "")) {
-    const actual = operator === undefined ? "no operator of the tenant" : "another password";
-    record(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
-    return signInPage(deployment, { tenantId, session, failed: true, userId });
+  const isTheirs = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
+  if (operator !== undefined && (isTheirs || !deployment.switches.isEnforced("launch.signed-in"))) {
+    return backToHost(deployment, tenantId, openSession(deployment, place, request, operator).setCookie);
   }
-  return backToHost(deployment, tenantId, openSession(deployment, place, request, operator).setCookie);
+  const actual = operator === undefined ? "no operator of the tenant" : "another password";
+  record(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
+  return freshSignInPage(visit, { failed: true, userId });
 }
 
 async function signOut(visit: Visit): Promise<Response> {
   const { deployment, request } = visit;
   const { tenantId, place, session } = arrive(visit);
-  const form = await readForm(request);
-  if (!isOfSession(session, form?.get("form_token"))) {
-    record(visit, notOfThePage());
+  const form = await readOwnForm(visit, session);
+  if ("rule" in form) {
+    record(visit, form);
     return backToHost(deployment, tenantId);
   }
   return backToHost(deployment, tenantId, openSession(deployment, place, request, undefined).setCookie);
+}
+
+/** A form of a page that this browser was shown. */
+async function readOwnForm(
+  { deployment, request }: Visit,
+  session: BrowserSession | undefined,
+): Promise<URLSearchParams | Refusal> {
+  const isRuled = deployment.switches.isEnforced("launch.form");
+  const form = await readForm(request, !isRuled);
+  const isOurs = !isRuled || isOfSession(session, form?.get("form_token"));
+  return form === undefined || !isOurs ? notOfThePage() : form;
 }
 
 async function launch(visit: Visit): Promise<Response> {
@@ -106,6 +132,7 @@ async function launch(visit: Visit): Promise<Response> {
   const { operator, fields } = asked;
   const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
   const opened = openLaunch(visit.deployment, { ...operator, clientId });
+  recordLaunch(visit.deployment, { ...operator, clientId }, opened, "page");
   if ("rule" in opened) return refuse(visit, opened, clientId);
   return answerJson({ url: opened.url, origin: new URL(opened.url).origin }, 201);
 }
@@ -118,6 +145,7 @@ async function authorize(visit: Visit): Promise<Response> {
   // As a string: a request that names no plugin asks for none.
   const claimed = { ...operator, clientId: String(clientId), opaqueCode, codeChallenge };
   const answer = authorizeLaunch(visit.deployment, claimed);
+  recordAuthCode(visit.deployment, claimed, answer);
   if ("rule" in answer) return refuse(visit, answer, typeof clientId === "string" ? clientId : undefined);
   if (answer.posts !== undefined) visit.note.fault = "duplicate-auth-code";
   return answerJson(answer, 200);
@@ -128,10 +156,14 @@ async function readAsked(
   visit: Visit,
 ): Promise<{ operator: SignedIn; fields: Readonly<Record<string, unknown>> } | Refusal> {
   const { tenantId, session, operator } = arrive(visit);
-  const fields = await readJson(visit.request);
-  const isOurs = isOfSession(session, visit.request.headers.get("x-form-token"));
+  const { operators, switches } = visit.deployment;
+  const isFormRuled = switches.isEnforced("launch.form");
+  const fields = await readJson(visit.request, !isFormRuled);
+  const isOurs = !isFormRuled || isOfSession(session, visit.request.headers.get("x-form-token"));
   if (fields === undefined || !isOurs) return notOfThePage();
-  if (operator !== undefined) return { operator: { tenantId, userId: operator.userId }, fields };
+  const anybody = switches.isEnforced("launch.signed-in") ? undefined : operators.list(tenantId)[0];
+  const who = operator ?? anybody;
+  if (who !== undefined) return { operator: { tenantId, userId: who.userId }, fields };
   return { rule: "launch.signed-in", expected: "somebody who is signed in", actual: "nobody" };
 }
 

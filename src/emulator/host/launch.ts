@@ -1,8 +1,8 @@
 // A launch of a user-interface plugin: opened by the host application, authorised once for a code challenge.
+import { type Check, firstRefusal } from "../check.js";
 import type { Deployment } from "../deployment.js";
 import { isCodeChallenge } from "../pkce.js";
 import type { Refusal } from "../refusal.js";
-import type { Plugin } from "../registrations/plugin.js";
 import { shown } from "../shown.js";
 
 /** Milliseconds. The page asks when it loads; the description shows no limit. */
@@ -30,7 +30,8 @@ export interface LaunchRecord extends LaunchIdentity {
 
 /** What a code of the host stands for: "bound" by what an exchange of it is held against. */
 export interface LaunchCode extends LaunchIdentity {
-  readonly codeChallenge: string;
+  /** Undefined: there was none, and that rule was off. */
+  readonly codeChallenge: string | undefined;
   readonly spent: boolean;
   /** Epoch milliseconds, the last at which it can be exchanged. */
   readonly expiresAt: number;
@@ -50,82 +51,102 @@ export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
 ): { url: string; opaqueCode: string } | Refusal {
-  const plugin = launchable(deployment, identity);
-  if ("rule" in plugin) return plugin;
-  if (deployment.operators.find(identity.tenantId, identity.userId) === undefined) {
-    return {
-      rule: "launch.signed-in",
-      expected: "an operator of the tenant",
-      actual: shown(identity.userId),
-    };
-  }
-  const now = deployment.clock();
-  const expiresAt = now + LAUNCH_LIFETIME_MS;
-  const state = deployment.launchState === "launch-parameter" ? deployment.random.secret() : undefined;
+  const { clock, operators, plugins, random, switches } = deployment;
+  const refusal = checkPlugin(deployment, identity);
+  if (refusal !== undefined) return refusal;
   const { tenantId, clientId, userId } = identity;
+  if (operators.find(tenantId, userId) === undefined) {
+    const finding = { expected: "an operator of the tenant", actual: shown(userId) };
+    const unknown = switches.refusal("launch.signed-in", finding);
+    if (unknown !== undefined) return unknown;
+  }
+  const now = clock();
+  const expiresAt = now + LAUNCH_LIFETIME_MS;
+  const state = deployment.launchState === "launch-parameter" ? random.secret() : undefined;
   const record = { tenantId, clientId, userId, state, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
-  const url = new URL(plugin.pageUrl ?? NO_PAGE);
+  const url = new URL(plugins.find(tenantId, clientId)?.pageUrl ?? NO_PAGE);
   url.searchParams.set("opaque_code", opaqueCode);
   if (state !== undefined) url.searchParams.set("state", state);
   return { url: url.href, opaqueCode };
 }
 
-/** "The host authorises the launch" (description, section 5.3): a code for this challenge, and this launch is used. */
-export function authorizeLaunch(
-  deployment: Deployment,
-  asked: {
-    tenantId: string;
-    userId: string;
-    /** The plugin in whose iframe it was asked, or undefined where there is none. */
-    clientId?: unknown;
-    opaqueCode: unknown;
-    codeChallenge: unknown;
+/** What the plugin's page asks the host for, by whose launch. */
+interface Asked extends LaunchIdentity {
+  readonly opaqueCode: unknown;
+  readonly codeChallenge: unknown;
+}
+
+interface Attempt {
+  readonly asked: Asked;
+  readonly launch: LaunchRecord | undefined;
+  readonly isTheirs: boolean;
+  readonly now: number;
+}
+
+const checks: readonly Check<Attempt>[] = [
+  {
+    rule: "launch.known",
+    find({ launch, isTheirs }) {
+      if (isTheirs) return undefined;
+      const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
+      return { expected: "the opaque_code of a launch", actual };
+    },
   },
-): LaunchAnswer | Refusal {
-  const { clock, launches } = deployment;
+  {
+    rule: "launch.unused",
+    find: ({ launch }) =>
+      launch?.used ? { expected: "a launch not yet authorised", actual: "one that was" } : undefined,
+  },
+  {
+    rule: "launch.lifetime",
+    find({ launch, now }) {
+      if (launch === undefined || now <= launch.expiresAt) return undefined;
+      const actual = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
+      return { expected: "a launch at most ten minutes old", actual };
+    },
+  },
+  {
+    rule: "launch.challenge",
+    find({ asked: { codeChallenge } }) {
+      if (isCodeChallenge(codeChallenge)) return undefined;
+      const actual = typeof codeChallenge === "string" ? "another string" : shown(codeChallenge);
+      return { expected: "43 characters of base64url", actual };
+    },
+  },
+];
+
+/** "The host authorises the launch" (description, section 5.3): a code for this challenge, and this launch is used. */
+export function authorizeLaunch(deployment: Deployment, asked: Asked): LaunchAnswer | Refusal {
+  const { clock, codeLifetimeSeconds, launchCodes, launches, switches } = deployment;
   const now = clock();
   const opaqueCode = typeof asked.opaqueCode === "string" ? asked.opaqueCode : "";
   const launch = launches.find(opaqueCode);
-  const isTheirs = launch?.tenantId === asked.tenantId && launch.userId === asked.userId;
-  if (!isTheirs || launch.clientId !== (asked.clientId ?? launch.clientId)) {
-    const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
-    return { rule: "launch.known", expected: "the opaque_code of a launch", actual };
-  }
-  if (launch.used) {
-    return { rule: "launch.unused", expected: "a launch not yet authorised", actual: "one that was" };
-  }
-  if (now > launch.expiresAt) {
-    const actual = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
-    return { rule: "launch.lifetime", expected: "a launch at most ten minutes old", actual };
-  }
-  if (!isCodeChallenge(asked.codeChallenge)) {
-    const actual = typeof asked.codeChallenge === "string" ? "another string" : shown(asked.codeChallenge);
-    return { rule: "launch.challenge", expected: "43 characters of base64url", actual };
-  }
-  const plugin = launchable(deployment, launch);
-  if ("rule" in plugin) return plugin;
-  launches.replace(opaqueCode, { ...launch, used: true }, now);
-  const { tenantId, clientId, userId } = launch;
-  const expiresAt = now + deployment.codeLifetimeSeconds * 1000;
-  const record = {
-    tenantId,
-    clientId,
-    userId,
-    codeChallenge: asked.codeChallenge,
-    spent: false,
-    expiresAt,
-  };
-  const code = deployment.launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
+  const isTheirs =
+    launch?.tenantId === asked.tenantId &&
+    launch.userId === asked.userId &&
+    launch.clientId === asked.clientId;
+  const refusal =
+    firstRefusal(switches, checks, { asked, launch, isTheirs, now }) ?? checkPlugin(deployment, asked);
+  if (refusal !== undefined) return refusal;
+  if (launch !== undefined) launches.replace(opaqueCode, { ...launch, used: true }, now);
+  const { tenantId, clientId, userId } = asked;
+  const codeChallenge = typeof asked.codeChallenge === "string" ? asked.codeChallenge : undefined;
+  const expiresAt = now + codeLifetimeSeconds * 1000;
+  const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
+  const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
   const posts = deployment.faults.strike("launch", struck) === undefined ? 1 : 2;
-  return { code, state: launch.state ?? opaqueCode, tenantId, ...(posts > 1 && { posts }) };
+  return { code, state: launch?.state ?? opaqueCode, tenantId, ...(posts > 1 && { posts }) };
 }
 
-function launchable({ plugins }: Deployment, { tenantId, clientId }: LaunchIdentity): Plugin | Refusal {
+function checkPlugin(
+  { plugins, switches }: Deployment,
+  { tenantId, clientId }: LaunchIdentity,
+): Refusal | undefined {
   const plugin = plugins.find(tenantId, clientId);
-  if (plugin?.enabled && plugin.type === "user_interface") return plugin;
+  if (plugin?.enabled && plugin.type === "user_interface") return undefined;
   const registered = plugin?.enabled ? "a service plugin" : "a disabled one";
   const actual = plugin === undefined ? "one that is not registered" : registered;
-  return { rule: "launch.plugin", expected: "an enabled user-interface plugin", actual };
+  return switches.refusal("launch.plugin", { expected: "an enabled user-interface plugin", actual });
 }

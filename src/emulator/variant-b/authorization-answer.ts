@@ -14,7 +14,8 @@ export interface AuthorizationCode {
   readonly userId: string;
   readonly scopes: ReadonlySet<string> | undefined;
   readonly redirectUri: string;
-  readonly codeChallenge: string;
+  /** Undefined: there was none, and that rule was off. */
+  readonly codeChallenge: string | undefined;
   /** What it was exchanged for; undefined: not yet. */
   readonly authorizationId: string | undefined;
   /** Epoch milliseconds, the last at which it can be exchanged. */
@@ -54,5 +55,10 @@ function callbackUrl(
   if (issuerInCallback) parameters.set("iss", publicUrl());
   // Added to the text, not by URL: RFC 6749 section 3.1.2 has the query retained, and a client may compare it.
   const joint = redirectUri.includes("?") ? (/[?&]$/.test(redirectUri) ? "" : "&") : "?";
-  return redirectUri + joint + parameters;
+  return headerText(redirectUri) + joint + parameters;
+}
+
+/** RFC 9110 section 5.5: a header holds ASCII. Whatever else the URI has is written as a URL writes it. */
+function headerText(uri: string): string {
+  return /^[\x21-\x7e]*$/.test(uri) ? uri : new URL(uri).href;
 }

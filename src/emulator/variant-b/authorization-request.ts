@@ -1,7 +1,8 @@
 // Reads an authorization request and decides whether to show a login page, an error page, or neither.
+import { type Check, firstRefusal } from "../check.js";
 import type { Deployment } from "../deployment.js";
 import { isCodeChallenge } from "../pkce.js";
-import type { Finding, Refusal } from "../refusal.js";
+import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { isSameRedirectUri } from "../registrations/redirect-uri.js";
 import { scopeSchema } from "../registrations/scope.js";
@@ -15,7 +16,8 @@ export interface AuthorizationRequest {
   readonly client: ApiClient;
   readonly redirectUri: string;
   readonly state: string | undefined;
-  readonly codeChallenge: string;
+  /** Undefined: there was none, and that rule was off. */
+  readonly codeChallenge: string | undefined;
   /** Undefined: whatever the person has. */
   readonly scopes: ReadonlySet<string> | undefined;
 }
@@ -29,51 +31,105 @@ export interface RefusedAuthorization {
   readonly callback?: Callback;
 }
 
+/** A parameter, once. RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted". */
+type Read = (name: string) => string | undefined;
+
+interface Received {
+  readonly client: ApiClient;
+  readonly read: Read;
+}
+
+/** Of these the client is told: it is known where it wants to be told. */
+const checks: readonly Check<Received>[] = [
+  {
+    rule: "authorization.response-type",
+    find({ read }) {
+      const type = read("response_type");
+      return type === "code" ? undefined : { expected: "code", actual: shown(type) };
+    },
+  },
+  {
+    rule: "authorization.challenge-method",
+    find({ read }) {
+      const method = read("code_challenge_method");
+      return method === "S256" ? undefined : { expected: "S256", actual: shown(method) };
+    },
+  },
+  {
+    rule: "authorization.challenge",
+    find({ read }) {
+      const challenge = read("code_challenge");
+      if (isCodeChallenge(challenge)) return undefined;
+      const actual = challenge === undefined ? "absent" : "another string";
+      return { expected: "43 characters of base64url", actual };
+    },
+  },
+  {
+    rule: "authorization.scope",
+    find({ client, read }) {
+      const isGrantable = (scope: string) =>
+        scopeSchema.safeParse(scope).success && (client.scopes?.has(scope) ?? true);
+      if (read("scope")?.split(" ").every(isGrantable) !== false) return undefined;
+      const expected = client.scopes === undefined ? "scopes" : `some of ${[...client.scopes].join(" ")}`;
+      return { expected, actual: shown(read("scope")) };
+    },
+  },
+];
+
 export function readAuthorizationRequest(
-  { apiClients }: Deployment,
+  deployment: Deployment,
   parameters: URLSearchParams,
 ): AuthorizationRequest | RefusedAuthorization {
+  const { switches } = deployment;
   const names = [...parameters.keys()];
   const repeated = names.find((name, index) => names.indexOf(name) < index);
   if (repeated !== undefined) {
     const finding = { expected: "each parameter once", actual: shown(repeated) };
-    return { refusal: { rule: "authorization.duplicate-parameter", ...finding } };
+    const refusal = switches.refusal("authorization.duplicate-parameter", finding);
+    if (refusal !== undefined) return { refusal };
   }
-  // RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted".
-  const read = (name: string) => parameters.get(name) || undefined;
-  const client = apiClients.find(read("client_id") ?? "");
-  if (client === undefined) {
-    // Not quoted: whoever swaps two settings sends the secret as client_id.
-    const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
-    const finding = { expected: "a registered API client", actual };
-    return { refusal: { rule: "authorization.client", ...finding } };
-  }
-  const redirectUri = read("redirect_uri");
-  if (redirectUri === undefined || !client.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) {
-    const expected = `one of ${client.redirectUris.map(shown).join(", ")}`;
-    return { refusal: { rule: "authorization.redirect-uri", expected, actual: shown(redirectUri) } };
-  }
+  const read: Read = (name) => parameters.get(name) || undefined;
+  const client = findClient(deployment, read);
+  if ("rule" in client) return { refusal: client };
+  const redirectUri = readRedirectUri(deployment, client, read);
+  if (typeof redirectUri !== "string") return { refusal: redirectUri };
   const callback = { client, redirectUri, state: read("state") };
-  const told = (rule: Refusal["rule"], finding: Finding) => ({ refusal: { rule, ...finding }, callback });
-  if (read("response_type") !== "code") {
-    const actual = shown(read("response_type"));
-    return told("authorization.response-type", { expected: "code", actual });
-  }
-  if (read("code_challenge_method") !== "S256") {
-    const actual = shown(read("code_challenge_method"));
-    return told("authorization.challenge-method", { expected: "S256", actual });
-  }
-  const codeChallenge = read("code_challenge");
-  if (!isCodeChallenge(codeChallenge)) {
-    const actual = codeChallenge === undefined ? "absent" : "another string";
-    return told("authorization.challenge", { expected: "43 characters of base64url", actual });
-  }
+  const refusal = firstRefusal(switches, checks, { client, read });
+  if (refusal !== undefined) return { refusal, callback };
   const requested = read("scope")?.split(" ");
-  const isGrantable = (scope: string) =>
-    scopeSchema.safeParse(scope).success && (client.scopes?.has(scope) ?? true);
-  if (requested?.every(isGrantable) === false) {
-    const expected = client.scopes === undefined ? "scopes" : `some of ${[...client.scopes].join(" ")}`;
-    return told("authorization.scope", { expected, actual: shown(read("scope")) });
+  const scopes = requested ? new Set(requested) : client.scopes;
+  return { ...callback, codeChallenge: read("code_challenge"), scopes };
+}
+
+function findClient({ apiClients, switches }: Deployment, read: Read): ApiClient | Refusal {
+  const clientId = read("client_id");
+  const client = apiClients.find(clientId ?? "");
+  if (client !== undefined) return client;
+  // Not quoted: whoever swaps two settings sends the secret as client_id.
+  const actual = clientId === undefined ? "absent" : "a client_id that is not registered";
+  const finding = { expected: "a registered API client", actual };
+  const redirectUri = read("redirect_uri");
+  return (
+    switches.refusal("authorization.client", finding) ?? {
+      clientId: clientId ?? "",
+      redirectUris: redirectUri !== undefined && URL.canParse(redirectUri) ? [redirectUri] : [],
+      secretDigest: undefined,
+      scopes: undefined,
+      name: "An unknown client",
+      tenantId: undefined,
+    }
+  );
+}
+
+function readRedirectUri({ switches }: Deployment, client: ApiClient, read: Read): string | Refusal {
+  const { redirectUris } = client;
+  const requested = read("redirect_uri");
+  if (requested !== undefined && redirectUris.some((uri) => isSameRedirectUri(uri, requested))) {
+    return requested;
   }
-  return { ...callback, codeChallenge, scopes: requested ? new Set(requested) : client.scopes };
+  const isRuled = switches.isEnforced("authorization.redirect-uri");
+  const anything = requested === undefined || !URL.canParse(requested) ? redirectUris[0] : requested;
+  if (!isRuled && anything !== undefined) return anything;
+  const expected = `one of ${redirectUris.map(shown).join(", ")}`;
+  return { rule: "authorization.redirect-uri", expected, actual: shown(requested) };
 }

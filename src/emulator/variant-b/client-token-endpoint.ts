@@ -19,13 +19,13 @@ export async function answerClientRequest(
   note: RequestNote,
   place: GrantPlace,
 ): Promise<Response> {
-  const read = await readClientRequest(request, place);
+  const read = await readClientRequest(deployment.switches, request, place);
   const outcome = "rule" in read ? read : grant(deployment, read);
   const caller = "rule" in read ? {} : callerOf(deployment, read);
   if (!("rule" in read)) Object.assign(note, { grant: read.grant, clientId: caller.clientId });
   if (!("rule" in outcome)) {
     note.tenantId = outcome.tenantId;
-    return clientTokenAnswer(outcome);
+    return clientTokenAnswer(deployment, outcome);
   }
   if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
   deployment.customerLog.record(deployment.clock(), caller, outcome);
@@ -34,35 +34,41 @@ export async function answerClientRequest(
 
 function grant(deployment: Deployment, request: ClientRequest): PersonTokens | Refusal {
   if (request.grant === "client_credentials") return grantToAccount(deployment, request);
-  const client = deployment.apiClients.authenticate(request.clientId, request.clientSecret);
-  if (client === undefined) return clientRefusal(deployment.apiClients.find(request.clientId), request);
+  const client = authenticateClient(deployment, request);
+  if ("rule" in client) return client;
   return request.grant === "refresh_token"
     ? refreshTokens(deployment, client, request)
     : exchangeCode(deployment, client, request);
 }
 
 function grantToAccount(
-  { clock, accessTokens, serviceAccounts, tokenLifetimeSeconds }: Deployment,
+  { clock, accessTokens, serviceAccounts, switches, tokenLifetimeSeconds }: Deployment,
   request: ClientRequest & { readonly grant: "client_credentials" },
 ): PersonTokens | Refusal {
-  const account = serviceAccounts.authenticate(request.clientId, request.clientSecret);
-  if (account !== undefined) {
-    const now = clock();
-    const { tenantId, clientId, scopes } = account;
-    const expiresAt = now + tokenLifetimeSeconds * 1000;
-    const token = { variant: "B", tenantId, clientId, scopes, expiresAt } as const;
-    return { tenantId, accessToken: accessTokens.mint(token, now) };
+  const known = serviceAccounts.find(request.clientId);
+  const isTheirs = serviceAccounts.authenticate(request.clientId, request.clientSecret) !== undefined;
+  if (known === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
+    return {
+      rule: "client.authentication",
+      expected: "a registered client_id and its client_secret",
+      // Not quoted: whoever swaps the two fields sends the secret as client_id.
+      actual: known === undefined ? "a client_id that is not registered" : "another client_secret",
+    };
   }
-  const isKnown = serviceAccounts.find(request.clientId) !== undefined;
-  return {
-    rule: "client.authentication",
-    expected: "a registered client_id and its client_secret",
-    // Not quoted: whoever swaps the two fields sends the secret as client_id.
-    actual: isKnown ? "another client_secret" : "a client_id that is not registered",
-  };
+  const now = clock();
+  const { tenantId, clientId, scopes } = known;
+  const expiresAt = now + tokenLifetimeSeconds * 1000;
+  const token = { variant: "B", tenantId, clientId, scopes, expiresAt } as const;
+  return { tenantId, accessToken: accessTokens.mint(token, now) };
 }
 
-function clientRefusal(client: ApiClient | undefined, { clientSecret }: ClientRequest): Refusal {
+function authenticateClient(
+  { apiClients, switches }: Deployment,
+  { clientId, clientSecret }: ClientRequest,
+): ApiClient | Refusal {
+  const client = apiClients.find(clientId);
+  const isTheirs = apiClients.authenticate(clientId, clientSecret) !== undefined;
+  if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication"))) return client;
   const secret = clientSecret === undefined ? "no client_secret" : "another client_secret";
   const known = client?.secretDigest === undefined ? "a client_secret, of a public client" : secret;
   return {

@@ -6,7 +6,7 @@ import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { shown } from "../shown.js";
 import type { AuthorizationCode } from "./authorization-answer.js";
-import { mintRefreshToken, mintTokens, type PersonTokens } from "./person-tokens.js";
+import { openAuthorization, type PersonTokens, tokensOfAnybody } from "./person-tokens.js";
 import type { CodeExchange } from "./read-client-request.js";
 
 interface Attempt {
@@ -67,28 +67,24 @@ export function exchangeCode(
   client: ApiClient,
   request: CodeExchange,
 ): PersonTokens | Refusal {
-  const { clock, authorizationCodes, authorizations, refresh, tokenLifetimeSeconds } = deployment;
+  const { clock, authorizationCodes, authorizations, switches } = deployment;
   const now = clock();
   const code = authorizationCodes.find(request.code);
   if (code === undefined) {
     const expected = "a code from the authorization endpoint";
-    return { rule: "client-code.known", expected, actual: "a code that was not handed out" };
+    const finding = { expected, actual: "a code that was not handed out" };
+    const isRuled = switches.isEnforced("client-code.known");
+    const anybody = isRuled ? undefined : tokensOfAnybody(deployment, client, now);
+    return anybody ?? { rule: "client-code.known", ...finding };
   }
-  const refusal = firstRefusal(deployment.switches, checks, { code, request, now });
+  const refusal = firstRefusal(switches, checks, { code, request, now });
   if (refusal !== undefined) {
     // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on that code".
     const isReuse = refusal.rule === "client-code.unspent" && code.authorizationId !== undefined;
     if (isReuse) authorizations.revoke(code.authorizationId, now);
     return refusal;
   }
-  const { tenantId, userId, scopes } = code;
-  const endsAt = now + refresh.lifetimeMs;
-  const granted = { tenantId, userId, clientId: client.clientId, scopes, revoked: false, endsAt };
-  // Longer than any token of it: a token whose revocation was forgotten would live again, and the code's second
-  // exchange ends them all.
-  const keepUntil = endsAt + tokenLifetimeSeconds * 1000;
-  const authorizationId = authorizations.open(granted, keepUntil, now);
+  const { authorizationId, keepUntil, tokens } = openAuthorization(deployment, client, code, now);
   authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil);
-  const refreshToken = mintRefreshToken(deployment, authorizationId, granted, now);
-  return { ...mintTokens(deployment, authorizationId, granted, now), refreshToken };
+  return tokens;
 }

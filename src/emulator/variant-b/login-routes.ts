@@ -1,5 +1,6 @@
 // Variant B's authorization endpoint, from the request over login and consent to the callback.
 import type { Deployment } from "../deployment.js";
+import { recordAuthorization, recordCallback, recordLogin } from "../flow/login-steps.js";
 import {
   type BrowserSession,
   findSession,
@@ -37,12 +38,19 @@ function placeOf({ loginSessions }: Deployment): SessionPlace {
 function authorize({ deployment, request, note }: Visit): Response | Promise<Response> {
   const { searchParams } = new URL(request.url);
   const read = readAuthorizationRequest(deployment, searchParams);
-  if (!("refusal" in read)) return nextPage(deployment, request, beginPending(deployment, read), read);
+  if (!("refusal" in read)) {
+    const id = beginPending(deployment, read);
+    recordAuthorization(deployment, searchParams, read, id);
+    return nextPage(deployment, request, id, read);
+  }
+  const flow = recordAuthorization(deployment, searchParams, read);
   const { refusal, callback } = read;
   if (callback?.client.tenantId !== undefined) note.tenantId = callback.client.tenantId;
   record(deployment, callback, refusal);
   if (callback === undefined) return loginErrorPage(deployment, refusal.rule);
-  return redirect(302, refusedCallback(deployment, callback, refusal.rule));
+  const location = refusedCallback(deployment, callback, refusal.rule);
+  recordCallback(deployment, flow, location, { rule: refusal.rule });
+  return redirect(302, location);
 }
 
 /** Consent from whoever is logged in, else a login; a person is asked every time, an earlier consent is no answer. */
@@ -85,16 +93,19 @@ function showLogin({ deployment, request }: Visit): Promise<Response> {
 async function logIn({ deployment, request, note }: Visit): Promise<Response> {
   const form = await readOwnForm(deployment, request);
   if ("rule" in form) return refuse(deployment, form);
-  const { id, asked, fields, session } = form;
+  const { id, asked, fields } = form;
   if (fields.get("decision") === "deny") {
     finishPending(deployment, id);
-    return redirect(303, decide(deployment, asked, "deny", undefined));
+    const location = decide(deployment, asked, "deny", undefined);
+    recordCallback(deployment, deployment.flows.find(id), location, { decision: "deny" });
+    return redirect(303, location);
   }
   const claimed = { tenantId: fields.get("tenantId") ?? undefined, userId: fields.get("userId") ?? "" };
   const person = authenticatePerson(deployment, asked.client, claimed, fields.get("password") ?? "");
+  recordLogin(deployment, id, claimed, fields.get("password") ?? undefined, person);
   if ("rule" in person) {
     record(deployment, asked, person, claimed.tenantId);
-    return loginPage(deployment, { id, request: asked, session, failed: claimed });
+    return freshLoginPage(deployment, request, { id, request: asked, failed: claimed });
   }
   note.tenantId = person.tenantId;
   const { setCookie } = openSession(deployment, placeOf(deployment), request, person);
@@ -117,25 +128,29 @@ async function decideConsent({ deployment, request, note }: Visit): Promise<Resp
   if ("rule" in form) return refuse(deployment, form);
   const { id, asked, fields, session } = form;
   const person = personOf(deployment, session, asked);
-  if (person === undefined) return loginPage(deployment, { id, request: asked, session });
+  if (person === undefined) return freshLoginPage(deployment, request, { id, request: asked });
   note.tenantId = person.tenantId;
   finishPending(deployment, id);
   const decision = fields.get("decision") === "allow" ? "allow" : "deny";
-  return redirect(303, decide(deployment, asked, decision, person));
+  const location = decide(deployment, asked, decision, person);
+  recordCallback(deployment, deployment.flows.find(id), location, { decision, person });
+  return redirect(303, location);
 }
 
 interface OwnForm {
   readonly id: string;
   readonly asked: AuthorizationRequest;
   readonly fields: URLSearchParams;
-  readonly session: BrowserSession;
+  /** Undefined: the form is of no page of this browser, and the rule that says so is off. */
+  readonly session: BrowserSession | undefined;
 }
 
 /** A form of a page that this browser was shown, for a login that is still open. */
 async function readOwnForm(deployment: Deployment, request: Request): Promise<OwnForm | Refusal> {
-  const fields = await readForm(request);
+  const isRuled = deployment.switches.isEnforced("login.form");
+  const fields = await readForm(request, !isRuled);
   const session = findSession(deployment, placeOf(deployment), request);
-  if (fields === undefined || !isOfSession(session, fields.get("form_token"))) {
+  if (fields === undefined || (isRuled && !isOfSession(session, fields.get("form_token")))) {
     return { rule: "login.form", expected: "a form of this browser's page", actual: "another form" };
   }
   const id = fields.get("request") ?? "";

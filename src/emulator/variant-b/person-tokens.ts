@@ -1,5 +1,6 @@
 // The tokens that act for a person who logged in.
 import type { Deployment } from "../deployment.js";
+import type { ApiClient } from "../registrations/api-clients.js";
 import type { Authorization } from "../stores/authorizations.js";
 
 /** What an answer carries. */
@@ -17,6 +18,43 @@ export interface RefreshToken {
   readonly rotated: boolean;
   /** Epoch milliseconds; from this instant on it has been idle for too long. */
   readonly idleAt: number;
+}
+
+/** Whom the tokens act for, and with what; undefined scopes: whatever the person has. */
+export type PersonGrant = Pick<Authorization, "tenantId" | "userId" | "scopes">;
+
+/** What a login is exchanged for: both tokens, and the authorization that ends them as one. */
+export function openAuthorization(
+  deployment: Deployment,
+  { clientId }: ApiClient,
+  { tenantId, userId, scopes }: PersonGrant,
+  now: number,
+): { authorizationId: string; keepUntil: number; tokens: PersonTokens } {
+  const { authorizations, refresh, tokenLifetimeSeconds } = deployment;
+  const endsAt = now + refresh.lifetimeMs;
+  const granted = { tenantId, userId, clientId, scopes, revoked: false, endsAt };
+  // Longer than any token of it: a token whose revocation was forgotten would live again, and the code's second
+  // exchange ends them all.
+  const keepUntil = endsAt + tokenLifetimeSeconds * 1000;
+  const authorizationId = authorizations.open(granted, keepUntil, now);
+  const refreshToken = mintRefreshToken(deployment, authorizationId, granted, now);
+  const tokens = { ...mintTokens(deployment, authorizationId, granted, now), refreshToken };
+  return { authorizationId, keepUntil, tokens };
+}
+
+/**
+ * For a code or a refresh token that nobody knows, where the rule that says so is off: the first operator who may log in
+ * to the client. Undefined: there is none.
+ */
+export function tokensOfAnybody(
+  deployment: Deployment,
+  client: ApiClient,
+  now: number,
+): PersonTokens | undefined {
+  const [person] = deployment.operators.list(client.tenantId);
+  if (person === undefined) return undefined;
+  const { tenantId, userId } = person;
+  return openAuthorization(deployment, client, { tenantId, userId, scopes: client.scopes }, now).tokens;
 }
 
 /** `scopes`, where given, narrow what was granted for this access token alone (RFC 6749 section 6). */

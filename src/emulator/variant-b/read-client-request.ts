@@ -1,8 +1,10 @@
 // Reads the JSON body of a token request and refuses what is no well-formed one.
 import { z } from "zod";
+import { asGrant, type Grant } from "../grant.js";
 import { isMediaType } from "../media-type.js";
 import { MAXIMUM_BODY_BYTES, readBody } from "../read-body.js";
 import type { Refusal } from "../refusal.js";
+import type { RuleSwitches } from "../rule-switches.js";
 import { shown } from "../shown.js";
 
 /** The code exchange of section 4.2; whether it takes a secret is not shown, so a confidential client sends one. */
@@ -33,105 +35,122 @@ export type ClientRequest =
 export type GrantPlace = "every grant" | "every grant but refresh" | "refresh";
 
 const text = z.string().min(1);
-const clientCredentials = z.object({ client_id: text, client_secret: text });
-const codeExchange = z.object({
-  client_id: text,
-  client_secret: text.optional(),
-  code: text,
-  code_verifier: text,
-  redirect_uri: text,
-});
-const refresh = z.object({
-  client_id: text,
-  client_secret: text.optional(),
-  refresh_token: text,
-  scope: text.optional(),
-});
+const schemas = {
+  client_credentials: z.object({ client_id: text, client_secret: text }),
+  authorization_code: z.object({
+    client_id: text,
+    client_secret: text.optional(),
+    code: text,
+    code_verifier: text,
+    redirect_uri: text,
+  }),
+  refresh_token: z.object({
+    client_id: text,
+    client_secret: text.optional(),
+    refresh_token: text,
+    scope: text.optional(),
+  }),
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+type Texts = Readonly<Record<string, string | undefined>>;
 
 export async function readClientRequest(
+  switches: RuleSwitches,
   request: Request,
   place: GrantPlace,
 ): Promise<ClientRequest | Refusal> {
   const contentType = request.headers.get("content-type") ?? undefined;
   if (!isMediaType(contentType ?? null, "application/json")) {
-    return { rule: "client-request.media-type", expected: "application/json", actual: shown(contentType) };
+    const finding = { expected: "application/json", actual: shown(contentType) };
+    const refusal = switches.refusal("client-request.media-type", finding);
+    if (refusal !== undefined) return refusal;
   }
-  const body = await readBody(request);
+  const isJsonRuled = switches.isEnforced("client-request.json");
+  const isAnySizeRead = !switches.isEnforced("client-request.body-size");
+  const body = await readBody(request, { isAnySizeRead, isAnyTextRead: !isJsonRuled });
   if ("fault" in body && body.fault === "too large") {
-    return {
-      rule: "client-request.body-size",
-      expected: `at most ${MAXIMUM_BODY_BYTES} bytes`,
-      actual: "more",
-    };
+    const expected = `at most ${MAXIMUM_BODY_BYTES} bytes`;
+    return { rule: "client-request.body-size", expected, actual: "more" };
   }
-  const fields = "text" in body ? parseObject(body.text) : undefined;
-  if (fields === undefined) {
+  const json = "text" in body ? parseObject(body.text) : undefined;
+  if (json === undefined && isJsonRuled) {
     return { rule: "client-request.json", expected: "a JSON object", actual: "something else" };
   }
   if (request.headers.has("authorization")) {
-    const actual = "an Authorization header";
-    return { rule: "client-request.one-authentication", expected: "the body alone", actual };
+    const finding = { expected: "the body alone", actual: "an Authorization header" };
+    const refusal = switches.refusal("client-request.one-authentication", finding);
+    if (refusal !== undefined) return refusal;
   }
-  return readFields(fields, place);
+  const form = "text" in body ? Object.fromEntries(new URLSearchParams(body.text)) : {};
+  return readFields(switches, json ?? form, place);
 }
 
-function readFields(fields: Record<string, unknown>, place: GrantPlace): ClientRequest | Refusal {
-  const { grant_type: named } = fields;
+function readFields(switches: RuleSwitches, fields: Fields, place: GrantPlace): ClientRequest | Refusal {
+  const grant = grantOf(switches, fields, place);
+  if (typeof grant !== "string") return grant;
+  const read = readTexts(switches, grant, fields);
+  if ("rule" in read) return read;
+  const { texts } = read;
+  const { client_id: clientId = "", client_secret: clientSecret } = texts;
+  if (grant === "client_credentials") return { grant, clientId, clientSecret: clientSecret ?? "" };
+  if (grant === "refresh_token") {
+    return { grant, clientId, clientSecret, refreshToken: texts.refresh_token ?? "", scope: texts.scope };
+  }
+  const { code = "", code_verifier: codeVerifier = "", redirect_uri: redirectUri = "" } = texts;
+  return { grant, clientId, clientSecret, code, codeVerifier, redirectUri };
+}
+
+function grantOf(switches: RuleSwitches, fields: Fields, place: GrantPlace): Grant | Refusal {
   // The code exchange of section 4.2 shows no grant_type; one that names it is understood as well.
   const implied = place === "refresh" ? "refresh_token" : fields.code !== undefined && "authorization_code";
-  const grantType = named ?? (implied || undefined);
-  if (grantType === "refresh_token" && place !== "every grant but refresh") return readRefresh(fields);
-  if (grantType === "client_credentials" && place !== "refresh") {
-    const read = clientCredentials.safeParse(fields);
-    if (!read.success) return fieldsRefusal(read.error, "client_id and client_secret");
-    return { grant: grantType, clientId: read.data.client_id, clientSecret: read.data.client_secret };
-  }
-  if (grantType === "authorization_code" && place !== "refresh") return readCodeExchange(fields);
-  if (typeof grantType !== "string") {
-    return { rule: "client-request.fields", expected: "a grant_type", actual: shown(grantType) };
-  }
-  return { rule: "client-request.grant-type", expected: "a grant of this path", actual: shown(grantType) };
+  const named = fields.grant_type ?? (implied || undefined);
+  const grant = asGrant(named);
+  if (grant !== undefined && isTakenAt(place, grant)) return grant;
+  const actual = shown(named);
+  const untyped =
+    typeof named === "string"
+      ? undefined
+      : switches.refusal("client-request.fields", { expected: "a grant_type", actual });
+  const finding = { expected: "a grant of this path", actual };
+  return untyped ?? switches.refusal("client-request.grant-type", finding) ?? fittingGrant(fields);
 }
 
-function readCodeExchange(fields: Record<string, unknown>): CodeExchange | Refusal {
-  const read = codeExchange.safeParse(fields);
-  if (!read.success) return fieldsRefusal(read.error, "code, code_verifier, client_id and redirect_uri");
-  return {
-    grant: "authorization_code",
-    clientId: read.data.client_id,
-    clientSecret: read.data.client_secret,
-    code: read.data.code,
-    codeVerifier: read.data.code_verifier,
-    redirectUri: read.data.redirect_uri,
-  };
+function isTakenAt(place: GrantPlace, grant: Grant): boolean {
+  return grant === "refresh_token" ? place !== "every grant but refresh" : place !== "refresh";
 }
 
-function readRefresh(fields: Record<string, unknown>): RefreshRequest | Refusal {
-  const read = refresh.safeParse(fields);
-  if (!read.success) return fieldsRefusal(read.error, "refresh_token and client_id");
-  return {
-    grant: "refresh_token",
-    clientId: read.data.client_id,
-    clientSecret: read.data.client_secret,
-    refreshToken: read.data.refresh_token,
-    scope: read.data.scope,
-  };
+function fittingGrant({ code, refresh_token: refreshToken }: Fields): Grant {
+  if (code !== undefined) return "authorization_code";
+  return refreshToken === undefined ? "client_credentials" : "refresh_token";
 }
 
-function fieldsRefusal(error: z.ZodError, expected: string): Refusal {
-  const names = [...new Set(error.issues.map(({ path }) => String(path[0])))];
-  return {
-    rule: "client-request.fields",
+function readTexts(switches: RuleSwitches, grant: Grant, fields: Fields): { texts: Texts } | Refusal {
+  const schema = schemas[grant];
+  const read = schema.safeParse(fields);
+  if (read.success) return { texts: read.data };
+  const names = Object.keys(schema.shape);
+  const faulty = [...new Set(read.error.issues.map(({ path }) => String(path[0])))];
+  const expected = names.join(", ");
+  const refusal = switches.refusal("client-request.fields", {
     expected,
-    actual: `absent, empty or no string: ${names.join(", ")}`,
-  };
+    actual: `absent, empty or no string: ${faulty.join(", ")}`,
+  });
+  return refusal ?? { texts: Object.fromEntries(names.map((name) => [name, asText(fields[name])])) };
 }
 
-function parseObject(json: string): Record<string, unknown> | undefined {
+/** What is neither a string nor can be written as one counts as absent. */
+function asText(value: unknown): string | undefined {
+  return typeof value === "number" || typeof value === "boolean" || typeof value === "string"
+    ? String(value) || undefined
+    : undefined;
+}
+
+function parseObject(json: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(json);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : undefined;
+    return isObject ? (value as Fields) : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 // Variant B's answers at the token endpoint.
+import type { Deployment } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import type { PersonTokens } from "./person-tokens.js";
@@ -8,10 +9,13 @@ const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
 
 /**
  * "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
- * response fields: not shown" (description, section 4.2): there is none.
+ * response fields: not shown" (description, section 4.2): there is none but those that the option adds.
  */
-export function clientTokenAnswer({ accessToken, refreshToken }: PersonTokens): Response {
-  const body = { access_token: accessToken, refresh_token: refreshToken };
+export function clientTokenAnswer(
+  { choices }: Deployment,
+  { accessToken, refreshToken }: PersonTokens,
+): Response {
+  const body = { access_token: accessToken, refresh_token: refreshToken, ...choices.tokenResponseExtras };
   return Response.json(body, { headers: NOT_STORED });
 }
 
