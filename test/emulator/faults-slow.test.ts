@@ -1,0 +1,114 @@
+// A slow answer: it drips, it ends at once when nobody waits for it any more, and it leaves no timer behind.
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Fault } from "../../src/emulator/index.js";
+import { rejectionOf } from "../support/rejection-of.js";
+import { PluginClient } from "./plugin-client.js";
+import { ways } from "./two-ways.js";
+
+const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
+const HOUR_MS = 3_600_000;
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+
+test.each(ways)("$name: the head comes at once, the body in drops", async ({ open }) => {
+  const plugin = new PluginClient();
+  const send = await open(plugin.emulator);
+  plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 1000 });
+  const response = await send(TOKEN, { method: "POST", body: plugin.form() });
+  const sizes: number[] = [];
+  const startedAt = performance.now();
+  for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) sizes.push(bytes.length);
+  const size = sizes.reduce((sum, one) => sum + one, 0);
+  expect(size).toBe(Number(response.headers.get("content-length")));
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
+  // A timer may be a millisecond early.
+  expect(performance.now() - startedAt).toBeGreaterThan(size - 10);
+});
+
+const slow: { name: string; fault: Fault }[] = [
+  { name: "a drip", fault: { name: "slow", bytesPerSecond: 0.01 } },
+  { name: "a late answer", fault: { name: "slow", delayMs: HOUR_MS } },
+  { name: "a late request", fault: { name: "slow", at: "before-token", delayMs: HOUR_MS } },
+];
+
+describe.each(slow)("$name", ({ fault }) => {
+  const read = async (sent: Promise<Response>) => (await sent).text();
+
+  test.each(ways)("$name: ends with the caller's abort, and leaves no timer behind", async ({ open }) => {
+    const plugin = new PluginClient();
+    const send = await open(plugin.emulator);
+    // The connection is kept alive, and so is its timer.
+    await read(send("/v1/devices"));
+    const before = timers();
+    const handle = plugin.emulator.faults.add(fault);
+    const controller = new AbortController();
+    const form = plugin.form();
+    const sent = read(send(TOKEN, { method: "POST", body: form, signal: controller.signal }));
+    const rejection = rejectionOf(sent);
+    await expect.poll(() => handle.fired).toBe(1);
+    const reason = new Error("enough");
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    await expect.poll(timers).toBeLessThanOrEqual(before);
+    const [entry] = await plugin.emulator.journal.waitFor({ fault: "slow" });
+    expect(entry?.status).toBe(fault.name === "slow" && fault.bytesPerSecond !== undefined ? 200 : 0);
+  });
+
+  test("ends when the server closes, at once", async () => {
+    const plugin = new PluginClient();
+    const { url, close } = await plugin.emulator.listen();
+    const before = timers();
+    const handle = plugin.emulator.faults.add({ ...fault, count: 3 });
+    const forms = [plugin.form(), plugin.form(), plugin.form()];
+    const rejections = forms.map((body) => rejectionOf(read(fetch(url + TOKEN, { method: "POST", body }))));
+    await expect.poll(() => handle.fired).toBe(3);
+    const startedAt = performance.now();
+    await close();
+    expect(performance.now() - startedAt).toBeLessThan(200);
+    for (const rejection of rejections) expect(await rejection).toBeInstanceOf(TypeError);
+    await expect.poll(timers).toBeLessThanOrEqual(before);
+  });
+
+  test("ends with a connection that is gone", async () => {
+    const plugin = new PluginClient();
+    const { url, close } = await plugin.emulator.listen();
+    onTestFinished(close);
+    const before = timers();
+    const handle = plugin.emulator.faults.add(fault);
+    const body = String(plugin.form());
+    const head = [
+      `POST ${TOKEN} HTTP/1.1`,
+      "Host: h",
+      "Content-Type: application/x-www-form-urlencoded",
+      `Content-Length: ${body.length}`,
+    ];
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
+    await expect.poll(() => handle.fired).toBe(1);
+    socket.destroy();
+    await once(socket, "close");
+    await plugin.emulator.journal.waitFor({ fault: "slow" });
+    await expect.poll(timers).toBeLessThanOrEqual(before);
+  });
+});
+
+test("a drip that nobody reads to its end leaves no timer behind", async () => {
+  const plugin = new PluginClient();
+  const before = timers();
+  plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 0.01 });
+  const response = await plugin.requestToken();
+  expect(timers()).toBe(before + 1);
+  await response.body?.cancel();
+  expect(timers()).toBe(before);
+});
+
+test("a slow answer to a request that is in flight at a reset goes on, on what it began with", async () => {
+  const plugin = new PluginClient();
+  const handle = plugin.emulator.faults.add({ name: "slow", delayMs: 1 });
+  const sent = plugin.requestToken();
+  await expect.poll(() => handle.fired).toBe(1);
+  plugin.emulator.reset();
+  expect((await sent).status).toBe(200);
+  expect(plugin.emulator.journal.entries()).toEqual([]);
+});
