@@ -1,7 +1,9 @@
 // Puts the endpoints of the served variants on their paths; every request gets exactly one answer.
 import { type Context, Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { answerApiCall } from "./api/api-endpoint.js";
 import { type ApiRoute, variantOf } from "./api/api-route.js";
+import { asPost } from "./as-post.js";
 import type { Connection } from "./connection.js";
 import type { Deployment } from "./deployment.js";
 import type { Sending } from "./faults/sending.js";
@@ -9,9 +11,12 @@ import { underFaults } from "./faults/under-faults.js";
 import { hostRoutes } from "./host/host-routes.js";
 import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
 import { assetRoutes } from "./pages/asset-routes.js";
+import type { RuleId } from "./rules.js";
+import { shown } from "./shown.js";
 import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
 import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
 import { loginRoutes } from "./variant-b/login-routes.js";
+import { VersionedPaths } from "./versioned-path.js";
 
 /** One request's own: what it was taken for, and how its answer goes back. Both are written to. */
 export interface Way {
@@ -25,7 +30,8 @@ export type App = (deployment: Deployment, request: Request, way: Way) => Promis
 const pageRoutes = [...hostRoutes, ...loginRoutes, ...assetRoutes];
 
 interface Environment {
-  Bindings: { deployment: Deployment } & Way;
+  /** `isUnversioned`: the path left the version out, and the rule that says it must not is off. */
+  Bindings: { deployment: Deployment; isUnversioned: boolean } & Way;
 }
 type Handler = (context: Context<Environment>) => Promise<Response>;
 
@@ -36,8 +42,18 @@ export function createApp(served: {
   routes: readonly ApiRoute[];
   refreshPath: string;
 }): App {
-  const hono = new Hono<Environment>().basePath(served.prefix);
+  const versionedPaths = new VersionedPaths(served.prefix);
+  const hono = new Hono<Environment>({
+    getPath(request, { env } = {}) {
+      const path = getPath(request);
+      if (env === undefined || env.deployment.switches.isEnforced("path.version")) return path;
+      const versioned = versionedPaths.find(path);
+      env.isUnversioned = versioned !== undefined;
+      return versioned?.path ?? path;
+    },
+  }).basePath(served.prefix);
   const methodsByPath = new Map<string, Set<string>>();
+  const tokenEndpoints = new Map<string, TokenEndpoint>();
 
   const serve = (
     endpoint: Endpoint,
@@ -49,20 +65,27 @@ export function createApp(served: {
   ) => {
     if (variant === undefined ? served.variants.length === 0 : !served.variants.includes(variant)) return;
     const pattern = path.replace(/\{([^}]+)\}/g, ":$1");
+    versionedPaths.add(path);
     methodsByPath.set(pattern, (methodsByPath.get(pattern) ?? new Set()).add(method));
-    hono.on(method, pattern, (context) => {
+    const noted: Handler = (context) => {
       Object.assign(context.env.note, { variant, endpoint, operation });
       if (endpoint === "page") return handler(context);
       const tenantId = variant === "A" ? context.req.param("tenantId") : undefined;
       const asked = { ...context.env, request: context.req.raw, endpoint, tenantId };
       return underFaults(asked, () => handler(context));
-    });
+    };
+    hono.on(method, pattern, noted);
+    if (endpoint !== "token") return;
+    const isA = variant === "A";
+    const methodRule = isA ? "token-request.method" : "client-request.method";
+    tokenEndpoints.set(pattern, { methodRule, encoding: isA ? "form" : "json", answer: noted });
   };
 
-  serve("token", "A", "requestToken", "POST", TOKEN_PATH_A, (context) => {
-    const tenantId = context.req.param("tenantId") ?? "";
-    context.env.note.tenantId = tenantId;
-    return answerTokenRequest(context.env.deployment, tenantId, context.req.raw, context.env.note);
+  serve("token", "A", "requestToken", "POST", TOKEN_PATH_A, ({ req, env }) => {
+    const tenantId = req.param("tenantId") ?? "";
+    env.note.tenantId = tenantId;
+    const path = env.isUnversioned ? TOKEN_PATH_A.replace("/v1", "") : TOKEN_PATH_A;
+    return answerTokenRequest(env.deployment, tenantId, req.raw, env.note, path);
   });
   const refreshesHere = served.refreshPath === TOKEN_PATH_B;
   serve("token", "B", "requestToken", "POST", TOKEN_PATH_B, (context) => {
@@ -88,8 +111,49 @@ export function createApp(served: {
   // After all routes: a path that is served under another method (RFC 9110 section 15.5.6).
   for (const [pattern, methods] of methodsByPath) {
     const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : [])].join(", ");
-    hono.all(pattern, () => new Response(null, { status: 405, headers: { allow, "content-length": "0" } }));
+    const refused = () => new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
+    const endpoint = tokenEndpoints.get(pattern);
+    hono.all(pattern, (context) =>
+      endpoint === undefined ? refused() : answerOtherMethod(context, endpoint, refused),
+    );
   }
-  hono.notFound(() => Response.json({ error: "not_found" }, { status: 404 }));
-  return async (deployment, request, way) => hono.fetch(request, { deployment, ...way });
+  hono.notFound(({ req, env }) => {
+    const versioned = versionedPaths.find(req.path);
+    if (versioned !== undefined) {
+      const finding = { expected: "the segment v1", actual: "a path without a version" };
+      const { tenantId } = versioned;
+      env.deployment.customerLog.record(
+        env.deployment.clock(),
+        { tenantId },
+        { rule: "path.version", ...finding },
+      );
+    }
+    return Response.json({ error: "not_found" }, { status: 404 });
+  });
+  return async (deployment, request, way) =>
+    hono.fetch(request, { deployment, isUnversioned: false, ...way });
+}
+
+/** How a token endpoint takes what is no POST. */
+interface TokenEndpoint {
+  readonly methodRule: RuleId;
+  readonly encoding: "form" | "json";
+  readonly answer: Handler;
+}
+
+function answerOtherMethod(
+  context: Context<Environment>,
+  { methodRule, encoding, answer }: TokenEndpoint,
+  refused: () => Response,
+): Response | Promise<Response> {
+  const { deployment } = context.env;
+  const finding = { expected: "POST", actual: shown(context.req.raw.method) };
+  const refusal = deployment.switches.refusal(methodRule, finding);
+  if (refusal === undefined) {
+    context.req.raw = asPost(context.req.raw, encoding);
+    return answer(context);
+  }
+  const tenantId = context.req.param("tenantId");
+  deployment.customerLog.record(deployment.clock(), { tenantId }, refusal);
+  return refused();
 }

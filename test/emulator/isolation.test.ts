@@ -113,7 +113,7 @@ describe("the journal", () => {
         ...reporter,
       },
       { id: 4, at, method: "GET", path: "/nowhere", status: 404 },
-      { id: 5, at, method: "GET", path, status: 405 },
+      { id: 5, at, method: "GET", path, status: 405, rule: "token-request.method" },
     ]);
     expect(journal.tokenRequests()).toHaveLength(2);
     expect(journal.tokenRequests({ tenantId: "acme" })).toHaveLength(1);

@@ -1,0 +1,40 @@
+// Finds the path that a request means which leaves the version out of it (description, section 9).
+
+/** A path that is served, and the tenant it names. */
+export interface VersionedPath {
+  readonly path: string;
+  readonly tenantId: string | undefined;
+}
+
+/** Both variants' paths with the segment v1 in its place. */
+const VERSIONED = /^\/(api\/)?v1\//;
+
+export class VersionedPaths {
+  readonly #prefix: string;
+  readonly #served: RegExp[] = [];
+
+  /** `prefix` is the path of the public URL. */
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  /** A path that is served, with `{parameters}`. */
+  add(path: string): void {
+    if (!VERSIONED.test(path)) return;
+    const literal = path.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
+    const pattern = literal.replace("{tenantId}", "(?<tenantId>[^/]+)").replace(/\{[^}]+\}/g, "[^/]+");
+    this.#served.push(new RegExp(`^${pattern}$`));
+  }
+
+  /** Undefined: the path has its version, or is served with none either. */
+  find(path: string): VersionedPath | undefined {
+    if (!path.startsWith(`${this.#prefix}/`)) return undefined;
+    const rest = path.slice(this.#prefix.length);
+    if (VERSIONED.test(rest)) return undefined;
+    for (const candidate of [rest.replace(/^\/api\//, "/api/v1/"), `/v1${rest}`]) {
+      const match = this.#served.map((served) => served.exec(candidate)).find((found) => found !== null);
+      if (match) return { path: this.#prefix + candidate, tenantId: match.groups?.tenantId };
+    }
+    return undefined;
+  }
+}
