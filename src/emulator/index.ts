@@ -22,6 +22,7 @@ export type { Endpoint, JournalEntry } from "./journal/journal-entry.js";
 export type { JournalFilter } from "./journal/journal-filter.js";
 export type { WaitOptions } from "./journal/journal-waiters.js";
 export type { Journal } from "./journal.js";
+export { type Option, type OptionId, options } from "./options-table.js";
 export type { ApiClientRegistration } from "./registrations/api-clients.js";
 export type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugin-registration.js";

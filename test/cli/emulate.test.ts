@@ -179,13 +179,17 @@ plugins:
     expect(result.stderr).toContain(says);
   });
 
-  it("--rules prints the rules that it enforces, and serves nothing", async () => {
+  it("--rules prints the rules that it enforces and its options, and serves nothing", async () => {
     const [people, script] = await Promise.all([
       runInProcess(["emulate", "--rules"]),
       runInProcess(["emulate", "--rules", "--json"]),
     ]);
     expect(people.code).toBe(0);
     expect(people.stdout).toContain("assertion.audience (section ");
-    expect(JSON.parse(script.stdout)["route.scope"].answer).toEqual({ status: 403 });
+    expect(people.stdout).toContain("Off: aud is not looked at");
+    expect(people.stdout).toContain("narrowingDelayMs (section 2.1) is 0\n");
+    const { rules, options } = JSON.parse(script.stdout);
+    expect(rules["route.scope"]).toMatchObject({ answer: { status: 403 }, default: true });
+    expect(options["refreshTokens.rotation"].default).toBe(true);
   });
 });

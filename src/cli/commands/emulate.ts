@@ -1,9 +1,9 @@
 /** `bivariant emulate`: an emulated deployment to point the client at, on this machine. */
 import type { Command } from "commander";
-import { rules } from "../../emulator/index.js";
+import { options, rules } from "../../emulator/index.js";
 import type { Context, Finish } from "../context.js";
 import { readEmulateSettings } from "../emulate/emulate-settings.js";
-import { ruleLines } from "../emulate/rule-lines.js";
+import { optionLines, ruleLines } from "../emulate/rule-lines.js";
 import { serve } from "../emulate/serve.js";
 import { exitCodes } from "../exit-codes.js";
 
@@ -35,11 +35,15 @@ export function addEmulate(program: Command, { output, signal }: Context, finish
       "--page-url <url>",
       "register a user-interface plugin whose page is there, to launch from the host page",
     )
-    .option("--rules", "print the rules that it enforces, and serve nothing")
+    .option("--rules", "print the rules that it enforces and its options, and serve nothing")
     .action(async (flags: Record<string, unknown>) => {
       if (flags.rules !== true) await serve(readEmulateSettings(flags), output, signal);
-      else if (output.json) output.value(rules);
-      else output.lines(ruleLines(output.paint));
+      else if (output.json) output.value({ rules, options });
+      else {
+        output.lines(["Rules, each of which can be switched off:", "", ...ruleLines(output.paint)]);
+        output.lines(["", "Options, each for what the description leaves open:", ""]);
+        output.lines(optionLines(output.paint));
+      }
       finish(exitCodes.done);
     })
     .addHelpText(
