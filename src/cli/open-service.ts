@@ -1,6 +1,7 @@
 /** From settings to a service that holds a token, with the waiting told. */
 import { type AccessToken, connect, createService, type Service } from "../index.js";
 import type { Context } from "./context.js";
+import { explainByLogin } from "./login/explain-by-login.js";
 import { useLogin } from "./login/use-login.js";
 import { makeFetch } from "./make-fetch.js";
 import { Progress } from "./progress.js";
@@ -36,7 +37,11 @@ export async function openService(
         )
       : { service: createService(login.auth) as Service, secrets: login.secrets };
   // Had before any call: the time limit of a call is not spent on waiting for a token.
-  const token = await progress.during("waiting for a token", () => service.auth.getAccessToken({ signal }));
+  const token = await progress.during("waiting for a token", () =>
+    service.auth.getAccessToken({ signal }).catch(async (error: unknown) => {
+      throw login === undefined ? await explainByLogin(error, settings, env) : error;
+    }),
+  );
   return { service, token, progress, secrets: [...secrets, token.value] };
 }
 

@@ -1,6 +1,11 @@
 /** Secrets in the arguments: other users of the machine read them in the process list, and shells keep them. */
 import { ConfigurationError } from "../errors.js";
 
+const privateKeyHome = {
+  flags: /^--(?:a-)?(?:private-)?key$/,
+  instead: "Set BIVARIANT_A_PRIVATE_KEY_FILE or BIVARIANT_A_PRIVATE_KEY, or give --a-private-key-file.",
+};
+
 const homes: readonly { readonly flags: RegExp; readonly instead: string }[] = [
   {
     flags: /^--(?:b-)?(?:client-)?secret$/,
@@ -8,9 +13,11 @@ const homes: readonly { readonly flags: RegExp; readonly instead: string }[] = [
       "Set BIVARIANT_B_CLIENT_SECRET_FILE or BIVARIANT_B_CLIENT_SECRET, or give --b-client-secret-file.",
   },
   {
-    flags: /^--(?:a-)?(?:private-)?key$/,
-    instead: "Set BIVARIANT_A_PRIVATE_KEY_FILE or BIVARIANT_A_PRIVATE_KEY, or give --a-private-key-file.",
+    flags: /^--(?:b-)?login-(?:client-)?secret$/,
+    instead:
+      "Set BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE or BIVARIANT_B_LOGIN_CLIENT_SECRET, or give --b-login-client-secret-file.",
   },
+  privateKeyHome,
   {
     flags: /^--store-key$/,
     instead: "Set BIVARIANT_STORE_KEY_FILE or BIVARIANT_STORE_KEY, or give --store-key-file.",
@@ -33,7 +40,7 @@ export function refuseSecrets(argv: readonly string[]): void {
     const home = homes.find(({ flags }) => flags.test(name));
     if (home !== undefined) throw refused(`${name} is not taken: ${why}. ${home.instead}`, name);
     if (/PRIVATE KEY-----/.test(argument))
-      throw refused(`A private key stands in the arguments: ${why}. ${homes[1]?.instead}`);
+      throw refused(`A private key stands in the arguments: ${why}. ${privateKeyHome.instead}`);
   }
 }
 

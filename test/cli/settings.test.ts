@@ -72,6 +72,20 @@ describe("a credential that is told wrongly exits 2 before anything is sent:", (
       says: "BIVARIANT_B_CLIENT_ID",
     },
     {
+      name: "nothing of Variant B",
+      variant: "B",
+      changes: { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" },
+      code: "credential_missing",
+      says: "or log in as a person with bivariant login",
+    },
+    {
+      name: "an address without TLS on another machine, by the name of the flag",
+      variant: "B",
+      changes: { BIVARIANT_BASE_URL: "http://customer.example" },
+      code: "base_url_insecure",
+      says: "Here that is --allow-insecure-http.",
+    },
+    {
       name: "a secret given twice",
       variant: "B",
       changes: { BIVARIANT_B_CLIENT_SECRET: clientSecret },

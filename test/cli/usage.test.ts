@@ -46,7 +46,7 @@ const refused = [
   { args: ["emulate", "--variant", planted], says: "--variant must be A, B or both." },
   { args: ["emulate", "--port", planted], says: "--port must be a port number." },
   { args: ["emulate", "--port", "65536"], says: "--port must be a port number." },
-  { args: ["emulate", "--scope", planted], says: "registration_invalid" },
+  { args: ["emulate", "--scope", planted], says: "seed_invalid" },
   { args: ["emulate", "--public-url", planted], says: "option_invalid" },
 ];
 

@@ -9,8 +9,9 @@ import { loginOptions } from "../login/login-options.js";
 import { forgetLogin, openLoginStore } from "../login/login-store.js";
 import { storePath } from "../login/store-path.js";
 import { addSettings } from "../settings/add-settings.js";
+import { hasOwnLoginClient } from "../settings/read-login-client.js";
 import { readSettings } from "../settings/read-settings.js";
-import { loginSettings } from "../settings/setting-table.js";
+import { loginSettings, namesOf } from "../settings/setting-table.js";
 
 export function addLogin(program: Command, context: Context, finish: Finish): void {
   const command = program
@@ -29,15 +30,16 @@ export function addLogin(program: Command, context: Context, finish: Finish): vo
     "after",
     `
 Example:
-  $ bivariant login --base-url https://customer.example --b-client-id portal \\
+  $ bivariant login --base-url https://customer.example --b-login-client-id portal \\
       --authorization-endpoint /v1/auth/authorize
-  $ bivariant call listDevices --base-url https://customer.example --b-client-id portal
-  $ bivariant login --logout --base-url https://customer.example --b-client-id portal
+  $ bivariant call listDevices --login --base-url https://customer.example --b-login-client-id portal
+  $ bivariant login --logout --base-url https://customer.example --b-login-client-id portal
 
 The API client is registered with the redirect URI http://127.0.0.1/callback, any port; where the deployment wants the
 port too, name it with --port. The browser is opened when stdout is a terminal; the address is printed on stderr in any
-case. A client secret is sent only if one is set.
-One login is kept for each base URL, tenant and client id, in a file that only you can read, encrypted. Its key is
+case. A client secret is sent only if one is set: with --b-login-client-id only a secret of the same name's, without it
+that of --b-client-id.
+One login is kept for each base URL, tenant and client id: give the same to the other commands. It rests in a file that only you can read, encrypted. Its key is
 BIVARIANT_STORE_KEY or in BIVARIANT_STORE_KEY_FILE; else it is made once, in <store file>.key beside it (mode 0600):
 then whoever can read your files can read the login too. It is renewed without prompting for as long as the deployment
 allows. A logout forgets it here; the deployment is not told.
@@ -51,6 +53,7 @@ ${exitCodesHelp}`,
 async function logInAndTell(flags: Record<string, unknown>, context: Context): Promise<void> {
   const { output, env } = context;
   const settings = readSettings(flags, env);
+  const hasSecret = settings.bClientSecret !== undefined || settings.bClientSecretFile !== undefined;
   const { baseUrl, tenantId, expiresAt, file } = await logIn(settings, readFlags(flags), context);
   if (output.json)
     output.value({
@@ -62,6 +65,14 @@ async function logInAndTell(flags: Record<string, unknown>, context: Context): P
       `${output.paint("green", "Logged in")} to ${baseUrl}${tenantId === "" ? "" : `, tenant ${tenantId}`}.`,
       `The login is kept in ${file}.`,
     ]);
+  if (hasSecret)
+    output.note(
+      `call and token ask as the service account while its client secret is set: give them --login.${
+        hasOwnLoginClient(settings)
+          ? ""
+          : ` If this secret is that of the API client, set ${namesOf("bLoginClientId")} and ${namesOf("bLoginClientSecretFile")} instead.`
+      }`,
+    );
 }
 
 async function logOut(flags: Record<string, unknown>, { output, env }: Context): Promise<void> {

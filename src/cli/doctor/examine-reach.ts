@@ -1,5 +1,10 @@
 /** Whether the deployment answers at all, over what, and what time it has. */
-import { isBivariantError, isTransportError, type TransportError } from "../../errors.js";
+import {
+  isBivariantError,
+  isConfigurationError,
+  isTransportError,
+  type TransportError,
+} from "../../errors.js";
 import { parseBaseUrl } from "../../variants/base-url.js";
 import { type Answer, exchange } from "../../variants/exchange.js";
 import { examineClock } from "./examine-clock.js";
@@ -20,8 +25,12 @@ export async function examineReach(patient: Patient): Promise<Reach & { findings
     baseUrl = parseBaseUrl(patient.baseUrl, patient.allowInsecureHttp);
   } catch (error) {
     if (!isBivariantError(error)) throw error;
+    const isInsecure = isConfigurationError(error) && error.code === "base_url_insecure";
+    const remedy = isInsecure
+      ? "Give an https address with --base-url or BIVARIANT_BASE_URL, or trust the network with --allow-insecure-http."
+      : "Correct it: --base-url or BIVARIANT_BASE_URL.";
     const findings = [
-      fail("base_url", error.message, "Correct it: --base-url or BIVARIANT_BASE_URL."),
+      fail("base_url", error.message, remedy),
       ...notExamined(["reachability", "tls", "clock"], "Not tried, for want of a base URL."),
     ];
     return { ...nowhere, findings };

@@ -4,7 +4,7 @@ import { ConfigurationError } from "../../errors.js";
 import { type ApiClientSettings, apiClient, type ServiceEvent } from "../../index.js";
 import { isUnderBase, parseBaseUrl } from "../../variants/base-url.js";
 import { makeFetch } from "../make-fetch.js";
-import { readSecret } from "../settings/read-secret.js";
+import { readLoginClient } from "../settings/read-login-client.js";
 import type { ConnectionSettings } from "../settings/read-settings.js";
 import { namesOf } from "../settings/setting-table.js";
 
@@ -31,43 +31,21 @@ export async function loginOptions(
   { env, onEvent }: LoginOptionsContext,
   client: Partial<ApiClientSettings> = {},
 ): Promise<LoginOptions> {
-  const { tenant, bClientId, scope, refreshPath, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } =
-    settings;
+  const { tenant, scope, refreshPath, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
   const baseUrl = parseBaseUrl(settings.baseUrl, allowInsecureHttp);
-  if (bClientId === undefined)
-    throw new ConfigurationError("credential_missing", "The client id of the API client is missing.", {
-      option: "clientId",
-      variant: "B",
-    });
-  const clientSecret = await readClientSecret(settings);
+  const { clientId, clientSecret } = await readLoginClient(settings);
   const authorizationParameters = scope === undefined ? {} : { scope };
   return {
     baseUrl,
     tenantId: tenant,
-    clientId: bClientId,
+    clientId,
     secrets: clientSecret === undefined ? [] : [clientSecret],
     credential: apiClient({
-      ...{ ...noLogin, ...client, clientId: bClientId, clientSecret, refreshPath, authorizationParameters },
+      ...{ ...noLogin, ...client, clientId, clientSecret, refreshPath, authorizationParameters },
     }),
     fetch: makeFetch(env),
     ...{ timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, onEvent },
   };
-}
-
-/** Sent only if given: many API clients have none. */
-async function readClientSecret({
-  bClientSecret,
-  bClientSecretFile,
-}: ConnectionSettings): Promise<string | undefined> {
-  if (bClientSecret === undefined && bClientSecretFile === undefined) return undefined;
-  return readSecret({
-    variant: "B",
-    what: "client secret",
-    value: bClientSecret,
-    valueName: "bClientSecret",
-    path: bClientSecretFile,
-    pathName: "bClientSecretFile",
-  });
 }
 
 /** Absolute, or a path under the base URL. @throws ConfigurationError */

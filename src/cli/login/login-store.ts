@@ -7,6 +7,7 @@ import { StoreError } from "../../errors.js";
 import { resumeAuth } from "../../index.js";
 import { fileStore } from "../../stores/file.js";
 import type { ConnectionSettings } from "../settings/read-settings.js";
+import { addLoginName, removeLoginName } from "./login-index.js";
 import type { LoginOptions } from "./login-options.js";
 import { makeStoreKey, readStoreKey } from "./store-key.js";
 import { storePath } from "./store-path.js";
@@ -64,6 +65,7 @@ export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">)
   if (stored?.grant.token.value !== (await auth.getAccessToken()).value)
     throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
   await person.store.set(markOf(person), "logged in");
+  await addLoginName(person.store, person);
 }
 
 /** Gives whether there was one. */
@@ -71,6 +73,7 @@ export async function forgetLogin(person: StoredPerson): Promise<boolean> {
   const found = await findLogin(person);
   if (typeof found === "object") await found.forget();
   await person.store.delete(markOf(person));
+  await removeLoginName(person.store, person);
   return typeof found === "object";
 }
 

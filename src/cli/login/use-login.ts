@@ -4,13 +4,14 @@ import { ConfigurationError, LoginRequiredError, VariantError } from "../../erro
 import { detectVariant } from "../../index.js";
 import type { ConnectionSettings } from "../settings/read-settings.js";
 import { namesOf } from "../settings/setting-table.js";
-import { type LoginOptionsContext, loginOptions } from "./login-options.js";
-import { findLogin, openLoginStore } from "./login-store.js";
+import type { LoginOptions, LoginOptionsContext } from "./login-options.js";
+import { wantedLogin } from "./wanted-login.js";
 
 /** For the `--help` of the commands that ask for a token. */
 export const whichIdentityHelp: string = `Who asks, in Variant B: with a client secret the service account. Without one the login that bivariant login stored
-for the same base URL, tenant and client id; with --login that login alone. A login that is over exits 3: run
-bivariant login. With a plugin configured too, the deployment is asked which variant it serves, as ever.`;
+for the same base URL, tenant and client id; with --login that login alone. The login's client is --b-login-client-id,
+or --b-client-id where that is not given. A login that is over exits 3: run bivariant login. With a plugin configured
+too, the deployment is asked which variant it serves, as ever.`;
 
 export interface UsedLogin {
   readonly auth: PersonAuth<"B">;
@@ -19,8 +20,8 @@ export interface UsedLogin {
 }
 
 /**
- * The stored login, where it is wanted: by `--login`, or because Variant B's client id stands without a secret.
- * "plugin" where Variant A was found to be served instead; `undefined` where the credentials of machines decide.
+ * The stored login, where it is wanted. "plugin" where Variant A was found to be served instead; `undefined` where the
+ * credentials of machines decide.
  *
  * @throws LoginRequiredError for one that is over, or asked for and not there
  * @throws VariantError when a plugin is configured too, and neither variant is known to be served
@@ -29,38 +30,21 @@ export async function useLogin(
   settings: ConnectionSettings,
   context: LoginOptionsContext & { readonly signal: AbortSignal },
 ): Promise<UsedLogin | "plugin" | undefined> {
-  const { variant, login: isNamed = false, bClientId, bClientSecret, bClientSecretFile } = settings;
-  if (isNamed && variant === "A")
-    throw new ConfigurationError(
-      "option_invalid",
-      "--login uses Variant B, and Variant A is named. Leave one out.",
-      { option: "variant" },
-    );
-  const hasSecret = bClientSecret !== undefined || bClientSecretFile !== undefined;
-  if (!isNamed && (variant === "A" || bClientId === undefined || hasSecret)) return undefined;
-  const options = await loginOptions(settings, context);
-  const opened = await openLoginStore(settings, context.env);
-  const found = opened && (await findLogin({ ...options, store: opened.store }));
-  // Without a login it is a service account that lacks its secret: told by whoever reads that.
-  if (found === undefined && !isNamed) return undefined;
-  const { aClientId, aPrivateKey, aPrivateKeyFile, aKeyId } = settings;
+  const wanted = await wantedLogin(settings, context);
+  if (wanted === undefined) return undefined;
+  const { options, found } = wanted;
+  const { variant, login: isNamed, aClientId, aPrivateKey, aPrivateKeyFile, aKeyId } = settings;
   const hasPlugin = [aClientId, aPrivateKey, aPrivateKeyFile, aKeyId].some((one) => one !== undefined);
-  if (!isNamed && variant === undefined && hasPlugin && (await servesA(settings, options, context.signal)))
-    return "plugin";
-  if (typeof found !== "object")
-    throw new LoginRequiredError(
-      "login_expired",
-      found === "over"
-        ? "The stored login is over."
-        : `No login is stored for this base URL, tenant and client id (${namesOf("storeFile")}).`,
-    );
+  if (isNamed !== true && variant === undefined && hasPlugin)
+    if (await servesA(settings, options, context.signal)) return "plugin";
+  if (found instanceof LoginRequiredError || found instanceof ConfigurationError) throw found;
   return { auth: found, secrets: options.secrets };
 }
 
 /** The plugin is preferred, as `connect` prefers it, unless its variant is surely not what answers there. */
 async function servesA(
   settings: ConnectionSettings,
-  { baseUrl, fetch, timeoutMs, allowInsecureHttp }: Awaited<ReturnType<typeof loginOptions>>,
+  { baseUrl, fetch, timeoutMs, allowInsecureHttp }: LoginOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
   const tenantId = settings.tenant ?? "";

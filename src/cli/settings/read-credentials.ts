@@ -39,7 +39,7 @@ export async function readCredentials(settings: ConnectionSettings): Promise<Cre
 function noCredential(variant: Variant | undefined): ConfigurationError {
   const ways = {
     A: `for Variant A ${namesOf("aClientId")}, and ${namesOf("aPrivateKeyFile")}`,
-    B: `for Variant B ${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}`,
+    B: `for Variant B ${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}, or log in as a person with bivariant login`,
   };
   const wanted = variant === undefined ? `${ways.A}; ${ways.B}` : ways[variant];
   return new ConfigurationError("credential_missing", `No credential is configured. Set ${wanted}.`);

@@ -20,6 +20,9 @@ export interface ConnectionSettings {
   readonly bClientId?: string | undefined;
   readonly bClientSecretFile?: string | undefined;
   readonly bClientSecret?: string | undefined;
+  readonly bLoginClientId?: string | undefined;
+  readonly bLoginClientSecretFile?: string | undefined;
+  readonly bLoginClientSecret?: string | undefined;
   readonly authorizationEndpoint?: string | undefined;
   readonly scope?: string | undefined;
   readonly refreshPath?: string | undefined;
@@ -45,6 +48,9 @@ const schema: z.ZodType<ConnectionSettings> = z.object({
   bClientId: text,
   bClientSecretFile: text,
   bClientSecret: text,
+  bLoginClientId: text,
+  bLoginClientSecretFile: text,
+  bLoginClientSecret: text,
   authorizationEndpoint: text,
   scope: text,
   refreshPath: text,
@@ -57,8 +63,14 @@ const schema: z.ZodType<ConnectionSettings> = z.object({
   allowInsecureHttp: z.boolean().optional(),
 });
 
+/** Whose secret it is: a client id by a flag is another client than the environment's, unless it is the same. */
+const clients = [
+  { id: "bClientId", secret: "bClientSecret", file: "bClientSecretFile" },
+  { id: "bLoginClientId", secret: "bLoginClientSecret", file: "bLoginClientSecretFile" },
+] as const;
+
 /**
- * Flags win over the environment. A variable that is set but empty counts as not set: so do shells and CI systems
+ * Flags win over the environment, and the secret of the environment's client goes to no client that a flag names. A variable that is set but empty counts as not set: so do shells and CI systems
  * leave them.
  *
  * @throws ConfigurationError `option_invalid`; it names the setting, never its value
@@ -74,7 +86,12 @@ export function readSettings(
   }
   // A file named by a flag wins over a secret in the environment.
   if (flags.aPrivateKeyFile !== undefined) delete given.aPrivateKey;
-  if (flags.bClientSecretFile !== undefined) delete given.bClientSecret;
+  for (const { id, secret, file } of clients) {
+    const ofEnvironment = env[settingTable[id].env ?? ""] || undefined;
+    const isAnother = ![undefined, given[id]].includes(ofEnvironment);
+    if (isAnother || flags[file] !== undefined) delete given[secret];
+    if (isAnother && flags[file] === undefined) delete given[file];
+  }
   if (flags.storeKeyFile !== undefined) delete given.storeKey;
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;

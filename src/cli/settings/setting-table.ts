@@ -19,6 +19,9 @@ export type SettingName =
   | "bClientId"
   | "bClientSecretFile"
   | "bClientSecret"
+  | "bLoginClientId"
+  | "bLoginClientSecretFile"
+  | "bLoginClientSecret"
   | "authorizationEndpoint"
   | "scope"
   | "refreshPath"
@@ -66,7 +69,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
   bClientId: {
     flag: "--b-client-id <id>",
     env: "BIVARIANT_B_CLIENT_ID",
-    text: "Variant B: client id of the service account, or of the API client that a person logs in to",
+    text: "Variant B: client id of the service account; of the API client too, where that has none of its own",
   },
   bClientSecretFile: {
     flag: "--b-client-secret-file <path>",
@@ -74,6 +77,17 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     text: "Variant B: file with the client secret",
   },
   bClientSecret: { env: "BIVARIANT_B_CLIENT_SECRET", text: "Variant B: the client secret itself" },
+  bLoginClientId: {
+    flag: "--b-login-client-id <id>",
+    env: "BIVARIANT_B_LOGIN_CLIENT_ID",
+    text: "Variant B: client id of the API client that a person logs in to (default: --b-client-id)",
+  },
+  bLoginClientSecretFile: {
+    flag: "--b-login-client-secret-file <path>",
+    env: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE",
+    text: "Variant B: file with its client secret, if it has one",
+  },
+  bLoginClientSecret: { env: "BIVARIANT_B_LOGIN_CLIENT_SECRET", text: "Variant B: that secret itself" },
   authorizationEndpoint: {
     flag: "--authorization-endpoint <url>",
     env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
@@ -119,8 +133,11 @@ export const connectionSettings: readonly SettingName[] = [
   ...(["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"] as const),
 ];
 
-/** Where a login rests, and how it is renewed. */
-const storedLoginSettings = ["refreshPath", "storeFile", "storeKeyFile", "storeKey"] as const;
+/** Whose login it is, where it rests, and how it is renewed. */
+const storedLoginSettings = [
+  ...(["bLoginClientId", "bLoginClientSecretFile", "bLoginClientSecret"] as const),
+  ...(["refreshPath", "storeFile", "storeKeyFile", "storeKey"] as const),
+] as const;
 
 /** What speaks for a machine or for a person who logged in. */
 export const identitySettings: readonly SettingName[] = [
@@ -154,7 +171,8 @@ const settingOfOption: Readonly<Record<string, SettingName>> = {
 };
 
 /** Tells a person at the command line where to set what the library calls by the name of its option. */
-export function whereToSet({ option, variant }: ConfigurationError): string | undefined {
+export function whereToSet({ code, option, variant }: ConfigurationError): string | undefined {
+  if (code === "base_url_insecure") return `Here that is ${namesOf("allowInsecureHttp")}.`;
   if (option === undefined) return undefined;
   const name =
     option === "clientId" ? (variant === "B" ? "bClientId" : "aClientId") : settingOfOption[option];

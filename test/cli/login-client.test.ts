@@ -1,0 +1,180 @@
+// Which client logs in and with which secret, where a service account is configured too; and under which tenant.
+import { afterEach, describe, expect, it } from "vitest";
+import { clientSecret, leaksOf } from "./cli-deployment.js";
+import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
+import { type Ended, type Environment, startCli } from "./run-cli.js";
+import { runInProcess } from "./run-in-process.js";
+
+const loginSecret = "planted-login-secret-9876543210";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of cleanups.splice(0)) await end();
+});
+
+/** With a service account and a confidential API client beside the public one. */
+async function start(): Promise<LoginDeployment> {
+  const deployment = await startLoginDeployment({ variants: ["B"] });
+  cleanups.push(() => deployment.close());
+  const { emulator } = deployment;
+  emulator.registerServiceAccount({ clientId: "account", clientSecret, tenantId: "acme" });
+  const redirectUris = ["http://127.0.0.1/callback"];
+  emulator.registerApiClient({ clientId: "confidential", clientSecret: loginSecret, redirectUris });
+  return deployment;
+}
+
+async function logIn({ emulator }: LoginDeployment, env: Environment, ...args: string[]): Promise<Ended> {
+  const running = startCli(["login", ...args], env);
+  cleanups.push(() => running.child.kill("SIGKILL"));
+  const { callbackUrl } = emulator.login({ url: (await addressOf(running)).href, userId: "ada" });
+  await fetch(callbackUrl);
+  return running.ended;
+}
+
+const account = { BIVARIANT_B_CLIENT_ID: "account", BIVARIANT_B_CLIENT_SECRET: clientSecret };
+const call = (env: Environment, ...args: string[]) => runInProcess(["call", "listDevices", ...args], env);
+
+describe("beside a service account", () => {
+  it.each([
+    { name: "a public client", ofLogin: { BIVARIANT_B_LOGIN_CLIENT_ID: "portal" } },
+    {
+      name: "a confidential client",
+      ofLogin: {
+        BIVARIANT_B_LOGIN_CLIENT_ID: "confidential",
+        BIVARIANT_B_LOGIN_CLIENT_SECRET: loginSecret,
+      },
+    },
+  ])("$name of its own logs in with its own secret alone; call asks as either", async ({ ofLogin }) => {
+    const deployment = await start();
+    const env = { ...deployment.env, ...account, ...ofLogin };
+    const ended = await logIn(deployment, env);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.stderr).toContain("--login");
+    const clients = () => deployment.emulator.journal.tokenRequests().map(({ clientId }) => clientId);
+    expect(clients()).toEqual([ofLogin.BIVARIANT_B_LOGIN_CLIENT_ID]);
+    expect(await call(env)).toMatchObject({ code: 0 });
+    expect(clients().at(-1)).toBe("account");
+    expect(await call(env, "--login")).toMatchObject({ code: 0 });
+    expect(clients()).toHaveLength(2);
+    const tokens = [await runInProcess(["token"], env), await runInProcess(["token", "--login"], env)];
+    expect(new Set(tokens.map(({ stdout }) => stdout)).size).toBe(2);
+  });
+
+  it("a client that a flag names is not sent the secret of the environment's", async () => {
+    const deployment = await start();
+    const env = { ...deployment.env, ...account };
+    expect(await logIn(deployment, env, "--b-client-id", "portal")).toMatchObject({ code: 0 });
+    expect(await call(env, "--b-client-id", "portal")).toMatchObject({ code: 0 });
+    expect(await call(env)).toMatchObject({ code: 0 });
+  });
+
+  it("a client that a flag names is sent the secret of the same flag's client in the environment", async () => {
+    const deployment = await start();
+    expect(await call({ ...deployment.env, ...account }, "--b-client-id", "account")).toMatchObject({
+      code: 0,
+    });
+  });
+});
+
+describe("a confidential client that shares the settings of service accounts", () => {
+  it("is told to use --login, or settings of its own, at its login and by the refusal", async () => {
+    const deployment = await start();
+    const env = {
+      ...deployment.env,
+      BIVARIANT_B_CLIENT_ID: "confidential",
+      BIVARIANT_B_CLIENT_SECRET: loginSecret,
+    };
+    const ended = await logIn(deployment, env);
+    expect(ended).toMatchObject({ code: 0 });
+    const refused = await call(env);
+    expect(refused).toMatchObject({ code: 3, stdout: "" });
+    for (const { stderr } of [ended, refused]) {
+      expect(stderr).toContain("--login");
+      expect(stderr).toContain("BIVARIANT_B_LOGIN_CLIENT_ID");
+    }
+    expect(refused.stderr).toContain("1. The client id is that of an API client");
+    expect(refused.stderr.split("\n")[0]).not.toContain("Service accounts");
+    expect(leaksOf(refused, [loginSecret])).toEqual([]);
+    const json = JSON.parse((await call(env, "--json")).stdout);
+    expect(json.error).toMatchObject({ code: "token_refused", exitCode: 3 });
+    expect(json.error.causes[0]).toMatchObject({ id: "secret_of_api_client" });
+    expect(await call(env, "--login")).toMatchObject({ code: 0 });
+  });
+});
+
+describe("a login client of its own, without a service account,", () => {
+  const ofLogin = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_LOGIN_CLIENT_ID: "portal" };
+
+  it("is who call asks as; and where nobody has logged in, call says so and exits 3", async () => {
+    const deployment = await start();
+    const env = { ...deployment.env, ...ofLogin };
+    const before = await call(env);
+    expect(before).toMatchObject({ code: 3 });
+    expect(before.stderr).toContain("Run bivariant login.");
+    await logIn(deployment, env);
+    expect(await call(env)).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    {
+      name: "a secret without a client id",
+      changes: { BIVARIANT_B_LOGIN_CLIENT_ID: "", BIVARIANT_B_LOGIN_CLIENT_SECRET: loginSecret },
+      args: [],
+      says: "BIVARIANT_B_LOGIN_CLIENT_ID",
+    },
+    {
+      name: "a secret given twice",
+      changes: {
+        BIVARIANT_B_LOGIN_CLIENT_SECRET: loginSecret,
+        BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE: "/dev/null",
+      },
+      args: [],
+      says: "given twice",
+    },
+    {
+      name: "a secret in the arguments",
+      changes: {},
+      args: ["--b-login-client-secret", loginSecret],
+      says: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE",
+    },
+  ])("is refused with $name", async ({ changes, args, says }) => {
+    const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", ...ofLogin, ...changes };
+    const result = await runInProcess(["login", ...args], {
+      ...env,
+      BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x",
+    });
+    expect(result).toMatchObject({ code: 2, stdout: "" });
+    expect(result.stderr).toContain(says);
+    expect(result.stderr).not.toContain(loginSecret);
+  });
+});
+
+describe("a login under another tenant", () => {
+  it.each([
+    { name: "without a tenant", at: "", later: ["--tenant", "acme"], says: "There is one without a tenant" },
+    { name: "for a tenant", at: "acme", later: [], says: "There is one for the tenant acme" },
+    {
+      name: "for another tenant",
+      at: "acme",
+      later: ["--tenant", "other"],
+      says: "There is one for the tenant acme",
+    },
+  ])("$name is told of, and not used", async ({ at, later, says }) => {
+    const deployment = await start();
+    const env = { ...deployment.env, BIVARIANT_VARIANT: "B", BIVARIANT_TENANT: "" };
+    await logIn(deployment, { ...env, BIVARIANT_TENANT: at });
+    const unnamed = await call(env, ...later);
+    expect(unnamed).toMatchObject({ code: 2, stdout: "" });
+    expect(unnamed.stderr).toContain(says);
+    expect(unnamed.stderr).toContain("BIVARIANT_TENANT");
+    const named = await call(env, "--login", ...later);
+    expect(named).toMatchObject({ code: 3 });
+    expect(named.stderr).toContain(says);
+    // Another client's login is nobody's business.
+    expect((await call(env, "--login", "--b-login-client-id", "confidential")).stderr).not.toContain(
+      "There is one",
+    );
+    await runInProcess(["login", "--logout"], { ...env, BIVARIANT_TENANT: at });
+    expect((await call(env, "--login", ...later)).stderr).not.toContain("There is one");
+  });
+});
