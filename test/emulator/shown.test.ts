@@ -1,6 +1,6 @@
 // How a received value stands in the customer's log.
 import { expect, test } from "vitest";
-import { shown } from "../../src/emulator/shown.js";
+import { shown, shownKeyId } from "../../src/emulator/shown.js";
 
 const rows: { name: string; value: unknown; text: string }[] = [
   { name: "nothing reads absent", value: undefined, text: "absent" },
@@ -17,6 +17,16 @@ const rows: { name: string; value: unknown; text: string }[] = [
     text: "a string of length 20",
   },
   { name: "a string of 201 characters is described", value: "x".repeat(201), text: "a string of length 201" },
+  {
+    name: "what may be a code or a token is described",
+    value: "OhWV1FoODWwUYFsdAyZcJ3LQSwbN18X6Nz9IdyrEm30",
+    text: "a string of length 43",
+  },
+  {
+    name: "a UUID is quoted",
+    value: "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90",
+    text: '"0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90"',
+  },
   { name: "control characters are described", value: "a\nb", text: "a string of length 3" },
   { name: "a number is itself", value: 1.5, text: "1.5" },
   { name: "null is itself", value: null, text: "null" },
@@ -26,4 +36,9 @@ const rows: { name: string; value: unknown; text: string }[] = [
 
 test.each(rows)("$name", ({ value, text }) => {
   expect(shown(value)).toBe(text);
+});
+
+test("a kid is quoted even if it is a thumbprint", () => {
+  const thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs";
+  expect(shownKeyId(thumbprint)).toBe(`"${thumbprint}"`);
 });

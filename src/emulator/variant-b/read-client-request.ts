@@ -1,6 +1,6 @@
 // Reads the JSON body of a token request and refuses what is no well-formed one.
 import { z } from "zod";
-import { asGrant, type Grant } from "../grant.js";
+import { asGrant, type Grant, shownGrantType } from "../grant.js";
 import { isMediaType } from "../media-type.js";
 import { MAXIMUM_BODY_BYTES, readBody } from "../read-body.js";
 import type { Refusal } from "../refusal.js";
@@ -107,7 +107,7 @@ function grantOf(switches: RuleSwitches, fields: Fields, place: GrantPlace): Gra
   const named = fields.grant_type ?? (implied || undefined);
   const grant = asGrant(named);
   if (grant !== undefined && isTakenAt(place, grant)) return grant;
-  const actual = shown(named);
+  const actual = shownGrantType(named);
   const untyped =
     typeof named === "string"
       ? undefined

@@ -1,6 +1,6 @@
 // The rules of the assertion's header, applied before any key is touched.
 import type { Check } from "../../check.js";
-import { shown } from "../../shown.js";
+import { shown, shownKeyId } from "../../shown.js";
 
 /** The header, and what it is held against. */
 interface ReceivedHeader {
@@ -40,6 +40,6 @@ export const headerChecks: readonly Check<ReceivedHeader>[] = [
     find: ({ header: { kid }, isKidRequired }) =>
       (typeof kid === "string" && kid !== "") || (kid === undefined && !isKidRequired)
         ? undefined
-        : { expected: "a kid, the id of the signing key", actual: shown(kid) },
+        : { expected: "a kid, the id of the signing key", actual: shownKeyId(kid) },
   },
 ];

@@ -3,7 +3,7 @@ import { compactVerify, type VerifyOptions } from "jose";
 import type { Refusal } from "../../refusal.js";
 import type { RegisteredKey } from "../../registrations/registered-keys.js";
 import type { RuleSwitches } from "../../rule-switches.js";
-import { shown } from "../../shown.js";
+import { shownKeyId } from "../../shown.js";
 
 type Header = Readonly<Record<string, unknown>>;
 
@@ -28,16 +28,16 @@ export async function checkSigningKey(
   const named = keys.filter((key) => key.kid === kid);
   const others = keys.filter((key) => key.kid !== kid);
   const refuseKeyId = (expected: string) =>
-    switches.refusal("assertion.key-id", { expected, actual: shown(kid) });
+    switches.refusal("assertion.key-id", { expected, actual: shownKeyId(kid) });
   for (const key of [...named, ...others]) {
     if (!(await verifies(assertion, key, options))) continue;
     if (key.kid === kid || keys.length === 1) return undefined;
-    return refuseKeyId(`kid ${shown(key.kid)}, the id of the key that signed`);
+    return refuseKeyId(`kid ${shownKeyId(key.kid)}, the id of the key that signed`);
   }
-  const known = keys.map((key) => `kid ${shown(key.kid)}`).join(", ") || "none is registered";
+  const known = keys.map((key) => `kid ${shownKeyId(key.kid)}`).join(", ") || "none is registered";
   const refusal = switches.refusal("assertion.signature", {
     expected: `the signature of a registered key (${known})`,
-    actual: `no registered key verifies it; its kid is ${shown(kid)}`,
+    actual: `no registered key verifies it; its kid is ${shownKeyId(kid)}`,
   });
   if (refusal !== undefined || keys.length <= 1 || named.length > 0) return refusal;
   return refuseKeyId(`the kid of a registered key (${known})`);
