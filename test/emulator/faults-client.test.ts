@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Emulator, Fault } from "../../src/emulator/index.js";
 import { type Auth, createAuth, createService, type ServiceEvent } from "../../src/index.js";
 import { ACCOUNT_ID, credentialOf, deployment, PLUGIN_ID } from "../support/deployment.js";
+import { HELD_LIMIT_MS, heldTimeLimit } from "../support/held-time-limit.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { LIMIT_MS, skippedWaits } from "../support/skipped-waits.js";
 import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
@@ -139,10 +140,13 @@ describe.each(cases)("Variant $variant, $name", ({ variant, open }) => {
     { name: "late", fault: { name: "slow", delayMs: 600_000 } as const },
     { name: "dripping", fault: { name: "slow" } as const },
   ])("an answer that is $name is timed out", async ({ fault }) => {
-    const { emulator, auth } = await deployed({ timeoutMs: 60, rateLimitDeadlineMs: 0 });
-    emulator.faults.add(fault);
-    const error = await rejectionOf(auth.getAccessToken());
-    expect(error).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true });
+    const { expire } = heldTimeLimit();
+    const { emulator, auth } = await deployed({ timeoutMs: HELD_LIMIT_MS, rateLimitDeadlineMs: 0 });
+    const handle = emulator.faults.add(fault);
+    const rejection = rejectionOf(auth.getAccessToken());
+    await expect.poll(() => handle.fired).toBe(1);
+    expire();
+    expect(await rejection).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true });
     expect((await auth.getAccessToken()).value).toMatch(/^[\w-]{43}$/);
   });
 
