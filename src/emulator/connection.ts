@@ -5,6 +5,8 @@ export type SlowBody = (ended: AbortSignal) => AsyncIterable<Uint8Array>;
 
 /** One request's way back; in-process and over HTTP whoever asked sees the same. */
 export interface Connection {
+  /** Of the other end; undefined in this process, empty if it is gone. Never what a header says. */
+  readonly remoteAddress: string | undefined;
   /** Aborted as soon as nobody waits for the answer any more: the caller gave up, or the server closes. */
   readonly gone: AbortSignal;
   /** Ends it without an answer. What it gives, or throws, is for whoever took the request. */

@@ -1,6 +1,8 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
 import { abortable } from "./abortable.js";
+import { createAdmin } from "./admin/answer-admin.js";
 import { answerRequest } from "./answer-request.js";
+import type { ApiRoute } from "./api/api-route.js";
 import { routeTable } from "./api/route-table.js";
 import { type App, createApp } from "./app.js";
 import type { Connection } from "./connection.js";
@@ -59,10 +61,10 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   let { deployment, app } = build(settings);
 
   // The one that is there when the request arrives, whatever a reset puts in its place meanwhile.
-  const answer = (request: Request, connection: Connection) =>
-    answerRequest(app, deployment, request, connection);
+  const answer = async (request: Request, connection: Connection) =>
+    (await admin(request, connection)) ?? answerRequest(app, deployment, request, connection);
 
-  return {
+  const emulator: Emulator = {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
@@ -130,12 +132,24 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       deployment = { ...restored, journal, customerLog, flows };
     },
   };
+  const { reset, snapshot, restore } = emulator;
+  const current = {
+    deployment: () => deployment,
+    settings: () => settings,
+    routes: () => routesOf(settings),
+  };
+  const admin = createAdmin({ ...current, reset, snapshot, restore }, prefix);
+  return emulator;
 }
 
 function appOf(settings: EmulatorOptions, prefix: string): App {
   const refreshPath = settings.refreshPath ?? TOKEN_PATH_B;
-  const routes = routeTable(settings.routes ?? [], refreshPath);
+  const routes = routesOf(settings);
   return createApp({ variants: settings.variants ?? ["A", "B"], prefix, routes, refreshPath });
+}
+
+function routesOf({ routes = [], refreshPath = TOKEN_PATH_B }: EmulatorOptions): ApiRoute[] {
+  return routeTable(routes, refreshPath);
 }
 
 /** Stands for whatever is current at each use, so that what a test holds on to outlives a reset. */

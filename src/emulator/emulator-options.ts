@@ -1,5 +1,6 @@
 // The options of createEmulator, with their defaults.
 import { z } from "zod";
+import type { AdminAccess } from "./admin/admin-access.js";
 import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
 import type { LaunchState } from "./deployment.js";
 import { EmulatorError } from "./emulator-error.js";
@@ -86,6 +87,11 @@ export interface EmulatorOptions {
   readonly envelope?: Readonly<Record<string, string>> | undefined;
   /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
   readonly rules?: RuleSettings | undefined;
+  /**
+   * Who may use the page at `/_emulator`: callers on this machine, by a name that means it; callers from everywhere, by
+   * an IP address or the name in `publicUrl`; or nobody, and there is no such page. Default: "loopback".
+   */
+  readonly admin?: AdminAccess | undefined;
   /** What it starts with, and what `reset` goes back to. Default: nothing. */
   readonly seed?: EmulatorSeed | undefined;
   /**
@@ -146,6 +152,7 @@ const fields = z.strictObject({
   pluginTokenRefusedStatus: status.optional(),
   envelope: z.record(z.string().min(1), z.string().min(1)).optional(),
   rules: z.record(z.string(), z.boolean()).optional() as z.ZodType<RuleSettings | undefined>,
+  admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).optional(),
   seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).optional(),
   randomSeed: z.number().int().optional(),
 });

@@ -17,6 +17,10 @@ export class HttpConnection implements Connection {
     this.#closing = closing;
   }
 
+  get remoteAddress(): string {
+    return this.#incoming.socket.remoteAddress ?? "";
+  }
+
   /** Made when asked for: most answers are sent before anybody could go. */
   get gone(): AbortSignal {
     if (this.#gone !== undefined) return this.#gone;

@@ -3,6 +3,7 @@ import type { Connection, SlowBody } from "./connection.js";
 
 export class InProcessConnection implements Connection {
   readonly gone: AbortSignal;
+  readonly remoteAddress = undefined;
 
   constructor(request: Request) {
     this.gone = request.signal;

@@ -9,12 +9,14 @@ export type Markup = ReturnType<typeof html>;
 
 export interface Page {
   readonly title: string;
-  /** `card`: one small box in the middle. `app`: the whole window. */
-  readonly layout: "card" | "app";
+  /** `card`: one small box in the middle. `app`: the whole window. `admin`: what is at /_emulator. */
+  readonly layout: "card" | "app" | "admin";
   readonly body: Markup;
   readonly status?: number;
   /** Path of the page's only script, under the base URL. */
   readonly script?: string;
+  /** Path of a stylesheet beside the one of all pages. */
+  readonly stylesheet?: string;
   /** Directives beside the common ones. */
   readonly policy?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
@@ -30,7 +32,7 @@ const COMMON_POLICY = [
 ];
 
 export async function renderPage(deployment: Deployment, page: Page): Promise<Response> {
-  const { title, layout, body, script } = page;
+  const { title, layout, body, script, stylesheet } = page;
   const markup = await html`<!doctype html>
 <html lang="en">
 <head>
@@ -39,6 +41,7 @@ export async function renderPage(deployment: Deployment, page: Page): Promise<Re
 <title>${title}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${linkTo(deployment, STYLESHEET_PATH)}">
+${stylesheet === undefined ? "" : html`<link rel="stylesheet" href="${linkTo(deployment, stylesheet)}">`}
 ${script === undefined ? "" : html`<script src="${linkTo(deployment, script)}" defer></script>`}
 </head>
 <body class="${layout}">

@@ -1,5 +1,6 @@
 // Variant B's token endpoint: a JSON body in, an access token out; with a refresh token if a person logged in.
 import type { Deployment } from "../deployment.js";
+import { recordTokenRequest } from "../flow/token-steps.js";
 import type { RequestNote } from "../journal.js";
 import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
@@ -20,16 +21,17 @@ export async function answerClientRequest(
   place: GrantPlace,
 ): Promise<Response> {
   const read = await readClientRequest(deployment.switches, request, place);
+  const answered = recordTokenRequest(deployment, read);
   const outcome = "rule" in read ? read : grant(deployment, read);
   const caller = "rule" in read ? {} : callerOf(deployment, read);
   if (!("rule" in read)) Object.assign(note, { grant: read.grant, clientId: caller.clientId });
   if (!("rule" in outcome)) {
     note.tenantId = outcome.tenantId;
-    return clientTokenAnswer(deployment, outcome);
+    return answered(clientTokenAnswer(deployment, outcome));
   }
   if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
   deployment.customerLog.record(deployment.clock(), caller, outcome);
-  return clientRefusalAnswer(outcome);
+  return answered(clientRefusalAnswer(outcome), outcome.rule);
 }
 
 function grant(deployment: Deployment, request: ClientRequest): PersonTokens | Refusal {

@@ -1,0 +1,53 @@
+// A sequence diagram of the last launch or login: an ordered list whose steps are drawn between lanes.
+import { html } from "hono/html";
+import type { Flow, FlowStep, Party } from "../flow/flow-record.js";
+import type { Markup } from "../pages/render-page.js";
+import type { AdminPage, AdminView } from "./admin-site.js";
+import { instant, livePart, whose } from "./shown-parts.js";
+
+export const flowPage: AdminPage = {
+  path: "/flow",
+  title: "Last flow",
+  body: (view) => livePart(view, "flow", lastFlow(view)),
+};
+
+/** From left to right. */
+const LANES: readonly Party[] = ["browser", "front", "client", "token"];
+const PARTIES: Readonly<Record<Flow["kind"], Readonly<Record<Party, string>>>> = {
+  launch: {
+    browser: "Browser",
+    front: "Host application",
+    client: "Plugin backend",
+    token: "Token endpoint",
+  },
+  login: {
+    browser: "Browser",
+    front: "Authorization server",
+    client: "Client",
+    token: "Token endpoint",
+  },
+};
+
+export function lastFlow({ deployment }: AdminView): Markup {
+  const flow = deployment.flows.last();
+  if (flow === undefined) {
+    return html`<p class="quiet">Nobody has launched a plugin or logged in yet. The host application is linked from the overview.</p>`;
+  }
+  const parties = PARTIES[flow.kind];
+  return html`<p>${flow.kind === "launch" ? "A launch in Variant A" : "A login in Variant B"} ${whose(flow)}</p>
+<p class="quiet">Of secrets only the length is shown, of passwords nothing.</p>
+<div class="sequence"><div class="lanes" aria-hidden="true">${LANES.map((lane) => html`<span>${parties[lane]}</span>`)}</div>
+<ol>${flow.steps.map((step) => drawn(step, parties))}</ol></div>
+${flow.forgotten === 0 ? "" : html`<p class="quiet">${flow.forgotten} steps before the newest ones are not shown.</p>`}`;
+}
+
+function drawn(step: FlowStep, parties: Readonly<Record<Party, string>>): Markup {
+  const { at, name, from, to, carries, refused } = step;
+  const [start, end] = [LANES.indexOf(from), LANES.indexOf(to)];
+  const direction = start < end ? "right" : "left";
+  const span = `from-${Math.min(start, end)} to-${Math.max(start, end)}`;
+  return html`<li class="step ${span} ${direction} ${refused === undefined ? "" : "refused"}"><div class="arrow" aria-hidden="true"></div>
+<div class="message"><h2>${name}</h2><p class="quiet">${parties[from]} to ${parties[to]} · ${instant(at)}</p>
+${refused === undefined ? "" : html`<p><code class="rule">${refused}</code></p>`}
+${carries.length === 0 ? "" : html`<dl class="carried">${carries.map((field) => html`<div><dt>${field.name}</dt><dd>${field.shown}</dd></div>`)}</dl>`}</div></li>`;
+}

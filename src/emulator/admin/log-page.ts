@@ -1,0 +1,58 @@
+// The customer's log and the journal of requests, newest first, each refusal with the request that it was the answer to.
+import { html } from "hono/html";
+import type { CustomerLogEntry } from "../customer-log.js";
+import type { JournalEntry } from "../journal/journal-entry.js";
+import type { Markup } from "../pages/render-page.js";
+import type { AdminPage, AdminView } from "./admin-site.js";
+import { facts, instant, livePart, requestLine, statusMark, whose } from "./shown-parts.js";
+
+export const logPage: AdminPage = { path: "/log", title: "Log", body };
+
+/** Entries of each. */
+const SHOWN = 100;
+
+function body(view: AdminView): Markup {
+  return html`<p>The real reasons of refusals, which callers are not told, and every request. No secret is in either.</p>
+<section aria-labelledby="refusals"><h2 id="refusals">Customer log</h2>${livePart(view, "log", customerLog(view))}</section>
+<section aria-labelledby="journal"><h2 id="journal">Journal</h2>${livePart(view, "journal", journal(view))}</section>`;
+}
+
+export function customerLog({ deployment }: AdminView): Markup {
+  const entries = deployment.customerLog.entries();
+  if (entries.length === 0) return html`<p class="quiet">Nothing was refused yet.</p>`;
+  const requests = new Map(deployment.journal.entries().map((entry) => [entry.id, entry]));
+  const shown = entries.slice(-SHOWN).reverse();
+  return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
+<ol class="refusals">${shown.map((entry) => refusal(entry, requests.get(entry.requestId ?? 0)))}</ol>`;
+}
+
+function refusal(entry: CustomerLogEntry, request: JournalEntry | undefined): Markup {
+  const { at, rule, section, outcome, expected, actual, remedy, requestId } = entry;
+  const came = requestId === undefined ? "none: refused in-process" : `#${requestId}`;
+  const rows = {
+    Expected: expected,
+    Actual: actual,
+    Remedy: remedy,
+    Request:
+      request === undefined
+        ? came
+        : html`#${request.id} ${requestLine(request)} ${statusMark(request.status)}`,
+  };
+  return html`<li class="panel"><div class="row">${statusMark(outcome.status)} <code class="rule">${rule}</code>
+<span class="quiet">section ${section}${outcome.error === undefined ? "" : ` · ${outcome.error}`}</span></div>
+<p class="quiet">${instant(at)} ${whose(entry)}</p>${facts(rows)}</li>`;
+}
+
+export function journal({ deployment }: AdminView): Markup {
+  const entries = deployment.journal.entries();
+  if (entries.length === 0) return html`<p class="quiet">No request was made yet.</p>`;
+  const shown = entries.slice(-SHOWN).reverse();
+  const row = (
+    entry: JournalEntry,
+  ) => html`<tr><td>#${entry.id}</td><td>${instant(entry.at)}</td><td>${statusMark(entry.status)}</td>
+<td>${requestLine(entry)}</td><td>${entry.operation ?? ""}</td><td>${entry.tenantId ?? ""}</td><td>${entry.clientId ?? ""}</td>
+<td>${entry.grant ?? ""}</td><td>${[entry.rule, entry.fault && `fault ${entry.fault}`].filter(Boolean).join(", ")}</td></tr>`;
+  return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
+<div class="scroll" tabindex="0" role="group" aria-labelledby="journal"><table><thead><tr><th>No.</th><th>Arrived</th><th>Status</th>
+<th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th><th>Rule or fault</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
+}

@@ -1,0 +1,41 @@
+// The people of every tenant, and the form that changes what each of them can do.
+import { html } from "hono/html";
+import type { Markup } from "../pages/render-page.js";
+import { displayName, type Operator } from "../registrations/operators.js";
+import type { AdminAction, AdminPage, AdminView } from "./admin-site.js";
+import { form, formId } from "./form.js";
+import { readScopes, scopesField } from "./scopes-field.js";
+import { facts } from "./shown-parts.js";
+
+export const operatorsPage: AdminPage = { path: "/operators", title: "Operators", body };
+
+export const operatorAction: AdminAction = {
+  path: "/operators",
+  page: operatorsPage,
+  act(site, fields) {
+    const operator = { tenantId: fields.get("tenantId") ?? "", userId: fields.get("userId") ?? "" };
+    site.deployment().operators.update({ ...operator, capabilities: readScopes(fields) });
+  },
+};
+
+function body(view: AdminView): Markup {
+  const operators = view.deployment.operators.list();
+  if (operators.length === 0) return html`<p class="quiet">No operator is registered.</p>`;
+  return html`<p>What a person cannot do no token does that acts for them, from the next call on.</p>
+${operators.map((operator) => panel(view, operator))}`;
+}
+
+function panel(view: AdminView, operator: Operator): Markup {
+  const { tenantId, userId, capabilities, roles, passwordDigest } = operator;
+  const id = formId("operator", tenantId, userId);
+  const rows = {
+    Tenant: html`<code>${tenantId}</code>`,
+    userId: html`<code>${userId}</code>`,
+    Roles: roles.map(({ name, group }) => `${name} (${group})`).join(", ") || "none",
+    Password: passwordDigest === undefined ? "none, signs in without one" : "set",
+  };
+  const field = { form: id, legend: "Capabilities", granted: capabilities, faultName: "capabilities" };
+  return html`<section class="panel"><h2>${displayName(operator)}</h2>${facts(rows)}
+${form(view, { id, action: "/operators", hidden: { tenantId, userId }, content: html`${scopesField(view, field)}<button>Save capabilities</button>` })}
+</section>`;
+}

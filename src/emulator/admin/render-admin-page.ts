@@ -1,0 +1,36 @@
+// The frame of the pages at /_emulator: where one can go, the page itself, and what the emulator answers meanwhile.
+import { html } from "hono/html";
+import { linkTo } from "../pages/page-route.js";
+import { renderPage } from "../pages/render-page.js";
+import { activity } from "./activity.js";
+import { adminPages } from "./admin-routes.js";
+import { ADMIN_PATH, type AdminPage, type AdminView } from "./admin-site.js";
+import { livePart } from "./shown-parts.js";
+
+export const ADMIN_SCRIPT = "/admin.js";
+export const ADMIN_STYLES = "/admin.css";
+
+export function renderAdminPage(view: AdminView, page: AdminPage, status = 200): Promise<Response> {
+  const { deployment } = view;
+  const base = linkTo(deployment, ADMIN_PATH);
+  const link = ({ path, title }: AdminPage) =>
+    html`<li><a href="${base}${path}"${path === page.path ? html` aria-current="page"` : ""}>${title}</a></li>`;
+  const body = html`<a class="skip" href="#main">To the page</a>
+<header class="bar"><p class="brand">Emulator</p>
+<nav aria-label="Pages"><ul>${adminPages.map(link)}</ul></nav></header>
+<main id="main" tabindex="-1"><h1>${page.title}</h1>${page.body(view)}</main>
+<aside aria-labelledby="activity"><div class="row"><h2 id="activity">Requests</h2>
+<p class="live quiet" hidden><span id="live-state">live</span> <button type="button" id="live-pause" aria-pressed="false">Pause</button></p>
+<noscript><a href="">Reload</a></noscript></div>
+${livePart(view, "activity", activity(view))}</aside>`;
+  return renderPage(deployment, {
+    title: `${page.title} · Emulator`,
+    layout: "admin",
+    body,
+    status,
+    script: ADMIN_PATH + ADMIN_SCRIPT,
+    stylesheet: ADMIN_PATH + ADMIN_STYLES,
+    policy: ["script-src 'self'", "connect-src 'self'", "form-action 'self'"],
+    headers: { "cross-origin-resource-policy": "same-origin" },
+  });
+}

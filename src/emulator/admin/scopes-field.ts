@@ -1,0 +1,49 @@
+// Choosing scopes: a box for each one that anybody here knows of, and a line for others.
+import { html } from "hono/html";
+import type { Markup } from "../pages/render-page.js";
+import type { AdminView } from "./admin-site.js";
+import { textField, typedIn } from "./form.js";
+
+const FORM_OF_SCOPES = "Each has the form area:read, area:write or area:execute.";
+
+interface ScopesField {
+  readonly form: string;
+  readonly legend: string;
+  readonly granted: ReadonlySet<string>;
+  readonly faultName: string;
+}
+
+/** The boxes are `scopes`, the line is `more`; issues call both by `faultName`. */
+export function scopesField(view: AdminView, { form, legend, granted, faultName }: ScopesField): Markup {
+  const typed = typedIn(view, form);
+  const checked = typed === undefined ? granted : new Set(typed.getAll("scopes"));
+  const box = (scope: string, index: number) =>
+    html`<li><input type="checkbox" id="${form}-${index}" name="scopes" value="${scope}"${checked.has(scope) ? html` checked` : ""}>
+<label for="${form}-${index}"><code>${scope}</code></label></li>`;
+  return html`<fieldset><legend>${legend}</legend>
+<ul class="boxes">${[...new Set([...knownScopes(view), ...granted])].sort().map(box)}</ul>
+${textField(view, { form, name: "more", label: "Others", hint: FORM_OF_SCOPES, faultName })}
+</fieldset>`;
+}
+
+export function readScopes(fields: URLSearchParams): string[] {
+  return [...new Set([...fields.getAll("scopes"), ...words(fields.get("more"))])];
+}
+
+export function words(text: string | null): string[] {
+  return (text ?? "").split(/[\s,]+/).filter((word) => word !== "");
+}
+
+function knownScopes({ site, deployment }: AdminView): string[] {
+  const { plugins, operators, apiClients, serviceAccounts } = deployment;
+  return [
+    ...site.routes().flatMap(({ scope }) => scope ?? []),
+    ...plugins
+      .list()
+      .flatMap(({ grant, formerGrants }) =>
+        [grant, ...formerGrants.map((former) => former.grant)].flatMap(({ scopes }) => [...scopes]),
+      ),
+    ...operators.list().flatMap(({ capabilities }) => [...capabilities]),
+    ...[...apiClients.list(), ...serviceAccounts.list()].flatMap(({ scopes = [] }) => [...scopes]),
+  ];
+}
