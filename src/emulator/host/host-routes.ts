@@ -141,12 +141,13 @@ async function authorize(visit: Visit): Promise<Response> {
   const asked = await readAsked(visit);
   if ("rule" in asked) return refuse(visit, asked);
   const { operator, fields } = asked;
-  const { clientId, opaque_code: opaqueCode, challenge: codeChallenge } = fields;
-  // As a string: a request that names no plugin asks for none.
-  const claimed = { ...operator, clientId: String(clientId), opaqueCode, codeChallenge };
+  const { opaque_code: opaqueCode, challenge: codeChallenge } = fields;
+  // A string in any case: a request that names no plugin asks for none.
+  const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
+  const claimed = { ...operator, clientId, opaqueCode, codeChallenge };
   const answer = authorizeLaunch(visit.deployment, claimed);
   recordAuthCode(visit.deployment, claimed, answer);
-  if ("rule" in answer) return refuse(visit, answer, typeof clientId === "string" ? clientId : undefined);
+  if ("rule" in answer) return refuse(visit, answer, clientId || undefined);
   if (answer.posts !== undefined) visit.note.fault = "duplicate-auth-code";
   return answerJson(answer, 200);
 }

@@ -47,7 +47,8 @@ function verifyOptions({ crit }: Header, switches: RuleSwitches): VerifyOptions 
   const algorithms = switches.isEnforced("assertion.algorithm") ? ACCEPTED_ALGORITHMS : RSA_ALGORITHMS;
   if (!Array.isArray(crit)) return { algorithms };
   // Reached only while the rule about crit is off: jose is told that everything it names is understood.
-  return { algorithms, crit: Object.fromEntries(crit.map((name) => [String(name), true])) };
+  const names = crit.filter((name) => typeof name === "string");
+  return { algorithms, crit: Object.fromEntries(names.map((name) => [name, true])) };
 }
 
 async function verifies(
