@@ -78,7 +78,8 @@ export function parseFault(input: unknown): Fault {
 
 function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
   const [first, ...others] = moments;
-  if (first === undefined) return z.undefined("must be left out: it strikes when the host answers a launch");
+  if (first === undefined)
+    return z.undefined("must be left out: it strikes when the host answers a launch").optional();
   return z.enum([first, ...others], `must be one of ${moments.join(", ")}`).optional();
 }
 
