@@ -47,7 +47,9 @@ export class MovableClock implements EmulatorClock {
   }
 
   now(): number {
-    return "frozenAt" in this.#state ? this.#state.frozenAt : this.#base() + this.#state.offsetMs;
+    if ("frozenAt" in this.#state) return this.#state.frozenAt;
+    // At the end of time it stands still: everything that is made of an instant stays a date.
+    return Math.max(-FURTHEST_MS, Math.min(FURTHEST_MS, this.#base() + this.#state.offsetMs));
   }
 
   get frozen(): boolean {

@@ -49,6 +49,15 @@ describe("the clock", () => {
   });
 });
 
+test("a clock that runs stays at the end of time, where Date is still a date", async () => {
+  let now = START;
+  const { clock, fetch } = createEmulator({ now: () => now });
+  clock.set(8.64e15);
+  now += 60_000;
+  expect(clock.now()).toBe(8.64e15);
+  expect((await fetch("/v1/devices")).headers.get("date")).toBe("Sat, 13 Sep 275760 00:00:00 GMT");
+});
+
 type Clock = ReturnType<typeof createEmulator>["clock"];
 
 describe("one clock holds for", () => {

@@ -28,6 +28,8 @@ export function loginPage(
   const tenants = [...new Set(operators.map(({ tenantId }) => tenantId))];
   const known = [...new Set(operators.map(({ userId }) => userId))];
   const isRetry = failed !== undefined;
+  // What is no one's user id may be a password in the wrong field.
+  const typed = known.find((userId) => userId === failed?.userId);
   const focus = html` autofocus`;
   const option = (tenantId: string) =>
     html`<option${tenantId === failed?.tenantId ? html` selected` : ""}>${tenantId}</option>`;
@@ -45,7 +47,7 @@ ${tenants.length > 1 ? tenant : ""}
 <div class="field">
 <label for="userId">User id</label>
 <input id="userId" name="userId" list="people" autocomplete="username" autocapitalize="none" spellcheck="false"
-value="${failed?.userId ?? ""}" required${isRetry ? "" : focus}>
+value="${typed ?? ""}" required${isRetry ? "" : focus}>
 <datalist id="people">${known.map((userId) => html`<option value="${userId}"></option>`)}</datalist>
 </div>
 <div class="field">
