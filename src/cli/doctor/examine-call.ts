@@ -5,8 +5,15 @@ import { createAuth } from "../../auth/create-auth.js";
 import { serviceAccount } from "../../auth/service-account.js";
 import { servicePlugin } from "../../auth/service-plugin.js";
 import { createService } from "../../create-service.js";
-import { isBivariantError, isConfigurationError, type Variant, wireText } from "../../errors.js";
-import { whereToSet } from "../settings/setting-table.js";
+import {
+  type BivariantError,
+  isBivariantError,
+  isConfigurationError,
+  isLoginRequiredError,
+  type Variant,
+  wireText,
+} from "../../errors.js";
+import { namesOf, whereToSet } from "../settings/setting-table.js";
 import { waysToConfigure } from "./examine-detection.js";
 import type { Reach } from "./examine-reach.js";
 import { explainRefusal } from "./explain-refusal.js";
@@ -24,24 +31,27 @@ export async function examineCall(patient: Patient, before: Before): Promise<Fin
   const untried = unknown("api_call", "Not tried, for want of a token.");
   if (obstacle !== undefined) return [obstacle, untried];
   const now = () => Date.now() + before.correctionMs;
-  let auth: Auth;
+  let auth: Auth | undefined;
   let token: AccessToken;
   try {
     auth = authOf(patient, before, now);
     token = await auth.getAccessToken({ signal: patient.signal });
   } catch (error) {
     if (!isBivariantError(error)) throw error;
-    return [explainRefusal("token", error, before), untried];
+    return [
+      explainRefusal("token", error, { ...before, isLogin: auth !== undefined && auth === patient.login }),
+      untried,
+    ];
   }
   return [tokenFinding(auth, token, patient), await callFinding(auth, patient, before, now)];
 }
 
 /** Why no token is asked for. A credential that is begun and wrong stops the client too, whichever is served. */
 function obstacleOf(
-  { plugin, account, variant: named }: Patient,
+  { plugin, account, login, variant: named }: Patient,
   { isReached, variant, canSign }: Before,
 ): Finding | undefined {
-  if (plugin === undefined && account === undefined) {
+  if (plugin === undefined && account === undefined && login === undefined) {
     const wanted = named ?? variant;
     const ways =
       wanted === undefined
@@ -56,11 +66,23 @@ function obstacleOf(
   if (!isReached) return unknown("token", "Not asked for: the deployment was not reached.");
   if (variant === undefined)
     return unknown("token", "Not asked for: no variant was found that there is a credential for.");
+  if (variant === "B" && isBivariantError(login)) return fail("token", login.message, remedyOfLogin(login));
   return undefined;
 }
 
+function remedyOfLogin(error: BivariantError): string {
+  if (isLoginRequiredError(error)) return "Run bivariant login.";
+  const where = isConfigurationError(error) ? whereToSet(error) : undefined;
+  return where ?? `Look at the file that logins rest in: ${namesOf("storeFile")}.`;
+}
+
 /** One request: a doctor who waits out a rate limit or tries again would hide what he is asked to find. */
-function authOf({ plugin, account, ...patient }: Patient, { variant }: Before, now: () => number): Auth {
+function authOf(
+  { plugin, account, login, ...patient }: Patient,
+  { variant }: Before,
+  now: () => number,
+): Auth {
+  if (variant === "B" && login !== undefined && !isBivariantError(login)) return login;
   const { baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs } = patient;
   const options = { baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, now, rateLimitDeadlineMs: 0 };
   return createAuth({
@@ -70,7 +92,15 @@ function authOf({ plugin, account, ...patient }: Patient, { variant }: Before, n
   });
 }
 
-function tokenFinding({ variant }: Auth, token: AccessToken, { tenantId }: Patient): Finding {
+function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: Patient): Finding {
+  const { variant } = auth;
+  if (auth === login) {
+    const seconds = Math.round((token.expiresAt - Date.now()) / 1000);
+    const then = auth.needsPerson
+      ? "then somebody must log in again"
+      : "then it is renewed without prompting";
+    return pass("token", `The stored login has a token, which lives ${seconds} s more; ${then}.`);
+  }
   const lifetimeSeconds = Math.round((token.expiresAt - (token.issuedAt ?? Date.now())) / 1000);
   if (variant === "A" && token.tenant !== undefined && token.tenant !== tenantId)
     return fail(
@@ -90,14 +120,16 @@ async function callFinding(
   now: () => number,
 ): Promise<Finding> {
   const { fetch, timeoutMs, signal } = patient;
+  const isLogin = auth === patient.login;
   try {
-    const service = createService(auth, { fetch, timeoutMs, now });
+    // A login's token was had by this machine's clock, whatever the server's is.
+    const service = createService(auth, { fetch, timeoutMs, ...(!isLogin && { now }) });
     const outcome = await service.call("listDevices", { signal });
     return outcome.ok
       ? pass("api_call", `listDevices was answered ${outcome.status}.`)
-      : explainRefusal("api_call", outcome.error, before);
+      : explainRefusal("api_call", outcome.error, { ...before, isLogin });
   } catch (error) {
     if (!isBivariantError(error)) throw error;
-    return explainRefusal("api_call", error, before);
+    return explainRefusal("api_call", error, { ...before, isLogin });
   }
 }

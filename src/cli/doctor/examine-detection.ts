@@ -104,5 +104,5 @@ function tell(evidence: Detection["evidence"]): string {
 /** Where the credential of a variant is set. */
 export const waysToConfigure: Readonly<Record<Variant, string>> = {
   A: `${namesOf("aClientId")}, and ${namesOf("aPrivateKeyFile")}`,
-  B: `${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}`,
+  B: `${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}, or log in as a person with bivariant login`,
 };

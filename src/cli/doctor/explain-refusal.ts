@@ -1,10 +1,13 @@
 /** A refused token request or call: what was seen, and whose it is to mend, in the words of their settings page. */
+
+import { personRequired } from "../../client/person-required.js";
 import {
   type ApiError,
   type BivariantError,
   type Cause,
   isApiError,
   isConfigurationError,
+  isLoginRequiredError,
   isRateLimitedError,
   isTokenRequestError,
   isTransportError,
@@ -18,10 +21,15 @@ interface Sent {
   readonly variant: Variant | undefined;
   /** What was added to this machine's clock for the assertion. */
   readonly correctionMs: number;
+  /** Whether a stored login asked. */
+  readonly isLogin: boolean;
 }
 
 const whereOfA = "Settings, Tenant Settings, External Plugins";
-const whereOfB = "in the admin area under Service accounts";
+
+function whereOfB(isLogin: boolean): string {
+  return `in the admin area under ${isLogin ? "API clients" : "Service accounts"}`;
+}
 
 export function explainRefusal(check: "token" | "api_call", error: BivariantError, sent: Sent): Finding {
   const causes = (error as { causes?: readonly Cause[] }).causes ?? [];
@@ -38,8 +46,8 @@ function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctio
     return `${error.code}: ${error.message}${issues}`;
   }
   const rest = others.map(({ summary }) => summary);
-  if (isApiError(error))
-    return `${error.code}: A ${error.status} with an empty body, which has exactly ${causes.length} causes: ${[first.summary, ...rest].join("; ")}.`;
+  if (isApiError(error) && error.status === 403)
+    return `${error.code}: A 403 with an empty body, which has exactly ${causes.length} causes: ${[first.summary, ...rest].join("; ")}.`;
   const corrected =
     correctionMs === 0
       ? ""
@@ -48,13 +56,14 @@ function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctio
   return `${error.code}: ${first.summary}. ${first.evidence}${less}${corrected}`;
 }
 
-function remedyOf(error: BivariantError, causes: readonly Cause[], { variant }: Sent): string {
-  if (isApiError(error)) return remedyOfCall(error, variant);
+function remedyOf(error: BivariantError, causes: readonly Cause[], { variant, isLogin }: Sent): string {
+  if (isLoginRequiredError(personRequired(error))) return "Run bivariant login.";
+  if (isApiError(error)) return remedyOfCall(error, variant, isLogin);
   const [first] = causes;
   if (first !== undefined) return first.remedy;
   if (isTokenRequestError(error))
     return variant === "B"
-      ? `Let an administrator compare the client id and the client secret with those ${whereOfB}.`
+      ? `Let an administrator compare the client id and the client secret with those ${whereOfB(isLogin)}.`
       : "Look for a proxy that changes requests: the client sends exactly what the description asks for.";
   if (isRateLimitedError(error))
     return "Wait until then. The limit counts the token requests of the whole tenant: look for who else sends them.";
@@ -65,10 +74,10 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], { variant }: 
   return "Something else answers there: a proxy's page, a login page or another server. Check the base URL and the tenant id.";
 }
 
-function remedyOfCall({ status, retryAt }: ApiError, variant: Variant | undefined): string {
+function remedyOfCall({ status, retryAt }: ApiError, variant: Variant | undefined, isLogin: boolean): string {
   const who =
     variant === "B"
-      ? `Let an administrator look at the role of the service account, ${whereOfB}.`
+      ? `Let an administrator look at ${isLogin ? "what whoever logged in may do, and at the client" : "the role of the service account"}, ${whereOfB(isLogin)}.`
       : `Let the customer look at the plugin under ${whereOfA}`;
   if (status === 401) return variant === "B" ? who : `${who}: it must be enabled.`;
   if (status === 403)

@@ -1,5 +1,6 @@
 /** What there is to examine. */
-import type { ConfigurationError, Variant } from "../../errors.js";
+import type { PersonAuth } from "../../auth/person-auth.js";
+import type { BivariantError, ConfigurationError, Variant } from "../../errors.js";
 import type { Fetch } from "../../variants/variant.js";
 import type { AccountSettings } from "../settings/read-account.js";
 import type { PluginSettings } from "../settings/read-plugin.js";
@@ -13,6 +14,8 @@ export interface Patient {
   /** Nothing where none is begun; why it cannot be used where it is begun and wrong. */
   readonly plugin: PluginSettings | ConfigurationError | undefined;
   readonly account: AccountSettings | ConfigurationError | undefined;
+  /** The stored login, where that is who asks in Variant B; or why there is none to use. */
+  readonly login: PersonAuth<"B"> | BivariantError | undefined;
   readonly registeredJwks: RegisteredJwks | undefined;
   /** Left out: the global one. */
   readonly fetch: Fetch | undefined;
@@ -26,8 +29,8 @@ export interface Patient {
 export type RegisteredJwks = { readonly value: unknown } | { readonly isNoJson: true };
 
 /** The variant whose credential is used without asking, as the client does: named, or the only one there is. */
-export function onlyVariant({ variant, plugin, account }: Patient): Variant | undefined {
+export function onlyVariant({ variant, plugin, account, login }: Patient): Variant | undefined {
   if (variant !== undefined) return variant;
-  if ((plugin === undefined) === (account === undefined)) return undefined;
+  if ((plugin === undefined) === ((account ?? login) === undefined)) return undefined;
   return plugin === undefined ? "B" : "A";
 }

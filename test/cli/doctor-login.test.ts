@@ -1,0 +1,139 @@
+// `bivariant doctor` where a person has logged in: the stored login is what is examined.
+import { writeFile } from "node:fs/promises";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Finding } from "../../src/cli/doctor/finding.js";
+import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
+import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
+import { type Environment, startCli } from "./run-cli.js";
+import { runInProcess } from "./run-in-process.js";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const end of cleanups.splice(0)) await end();
+});
+
+async function loggedIn(): Promise<LoginDeployment> {
+  const deployment = await startLoginDeployment({ variants: ["B"] });
+  cleanups.push(() => deployment.close());
+  const running = startCli(["login"], deployment.env);
+  cleanups.push(() => running.child.kill("SIGKILL"));
+  const url = (await addressOf(running)).href;
+  await fetch(deployment.emulator.login({ url, userId: "ada" }).callbackUrl);
+  expect((await running.ended).code).toBe(0);
+  return deployment;
+}
+
+/** The deployment is made anew: it knows the client, and no token. */
+async function forgetTokens({ emulator }: LoginDeployment): Promise<void> {
+  emulator.reset();
+  emulator.registerApiClient({ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] });
+}
+
+interface Examination {
+  readonly code: number | null;
+  readonly of: Readonly<Record<string, Finding>>;
+}
+
+async function doctor(env: Environment, ...args: string[]): Promise<Examination> {
+  const result = await runInProcess(["doctor", "--json", ...args], env);
+  expect(leaksOf(result)).toEqual([]);
+  const { findings } = JSON.parse(result.stdout) as { findings: Finding[] };
+  return { code: result.code, of: Object.fromEntries(findings.map((one) => [one.check, one])) };
+}
+
+describe("doctor after a login", () => {
+  it("finds nothing wrong, asks for no token, and calls as that person", async () => {
+    const { env, emulator } = await loggedIn();
+    const before = emulator.journal.tokenRequests({ status: 200 }).length;
+    const { code, of } = await doctor(env);
+    expect(of.token).toMatchObject({ verdict: "pass", evidence: expect.stringContaining("stored login") });
+    expect(of.api_call).toMatchObject({ verdict: "pass" });
+    expect(of.detection).toMatchObject({ verdict: "pass" });
+    expect(code).toBe(0);
+    expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(before);
+    expect(emulator.journal.entries({ operation: "listDevices" })).toHaveLength(1);
+  });
+
+  it("takes the login with --login, though a service account and a plugin are configured", async () => {
+    const { env } = await loggedIn();
+    const machines = {
+      BIVARIANT_B_CLIENT_ID: "account",
+      BIVARIANT_B_CLIENT_SECRET: clientSecret,
+      BIVARIANT_B_LOGIN_CLIENT_ID: "portal",
+      BIVARIANT_A_CLIENT_ID: "reporter",
+      BIVARIANT_A_PRIVATE_KEY: privateKeyPem,
+    };
+    const { code, of } = await doctor({ ...env, ...machines }, "--login");
+    expect(of.token?.evidence).toContain("stored login");
+    expect(code).toBe(0);
+    const machine = await doctor({ ...env, ...machines, BIVARIANT_VARIANT: "B" });
+    expect(machine.of.token).toMatchObject({ verdict: "fail" });
+    expect(machine.of.token?.evidence).not.toContain("login");
+  });
+
+  it("renews the token that has expired", async () => {
+    const { env, emulator } = await loggedIn();
+    const now = Date.now;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
+    const { of } = await doctor(env);
+    expect(of.token).toMatchObject({ verdict: "pass" });
+    expect(emulator.journal.tokenRequests({ status: 200 }).length).toBe(2);
+  });
+
+  it.each([
+    {
+      name: "a login that was logged out elsewhere",
+      args: [],
+      spoil: forgetTokens,
+      check: "token",
+      remedy: "Run bivariant login.",
+      hours: 2,
+    },
+    {
+      name: "a token that the service does not know any more",
+      args: [],
+      spoil: forgetTokens,
+      check: "api_call",
+      remedy: "Run bivariant login.",
+      hours: 0.5,
+    },
+    {
+      name: "a login under another tenant",
+      args: ["--tenant", "other", "--login"],
+      spoil: async () => {},
+      check: "token",
+      remedy: "Run bivariant login.",
+      hours: 0,
+    },
+    {
+      name: "a login under another tenant, that is not named,",
+      args: ["--tenant", "other"],
+      spoil: async () => {},
+      check: "token",
+      remedy: "Set it with --tenant or BIVARIANT_TENANT.",
+      hours: 0,
+    },
+    {
+      name: "a store that is torn",
+      args: [],
+      spoil: async ({ file }: LoginDeployment) => writeFile(file, "torn", { mode: 0o600 }),
+      check: "token",
+      remedy: "BIVARIANT_STORE_FILE",
+      hours: 0,
+    },
+  ])("tells of $name and what to do", async ({ args, spoil, check, remedy, hours }) => {
+    const deployment = await loggedIn();
+    await spoil(deployment);
+    const now = Date.now;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + hours * 3_600_000);
+    const { code, of } = await doctor(deployment.env, ...args);
+    expect(code).toBe(1);
+    expect(of[check]).toMatchObject({ verdict: "fail", remedy: expect.stringContaining(remedy) });
+  });
+
+  it("contradicts itself with --login and Variant A", async () => {
+    const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", BIVARIANT_B_CLIENT_ID: "portal" };
+    expect(await runInProcess(["doctor", "--login", "--variant", "A"], env)).toMatchObject({ code: 2 });
+  });
+});
