@@ -19,7 +19,7 @@ const SHARED = [STYLESHEET_PATH, HOST_SCRIPT_PATH];
 export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
   // One for all pages: no clock that somebody moves, and no reset, makes a form useless that is already on a screen.
   const formToken = randomBytes(32).toString("base64url");
-  return async (request, { remoteAddress }) => {
+  const answer: AnswerAdmin = async (request, { remoteAddress }) => {
     // Before anything is parsed: most requests are not for it.
     if (!request.url.includes(ADMIN_PATH)) return undefined;
     const { admin: access = "loopback", variants } = site.settings();
@@ -42,8 +42,11 @@ export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
     const allow = [...((page ?? file) ? ["GET", "HEAD"] : []), ...(action ? ["POST"] : [])];
     if (allow.length === 0) return plain(404, "not_found: There is no such page.");
     if (!allow.includes(request.method)) return plain(405, "method_not_allowed", { allow: allow.join(", ") });
-    const answer = page === undefined ? await file?.(view) : await renderAdminPage(view, page);
-    return request.method === "HEAD" ? new Response(null, answer) : answer;
+    return page === undefined ? file?.(view) : renderAdminPage(view, page);
+  };
+  return async (request, connection) => {
+    const response = await answer(request, connection);
+    return response !== undefined && request.method === "HEAD" ? new Response(null, response) : response;
   };
 }
 
