@@ -77,41 +77,42 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         issuer: read.issuer,
         resendLostRefresh: read.resendLostRefresh ?? false,
         // Section 4.2: no grant_type.
-        sendCode: ({ code, codeVerifier }, attempt) =>
-          sendJson(
-            tokenEndpointOfB(target),
-            {
-              code,
-              code_verifier: codeVerifier,
-              client_id: clientId,
-              redirect_uri: read.redirectUri,
-              ...secret,
-            },
-            [...secrets, code, codeVerifier],
-            attempt,
-          ),
-        sendRefresh: (refreshToken, attempt) =>
-          sendJson(
-            refreshUrl,
-            (refreshBody ?? standardBody)(refreshToken),
-            [...secrets, refreshToken],
-            attempt,
-          ),
+        sendCode: ({ code, codeVerifier }, attempt) => {
+          const redirect_uri = read.redirectUri;
+          const body = { code, code_verifier: codeVerifier, client_id: clientId, redirect_uri, ...secret };
+          const secretsSent = [...secrets, code, codeVerifier];
+          return sendJson(tokenEndpointOfB(target), JSON.stringify(body), secretsSent, attempt);
+        },
+        refreshRequest: (refreshToken) => {
+          const body = madeBody(() => (refreshBody ?? standardBody)(refreshToken));
+          return (attempt) => sendJson(refreshUrl, body, [...secrets, refreshToken], attempt);
+        },
       };
     },
   });
 }
 
+/** @throws ConfigurationError `credential_invalid` */
+function madeBody(make: () => unknown): string {
+  try {
+    const body = make();
+    if (typeof body === "object" && body !== null && !(body instanceof Promise)) return JSON.stringify(body);
+  } catch (cause) {
+    throw invalid("refreshBody", "failed; see the cause. No refresh token was sent", cause);
+  }
+  throw invalid("refreshBody", "gave no object with the fields to send");
+}
+
 async function sendJson(
   url: string,
-  body: Readonly<Record<string, unknown>>,
+  body: string,
   secrets: readonly string[],
   { fetch, signal, userAgent }: TokenAttempt,
 ): Promise<SentAttempt> {
   const response = await fetch(url, {
     method: "POST",
     headers: { accept: "application/json", "content-type": "application/json", "user-agent": userAgent },
-    body: JSON.stringify(body),
+    body,
     redirect: "manual",
     signal,
   });
@@ -166,6 +167,6 @@ function refreshUrlOf(path: string | undefined, target: Target): string {
   return url;
 }
 
-function invalid(option: string, why: string): ConfigurationError {
-  return new ConfigurationError("credential_invalid", `${option} ${why}.`, { option, variant: "B" });
+function invalid(option: string, why: string, cause?: unknown): ConfigurationError {
+  return new ConfigurationError("credential_invalid", `${option} ${why}.`, { option, variant: "B", cause });
 }

@@ -71,7 +71,7 @@ async function run(
     });
   const granted = {
     ...{ token: createAccessToken(fields), id: crypto.randomUUID(), since: answer.sentAt },
-    refreshToken: prepared.sendRefresh === undefined ? undefined : parseRefreshToken(answer),
+    refreshToken: prepared.refreshRequest === undefined ? undefined : parseRefreshToken(answer),
   };
   let isSaved = true;
   try {

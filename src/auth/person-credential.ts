@@ -18,8 +18,13 @@ export interface PreparedPersonCredential {
   readonly fingerprint: string;
   /** Sends the code with exactly the documented fields. */
   sendCode(grant: CodeGrant, attempt: TokenAttempt): Promise<SentAttempt>;
-  /** Sends a refresh token; absent where there is none (section 4.1 of the description: Variant A). */
-  sendRefresh?(refreshToken: string, attempt: TokenAttempt): Promise<SentAttempt>;
+  /**
+   * Makes the request that redeems a refresh token, and gives what sends it; absent where there is none (section 4.1 of
+   * the description: Variant A).
+   *
+   * @throws ConfigurationError `credential_invalid` when it cannot be made: nothing was sent
+   */
+  refreshRequest?(refreshToken: string): (attempt: TokenAttempt) => Promise<SentAttempt>;
   /** Whether a refresh token is sent again whose answer was lost. */
   readonly resendLostRefresh?: boolean;
   /** Ranked causes of an opaque refusal, by local evidence. */

@@ -6,14 +6,14 @@
  * - under the lock of the refresh token the store is read again: another process may have renewed;
  * - what comes is persisted by compare-and-set, and only then handed out; a new refresh token takes the old one's place;
  * - a grant of another launch or login under the same name is never taken: the later one stays, and the other is over;
- * - nothing that was sent is sent again: an answer that was lost leaves the state "outcome unknown", and wipes nothing;
+ * - before the refresh token is sent the store says so: one whose answer was lost is not sent again, not even when the
+ *   process died waiting for it. The outcome is unknown then, and nothing is wiped;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
 import {
   isBivariantError,
   isStoreError,
   LoginRequiredError,
-  RelaunchRequiredError,
   StoreError,
   TokenRequestError,
   type TransportError,
@@ -22,19 +22,14 @@ import {
 import { wasNotSent } from "../variants/transport-error.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
+import { sleep } from "./backoff.js";
 import { ClosingSchedule } from "./closing-schedule.js";
 import { type EventBody, teller } from "./events.js";
 import { fingerprintOf } from "./fingerprint.js";
 import type { PreparedPersonCredential } from "./person-credential.js";
-import {
-  findGrant,
-  isSameGrant,
-  type PersonGrant,
-  readGrant,
-  type StoredGrant,
-  writeGrant,
-} from "./stored-grant.js";
-import { attemptToken, type TokenAttemptContext } from "./token-attempt.js";
+import { type PersonRequiredError, RestingGrant } from "./resting-grant.js";
+import type { PersonGrant, StoredGrant } from "./stored-grant.js";
+import { type Answered, attemptToken, type TokenAttemptContext } from "./token-attempt.js";
 import { parseRefreshToken, parseTokenAnswer } from "./token-response.js";
 import type { Renewal, TokenSource } from "./token-source.js";
 import type { TokenStore } from "./token-store.js";
@@ -57,48 +52,49 @@ const clientErrors = [
 
 /** How often another process may be found to have renewed just now before that is taken for a fault. */
 const mostTurns = 10;
+/** How often it is looked whether another process has stored the answer that it waits for. */
+const lookEveryMs = 200;
+/** An answer that was in time is stored within this. */
+const storedWithinMs = 1_000;
 
 export class PersonTokenSource implements TokenSource {
   readonly #context: PersonTokenSourceContext;
   readonly #closing: ClosingSchedule;
   readonly #tell: (event: EventBody) => void;
-  #grant: PersonGrant;
-  /** A grant that was had but could not be persisted yet, and the version it goes over; without one, what is older. */
-  #unsaved: { readonly grant: PersonGrant; readonly over?: string } | undefined;
-  /** Why there will be no other token. */
-  #over: LoginRequiredError | RelaunchRequiredError | undefined;
+  readonly #resting: RestingGrant;
 
   /** `isSaved` false: the grant is not in the store yet. */
   constructor(context: PersonTokenSourceContext, grant: PersonGrant, isSaved: boolean) {
+    const { variant, target, options, key } = context;
     this.#context = context;
-    this.#closing = new ClosingSchedule(context.options.now);
-    this.#tell = teller({ variant: context.variant, ...context.target }, context.options);
-    this.#grant = grant;
-    this.#unsaved = isSaved ? undefined : { grant };
+    this.#closing = new ClosingSchedule(options.now);
+    this.#tell = teller({ variant, ...target }, options);
+    this.#resting = new RestingGrant(
+      { variant, store: options.store, key, tell: this.#tell },
+      grant,
+      isSaved,
+    );
   }
 
   get needsPerson(): boolean {
-    return this.#grant.refreshToken === undefined;
+    return this.#resting.held.refreshToken === undefined;
   }
 
   /** What to ask the person for when the API takes the token no longer. Nothing ends by it: the call alone failed. */
-  refused(): LoginRequiredError | RelaunchRequiredError {
-    return this.#over ?? this.#expired("seems to be over: the service takes its token no longer");
+  refused(): PersonRequiredError {
+    return (
+      this.#resting.over ?? this.#resting.expired("seems to be over: the service takes its token no longer")
+    );
   }
 
   /** @throws RelaunchRequiredError, LoginRequiredError once there will be no other token */
   requireAlive(): void {
-    if (this.#over !== undefined) throw this.#over;
+    this.#resting.requireAlive();
   }
 
   /** Ends it here and in the store. */
   async forget(): Promise<void> {
-    this.#over = this.#expired("was ended (forget)");
-    this.#unsaved = undefined;
-    const { options, key } = this.#context;
-    const found = await findGrant(options.store, key);
-    // A later login under the same name goes on; what is torn is nobody's.
-    if (found?.grant === undefined || isSameGrant(found.grant, this.#grant)) await options.store.delete(key);
+    await this.#resting.forget();
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
@@ -107,10 +103,10 @@ export class PersonTokenSource implements TokenSource {
     const prepared = await this.#context.prepare();
     const deadlineAt = options.now() + (renewal.isBackground ? 0 : options.rateLimitDeadlineMs);
     for (let turn = 0; turn < mostTurns; turn++) {
-      this.requireAlive();
-      const { refreshToken } = this.#grant;
-      if (refreshToken === undefined || prepared.sendRefresh === undefined)
-        throw this.#expired("has expired");
+      this.#resting.requireAlive();
+      const { refreshToken } = this.#resting.held;
+      if (refreshToken === undefined || prepared.refreshRequest === undefined)
+        throw this.#resting.expired("has expired");
       const leave = await state.gate.enter({ deadlineAt, signal: renewal.signal });
       try {
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
@@ -135,20 +131,34 @@ export class PersonTokenSource implements TokenSource {
     prepared: PreparedPersonCredential,
     renewal: Renewal,
   ): Promise<AccessToken | undefined> {
-    if (this.#unsaved !== undefined) {
-      const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
-      const saved = await this.#save(grant, over);
-      if (this.#isNew(saved.token, renewal)) return saved.token;
-    }
-    const stored = this.#taken(await readGrant(this.#context.options.store, this.#context.key));
-    if (this.#isNew(stored.grant.token, renewal)) return stored.grant.token;
-    if (stored.grant.refreshToken !== refreshToken) return undefined;
-    if (stored.grant.isOutcomeUnknown && !prepared.resendLostRefresh) throw outcomeUnknown();
+    const stored = await this.#resting.read();
+    const { grant } = stored;
+    if (this.#isNew(grant.token, renewal)) return grant.token;
+    if (grant.refreshToken !== refreshToken) return undefined;
+    if (grant.sentAt !== undefined && !(await this.#isUnanswered(stored, grant.sentAt, renewal)))
+      return undefined;
+    const isUnknown = grant.isOutcomeUnknown || grant.sentAt !== undefined;
+    if (isUnknown && !prepared.resendLostRefresh) throw outcomeUnknown();
     return this.#redeem(stored, refreshToken, prepared, renewal);
   }
 
   #isNew(token: AccessToken, { heldValue, refusedValue, isFresh }: Renewal): boolean {
     return token.value !== heldValue && token.value !== refusedValue && isFresh(token);
+  }
+
+  /**
+   * Who held the lock sent the refresh token and has not said what came of it: gone, or suspended for so long that the
+   * lock was taken over. Waits for as long as its answer may still be stored.
+   */
+  async #isUnanswered(stored: StoredGrant, sentAt: number, { signal }: Renewal): Promise<boolean> {
+    const { now, timeoutMs } = this.#context.options;
+    const endsAt = sentAt + timeoutMs + storedWithinMs;
+    const mostLooks = (timeoutMs + storedWithinMs) / lookEveryMs;
+    for (let looks = 0; now() < endsAt && looks < mostLooks; looks++) {
+      await sleep(lookEveryMs, signal);
+      if ((await this.#resting.version()) !== stored.version) return false;
+    }
+    return true;
   }
 
   async #redeem(
@@ -157,90 +167,50 @@ export class PersonTokenSource implements TokenSource {
     prepared: PreparedPersonCredential,
     renewal: Renewal,
   ): Promise<AccessToken | undefined> {
-    const { sendRefresh } = prepared;
-    if (sendRefresh === undefined) return undefined;
     const round = this.#closing.check(prepared.fingerprint);
+    const send = prepared.refreshRequest?.(refreshToken);
     renewal.signal.throwIfAborted();
     // From here on it runs to its end: what is sent may be spent.
     renewal.keep();
+    const { options } = this.#context;
+    const sent = await this.#resting.replace(stored, { ...stored.grant, sentAt: options.now() });
+    if (sent === undefined || send === undefined) return undefined;
     this.#tell({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     try {
-      const context = { ...this.#context, tell: this.#tell };
-      const outcome = await attemptToken((attempt) => sendRefresh(refreshToken, attempt), context, {});
+      const outcome = await attemptToken(send, { ...this.#context, tell: this.#tell }, {});
       if ("fault" in outcome) throw outcome.fault;
-      if (outcome.answer.status === 429) return undefined;
-      const fields = parseTokenAnswer(outcome.answer, "B", outcome.sent.secrets);
-      // None in the answer: the old one stays (RFC 6749 section 6).
-      const next = parseRefreshToken(outcome.answer) ?? refreshToken;
+      if (outcome.answer.status === 429) {
+        await this.#resting.note(stored.grant, sent.version);
+        return undefined;
+      }
+      const renewed = renewedGrant(stored.grant, refreshToken, outcome);
       this.#closing.accepted();
-      const { tenant, operator, roles } = this.#grant.token;
-      const known = {
-        tenant: fields.tenant ?? tenant,
-        operator: fields.operator ?? operator,
-        roles: fields.roles ?? roles,
-      };
-      const { id, since } = this.#grant;
-      const token = createAccessToken({ ...fields, ...known });
-      const grant = { token, refreshToken: next, id, since };
-      const saved = await this.#save(grant, stored.version);
-      this.#tell({ type: "token_renewed", clientId: prepared.clientId, expiresAt: saved.token.expiresAt });
-      return saved.token;
+      const { token } = await this.#resting.save(renewed, sent.version);
+      this.#tell({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
+      return token;
     } catch (error) {
-      if (isStoreError(error) || this.#over !== undefined) throw error;
-      throw await this.#failed(error, stored, prepared, round);
+      if (isStoreError(error) || this.#resting.over !== undefined) throw error;
+      throw await this.#failed(error, stored.grant, sent, prepared, round);
     }
-  }
-
-  /** Takes what rests in the store, if it comes from the same launch or login. */
-  #taken(stored: StoredGrant | undefined): StoredGrant {
-    if (stored === undefined) throw this.#end(this.#expired("was ended elsewhere"));
-    if (!isSameGrant(stored.grant, this.#grant)) throw this.#end(this.#replaced());
-    this.#grant = stored.grant;
-    return stored;
-  }
-
-  /** What a grant that never came into the store goes over: an older login's, never a later one's. */
-  async #versionBefore(grant: PersonGrant): Promise<string | null> {
-    const { options, key } = this.#context;
-    const { grant: found, version = null } = (await findGrant(options.store, key)) ?? {};
-    const isLater = (found?.since ?? 0) > (grant.since ?? 0);
-    if (found !== undefined && isLater && !isSameGrant(found, grant)) throw this.#end(this.#replaced());
-    return version;
-  }
-
-  /** Persists a grant, then takes it. What another wrote meanwhile wins: with rotation only the newest lives. */
-  async #save(grant: PersonGrant, over: string | null): Promise<PersonGrant> {
-    const { options, key } = this.#context;
-    // Over nothing: whoever comes back to it looks again at what rests there.
-    this.#unsaved = over === null ? { grant } : { grant, over };
-    try {
-      await writeGrant(options.store, key, grant, over);
-      this.#grant = grant;
-    } catch (error) {
-      if (!isStoreError(error) || error.code !== "store_conflict") throw error;
-      this.#tell({ type: "store_failed", code: error.code });
-      const stored = await readGrant(options.store, key);
-      this.#unsaved = undefined;
-      this.#taken(stored);
-    }
-    this.#unsaved = undefined;
-    return this.#grant;
   }
 
   async #failed(
     error: unknown,
-    stored: StoredGrant,
+    before: PersonGrant,
+    sent: StoredGrant,
     prepared: PreparedPersonCredential,
     round: number,
   ): Promise<unknown> {
     if (isLost(error)) {
-      const marked = { ...stored.grant, isOutcomeUnknown: true };
-      await this.#mark(marked, stored.version);
+      await this.#resting.note({ ...before, isOutcomeUnknown: true }, sent.version);
       return outcomeUnknown(error);
     }
-    if (!(error instanceof TokenRequestError) && !(error instanceof UnexpectedResponseError)) return error;
+    if (!(error instanceof TokenRequestError) && !(error instanceof UnexpectedResponseError)) {
+      await this.#resting.note(before, sent.version);
+      return error;
+    }
     const retryAt = this.#closing.refused(round, prepared.fingerprint);
-    const told = await this.#refusal(error, stored);
+    const told = await this.#refusal(error, before, sent);
     this.#closing.keep(told);
     const code = isBivariantError(told) ? told.code : "unknown";
     this.#tell({ type: "closed_after_refusal", code, retryAt });
@@ -248,11 +218,17 @@ export class PersonTokenSource implements TokenSource {
   }
 
   /** Whether the refusal ends the login. A loser's `invalid_grant` does not, nor one of the client. */
-  async #refusal(error: TokenRequestError | UnexpectedResponseError, stored: StoredGrant): Promise<unknown> {
-    if (error instanceof UnexpectedResponseError || clientErrors.includes(error.error ?? "")) return error;
-    const { options, key } = this.#context;
-    const now = await readGrant(options.store, key);
-    if (now !== undefined && now.version !== stored.version)
+  async #refusal(
+    error: TokenRequestError | UnexpectedResponseError,
+    before: PersonGrant,
+    sent: StoredGrant,
+  ): Promise<unknown> {
+    if (error instanceof UnexpectedResponseError || clientErrors.includes(error.error ?? "")) {
+      await this.#resting.note(before, sent.version);
+      return error;
+    }
+    const version = await this.#resting.version();
+    if (version !== undefined && version !== sent.version)
       return new StoreError(
         "store_conflict",
         "Another process renewed this login at the same time without the lock. Try again.",
@@ -263,44 +239,37 @@ export class PersonTokenSource implements TokenSource {
       { cause: error },
     );
     // Errors of Variant B are not shown: only the standard's own word for it wipes the grant.
-    if (error.error !== "invalid_grant") return required;
-    await options.store.delete(key);
-    return this.#end(required);
+    if (error.error === "invalid_grant") return this.#resting.end(required);
+    await this.#resting.note(before, sent.version);
+    return required;
   }
+}
 
-  async #mark(grant: PersonGrant, version: string): Promise<void> {
-    try {
-      await writeGrant(this.#context.options.store, this.#context.key, grant, version);
-    } catch (error) {
-      this.#tell({ type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" });
-    }
-    this.#grant = grant;
-  }
-
-  #end<E extends LoginRequiredError | RelaunchRequiredError>(error: E): E {
-    this.#over = error;
-    this.#grant = { ...this.#grant, refreshToken: undefined };
-    return error;
-  }
-
-  #replaced(): LoginRequiredError | RelaunchRequiredError {
-    return this.#expired("was replaced by another under the same name");
-  }
-
-  #expired(why: string): LoginRequiredError | RelaunchRequiredError {
-    return this.#context.variant === "A"
-      ? new RelaunchRequiredError(
-          "launch_expired",
-          `The launch ${why}. Ask the person to open the plugin again.`,
-        )
-      : new LoginRequiredError("login_expired", `The login ${why}. Ask the person to log in again.`);
-  }
+function renewedGrant(
+  { token: { tenant, operator, roles }, id, since }: PersonGrant,
+  refreshToken: string,
+  { answer, sent }: Answered,
+): PersonGrant {
+  const fields = parseTokenAnswer(answer, "B", sent.secrets);
+  const known = {
+    tenant: fields.tenant ?? tenant,
+    operator: fields.operator ?? operator,
+    roles: fields.roles ?? roles,
+  };
+  return {
+    token: createAccessToken({ ...fields, ...known }),
+    // None in the answer: the old one stays (RFC 6749 section 6).
+    refreshToken: parseRefreshToken(answer) ?? refreshToken,
+    ...{ id, since },
+  };
 }
 
 /** Sent, and no answer that tells what came of it: the refresh token may be spent. */
 function isLost(error: unknown): error is TransportError | UnexpectedResponseError {
   if (!isBivariantError(error)) return false;
-  if (error instanceof UnexpectedResponseError) return error.status === 200;
+  // A gateway's 502 or 504 tells of an answer that it lost itself; a 503 says that nothing was done.
+  if (error instanceof UnexpectedResponseError)
+    return error.status === 200 || (error.status >= 500 && error.status !== 503);
   return (
     error.code === "timed_out" || (error.code === "network_failed" && !wasNotSent(error as TransportError))
   );

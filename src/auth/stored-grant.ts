@@ -11,6 +11,8 @@ export interface PersonGrant {
   /** When that was, epoch milliseconds. */
   readonly since?: number | undefined;
   readonly refreshToken?: string | undefined;
+  /** The refresh token was sent then, epoch milliseconds, and what came of it is not known yet, or never will be. */
+  readonly sentAt?: number | undefined;
   /** The refresh token was sent and no answer came: whether it is spent nobody knows. */
   readonly isOutcomeUnknown?: boolean | undefined;
 }
@@ -72,12 +74,13 @@ export async function writeGrant(
 
 function parse({ value }: StoredValue): PersonGrant | undefined {
   try {
-    const { token, refreshToken, isOutcomeUnknown, id, since } = JSON.parse(value);
+    const { token, refreshToken, isOutcomeUnknown, sentAt, id, since } = JSON.parse(value);
     const isToken = typeof token.value === "string" && typeof token.expiresAt === "number";
     const isRefresh = refreshToken === undefined || typeof refreshToken === "string";
     if (isToken && isRefresh)
       return {
         ...{ token: createAccessToken(token), refreshToken, isOutcomeUnknown: isOutcomeUnknown === true },
+        ...(typeof sentAt === "number" && { sentAt }),
         ...{ id: typeof id === "string" ? id : undefined, since: Number(since) || 0 },
       };
   } catch {

@@ -1,4 +1,4 @@
-// Two processes and one login in an encrypted file: across an expiry they refresh once.
+// Two processes and one login in an encrypted file: across an expiry they refresh once, even when one of them is killed.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -6,16 +6,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { recordingServer } from "../support/recording-server.js";
+import { rejectionOf } from "../support/rejection-of.js";
 import { START } from "../support/stepped-clock.js";
 import { client, loggedIn } from "./person.js";
 
 const program = fileURLToPath(new URL("refresh-process.ts", import.meta.url));
 
-function run(settings: object): Promise<string[]> {
+function start(settings: object) {
   const child = spawn(process.execPath, ["--import", "tsx", program], { stdio: ["pipe", "pipe", "inherit"] });
   child.stdin.end(JSON.stringify(settings));
+  return child;
+}
+
+function run(settings: object): Promise<string[]> {
+  const child = start(settings);
   let output = "";
   child.stdout.on("data", (chunk) => {
     output += chunk;
@@ -56,3 +63,35 @@ test("50 concurrent calls of two processes across an expiry: one refresh, none r
   expect(new Set(tokens)).toEqual(new Set(["access-token-2"]));
   expect(refreshes).toBe(1);
 });
+
+test("a process killed while it waited for the answer: the refresh token is not sent again, and not wiped", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "login-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "grants.json");
+  const key = randomBytes(32).toString("base64");
+  let sent = () => {};
+  const isSent = new Promise<void>((resolve) => {
+    sent = resolve;
+  });
+  let refreshes = 0;
+  const { url } = await recordingServer(({ body }) => {
+    if (JSON.parse(body).refresh_token === undefined)
+      return { status: 200, body: JSON.stringify({ access_token: "first", refresh_token: "only-once" }) };
+    refreshes++;
+    sent();
+    return "silence";
+  });
+  const now = START + 3_600_000;
+  const store = fileStore(path, { key, now: () => START });
+  const { options } = await loggedIn({ store, options: { baseUrl: url, fetch: undefined } });
+  const child = start({ url, path, key, client, now });
+  await isSent;
+  child.kill("SIGKILL");
+  const auth = await resumeAuth({ ...options, fetch: undefined, now: () => now, timeoutMs: 500 });
+  for (let calls = 0; calls < 2; calls++)
+    expect(await rejectionOf(auth?.getAccessToken() ?? Promise.resolve())).toMatchObject({
+      ...{ name: "LoginRequiredError", code: "login_outcome_unknown" },
+    });
+  expect(refreshes).toBe(1);
+  expect(await resumeAuth(options)).toBeDefined();
+}, 20_000);

@@ -1,4 +1,5 @@
-// The refresh token of Variant B: one request for all, persisted before it is used, and never sent twice.
+// The refresh token of Variant B: one request for all, persisted before it is used, and never sent again once an answer to it was lost.
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createService, memoryStore, resumeAuth, StoreError, type TokenStore } from "../../src/index.js";
 import { rejectionOf } from "../support/rejection-of.js";
@@ -147,11 +148,25 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("that cannot be persisted is not handed out, and not asked for again once the store is back", async () => {
+  test("is written down before it is sent: a store that takes nothing keeps it from being sent", async () => {
     const { auth, server, clock, store } = await loggedIn();
     clock.advance(hourMs);
     const original = store.set.bind(store);
     store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
+    expect(server.refreshes).toHaveLength(0);
+    store.set = original;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
+
+  test("that cannot be persisted is not handed out, and not asked for again once the store is back", async () => {
+    const { auth, server, clock, store } = await loggedIn();
+    clock.advance(hourMs);
+    const original = store.set.bind(store);
+    server.after = async () => {
+      store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
+      return undefined;
+    };
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
     store.set = original;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
@@ -178,6 +193,9 @@ describe("an answer that is lost", () => {
     { name: "a reset before the server committed", at: "before", fault: lost },
     { name: "a reset after the server committed", at: "after", fault: lost },
     { name: "a 200 that is no JSON", at: "after", fault: async () => new Response("<html>") },
+    { name: "a gateway's 504", at: "after", fault: async () => new Response("<html>", { status: 504 }) },
+    { name: "a gateway's 502", at: "after", fault: async () => Response.json({}, { status: 502 }) },
+    { name: "a 500", at: "after", fault: async () => Response.json({ error: "x" }, { status: 500 }) },
   ])(
     "by $name leaves the outcome unknown: nothing is sent again and nothing wiped",
     async ({ at, fault }) => {
@@ -213,6 +231,63 @@ describe("an answer that is lost", () => {
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
     server.before = undefined;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
+
+  test("and may still be stored by a holder that was suspended is waited for, and not asked for again", async () => {
+    const inner = memoryStore();
+    // The lock of a suspended holder is taken over.
+    const store: TokenStore = { ...inner, lock: (_key, task) => task() };
+    const { auth, server, clock, options } = await loggedIn({ store });
+    const other = await resumeAuth(options);
+    clock.advance(hourMs);
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    server.after = async () => void (await held);
+    const suspended = auth.getAccessToken();
+    await expect.poll(() => server.refreshes.length).toBe(1);
+    const waiting = other?.getAccessToken();
+    setTimeout(answer, 300);
+    expect((await waiting)?.value).toBe("access-token-2");
+    expect((await suspended).value).toBe("access-token-2");
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("is none of a 429, which took nothing: it is sent again once the gate is open", async () => {
+    const { auth, server, clock } = await loggedIn({ options: { rateLimitDeadlineMs: 0 } });
+    clock.advance(hourMs);
+    server.before = () => new Response(null, { status: 429 });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited" });
+    server.before = undefined;
+    clock.advance(60_000);
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
+
+  test.each([
+    {
+      name: "throws",
+      body: () => {
+        throw new Error("the vault is closed: refresh-token-1");
+      },
+    },
+    { name: "gives nothing", body: () => undefined },
+    { name: "gives a promise", body: async () => ({}) },
+    { name: "gives what is no JSON", body: () => ({ when: 1n }) },
+  ])("is none where refreshBody $name: nothing is sent, and the next call tries again", async ({ body }) => {
+    let isBroken = true;
+    const refreshBody = (refresh_token: string) =>
+      isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
+    const { auth, server, clock } = await loggedIn({ settings: { refreshBody } });
+    clock.advance(hourMs);
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({
+      ...{ name: "ConfigurationError", code: "credential_invalid", option: "refreshBody" },
+    });
+    expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
+    isBroken = false;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(server.refreshes).toHaveLength(1);
   });
 
   test("is none when nothing was sent: the next call tries again", async () => {
