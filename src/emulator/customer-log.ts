@@ -1,6 +1,6 @@
 // What the customer's log shows: every refusal with its real reason, which the anonymous caller is not told.
 import { z } from "zod";
-import { type RequestNote, shownSegment } from "./journal/journal-entry.js";
+import { type RequestNote, shownTenant } from "./journal/journal-entry.js";
 import { parseInput } from "./parse-input.js";
 import { answerTo, type Refusal } from "./refusal.js";
 import { type RuleId, rules } from "./rules.js";
@@ -13,7 +13,7 @@ export interface CustomerLogEntry {
   readonly at: number;
   /** The `id` of the request in the journal; absent for what `launch` and `login` were refused in-process. */
   readonly requestId?: number;
-  /** Absent where the request named none (Variant B, unknown client); "…" beyond 40 characters. */
+  /** Absent where the request named none (Variant B, unknown client); "…" for what may be a credential. */
   readonly tenantId?: string;
   readonly clientId?: string;
   /** What the caller was told. */
@@ -74,7 +74,7 @@ export class CustomerLog {
    */
   entries(filter: CustomerLogFilter = {}): CustomerLogEntry[] {
     const { since, tenantId, ...same } = parseInput(schema, filter, "option_invalid", "customer log filter");
-    const shown = { ...same, tenantId: tenantId && shownSegment(tenantId) };
+    const shown = { ...same, tenantId: tenantId && shownTenant(tenantId) };
     const wanted = Object.entries(shown).filter(([, value]) => value !== undefined);
     return this.#entries
       .newest()
@@ -112,7 +112,7 @@ export class CustomerLog {
     this.#entries.add({
       at,
       ...(this.#request !== undefined && { requestId: this.#request.id }),
-      ...(tenantId !== undefined && isQuotable(tenantId) && { tenantId: shownSegment(tenantId) }),
+      ...(tenantId !== undefined && { tenantId: shownTenant(tenantId) }),
       ...(clientId !== undefined && isQuotable(clientId) && { clientId }),
       outcome: answerTo(refusal),
       rule,

@@ -6,10 +6,12 @@ import type { Fault } from "../../src/emulator/index.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { PluginClient } from "./plugin-client.js";
 import { ways } from "./two-ways.js";
+import { watchedTimers } from "./watched-timers.js";
 
 const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
 const HOUR_MS = 3_600_000;
-const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+/** Of a byte at a hundredth of a byte a second. */
+const DROP_MS = 100_000;
 
 test.each(ways)("$name: the head comes at once, the body in drops", async ({ open }) => {
   const plugin = new PluginClient();
@@ -38,19 +40,18 @@ describe.each(slow)("$name", ({ fault }) => {
   test.each(ways)("$name: ends with the caller's abort, and leaves no timer behind", async ({ open }) => {
     const plugin = new PluginClient();
     const send = await open(plugin.emulator);
-    // The connection is kept alive, and so is its timer.
-    await read(send("/v1/devices"));
-    const before = timers();
+    const timers = watchedTimers(HOUR_MS, DROP_MS);
     const handle = plugin.emulator.faults.add(fault);
     const controller = new AbortController();
     const form = plugin.form();
     const sent = read(send(TOKEN, { method: "POST", body: form, signal: controller.signal }));
     const rejection = rejectionOf(sent);
     await expect.poll(() => handle.fired).toBe(1);
+    await expect.poll(timers).toBe(1);
     const reason = new Error("enough");
     controller.abort(reason);
     expect(await rejection).toBe(reason);
-    await expect.poll(timers).toBeLessThanOrEqual(before);
+    await expect.poll(timers).toBe(0);
     const [entry] = await plugin.emulator.journal.waitFor({ fault: "slow" });
     expect(entry?.status).toBe(fault.name === "slow" && fault.bytesPerSecond !== undefined ? 200 : 0);
   });
@@ -58,23 +59,24 @@ describe.each(slow)("$name", ({ fault }) => {
   test("ends when the server closes, at once", async () => {
     const plugin = new PluginClient();
     const { url, close } = await plugin.emulator.listen();
-    const before = timers();
+    const timers = watchedTimers(HOUR_MS, DROP_MS);
     const handle = plugin.emulator.faults.add({ ...fault, count: 3 });
     const forms = [plugin.form(), plugin.form(), plugin.form()];
     const rejections = forms.map((body) => rejectionOf(read(fetch(url + TOKEN, { method: "POST", body }))));
     await expect.poll(() => handle.fired).toBe(3);
+    await expect.poll(timers).toBe(3);
     const startedAt = performance.now();
     await close();
     expect(performance.now() - startedAt).toBeLessThan(200);
     for (const rejection of rejections) expect(await rejection).toBeInstanceOf(TypeError);
-    await expect.poll(timers).toBeLessThanOrEqual(before);
+    await expect.poll(timers).toBe(0);
   });
 
   test("ends with a connection that is gone", async () => {
     const plugin = new PluginClient();
     const { url, close } = await plugin.emulator.listen();
     onTestFinished(close);
-    const before = timers();
+    const timers = watchedTimers(HOUR_MS, DROP_MS);
     const handle = plugin.emulator.faults.add(fault);
     const body = String(plugin.form());
     const head = [
@@ -85,22 +87,23 @@ describe.each(slow)("$name", ({ fault }) => {
     ];
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
-    await expect.poll(() => handle.fired).toBe(1);
+    await expect.poll(timers).toBe(1);
+    expect(handle.fired).toBe(1);
     socket.destroy();
     await once(socket, "close");
     await plugin.emulator.journal.waitFor({ fault: "slow" });
-    await expect.poll(timers).toBeLessThanOrEqual(before);
+    await expect.poll(timers).toBe(0);
   });
 });
 
 test("a drip that nobody reads to its end leaves no timer behind", async () => {
   const plugin = new PluginClient();
-  const before = timers();
+  const timers = watchedTimers(HOUR_MS, DROP_MS);
   plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 0.01 });
   const response = await plugin.requestToken();
-  expect(timers()).toBe(before + 1);
+  expect(timers()).toBe(1);
   await response.body?.cancel();
-  expect(timers()).toBe(before);
+  expect(timers()).toBe(0);
 });
 
 test("a slow answer to a request that is in flight at a reset goes on, on what it began with", async () => {

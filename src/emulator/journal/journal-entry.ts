@@ -2,6 +2,7 @@
 import type { FaultName } from "../faults/fault.js";
 import type { Grant } from "../grant.js";
 import type { RuleId } from "../rules.js";
+import { isQuotable } from "../shown.js";
 
 /** What a request was for: a token endpoint, a route of the API, or a page and what its script asks. */
 export type Endpoint = "token" | "api" | "page";
@@ -21,7 +22,7 @@ export interface JournalEntry {
   readonly endpoint?: Endpoint;
   /** The operationId of the route, for instance `requestToken` or `listDevices`. */
   readonly operation?: string;
-  /** The tenant of the path or, in Variant B, of the client or token; "…" beyond 40 characters. */
+  /** The tenant of the path or, in Variant B, of the client or token; "…" for what may be a credential. */
   readonly tenantId?: string;
   /**
    * Of a registration or of the token that was presented; what nobody registered is not shown, for it may be a secret in
@@ -54,7 +55,7 @@ export function journalEntry(
   { id, tenantId, ...note }: RequestNote,
 ): JournalEntry {
   const path = shownPath(new URL(request.url).pathname);
-  const noted = { ...note, tenantId: tenantId && shownSegment(tenantId) };
+  const noted = { ...note, tenantId: tenantId && shownTenant(tenantId) };
   const known = Object.fromEntries(Object.entries(noted).filter(([, value]) => value !== undefined));
   return { id, at, method: request.method, path, status, ...known };
 }
@@ -63,6 +64,11 @@ export function shownPath(path: string): string {
   return path.split("/").map(shownSegment).join("/");
 }
 
-export function shownSegment(segment: string): string {
+/** Of an anonymous request it is whatever stood in the path. */
+export function shownTenant(tenantId: string): string {
+  return isQuotable(tenantId) ? tenantId : "…";
+}
+
+function shownSegment(segment: string): string {
   return segment.length > LONGEST_SHOWN ? "…" : segment;
 }

@@ -4,7 +4,7 @@ import { type Fault, type FaultName, faultMoments } from "../faults/fault.js";
 import { GRANTS, type Grant } from "../grant.js";
 import { parseInput } from "../parse-input.js";
 import type { RuleId } from "../rules.js";
-import { type Endpoint, type JournalEntry, shownPath, shownSegment } from "./journal-entry.js";
+import { type Endpoint, type JournalEntry, shownPath, shownTenant } from "./journal-entry.js";
 
 /** What is left out does not matter. A name that is none is refused: it would match nothing, and pass unnoticed. */
 export interface JournalFilter {
@@ -45,7 +45,7 @@ const schema: z.ZodType<JournalFilter> = z.strictObject({
 export function journalFilter(input: JournalFilter): (entry: JournalEntry) => boolean {
   const { since, tenantId, path, ...same } = parseInput(schema, input, "option_invalid", "journal filter");
   // As they are shown, so that a long tenant id finds its own.
-  const shown = { ...same, tenantId: tenantId && shownSegment(tenantId), path: path && shownPath(path) };
+  const shown = { ...same, tenantId: tenantId && shownTenant(tenantId), path: path && shownPath(path) };
   const wanted = Object.entries(shown).filter(([, value]) => value !== undefined);
   return (entry) =>
     (since === undefined || entry.at >= since) &&
