@@ -1,5 +1,6 @@
 // Everything that is served under /_emulator but the shared assets.
 import type { Markup } from "../pages/render-page.js";
+import { stylesheet } from "../pages/stylesheet.js";
 import { activity } from "./activity.js";
 import { adminScript } from "./admin-script.js";
 import type { AdminAction, AdminPage, AdminView } from "./admin-site.js";
@@ -43,7 +44,8 @@ export const adminActions: readonly AdminAction[] = [
 /** By path. */
 export const adminFiles: Readonly<Record<string, (view: AdminView) => Response | Promise<Response>>> = {
   "/admin.js": () => asset("text/javascript", adminScript),
-  "/admin.css": () => asset("text/css", adminStyles),
+  // With the shared one in it: what this page loads is in no journal.
+  "/admin.css": () => asset("text/css", stylesheet + adminStyles),
   [SNAPSHOT_PATH]: snapshotFile,
   "/live/clock": live(clockNow),
   "/live/activity": live(activity),

@@ -38,6 +38,8 @@ export interface AdminPage {
   /** Under `ADMIN_PATH`; of the overview empty. */
   readonly path: string;
   readonly title: string;
+  /** It shows the requests itself. */
+  readonly isWide?: boolean;
   body(view: AdminView): Markup;
 }
 

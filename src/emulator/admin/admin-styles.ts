@@ -7,19 +7,21 @@ export const adminStyles = `
 .admin h3 { margin: 0; font-size: 1rem; overflow-wrap: anywhere; }
 .skip { position: absolute; left: -99rem; }
 .skip:focus { left: 1rem; top: .5rem; z-index: 2; padding: .4rem .8rem; background: var(--surface); }
-.bar { display: grid; gap: .3rem; padding: .6rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line); min-width: 0; }
+.bar { display: grid; grid-template-columns: minmax(0, 1fr); gap: .3rem; padding: .6rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line); min-width: 0; }
 .brand { font-weight: 700; }
-.bar ul, .choices { display: flex; gap: .3rem; margin: 0 -.3rem; padding: .3rem; list-style: none; overflow-x: auto; }
+.live { margin-left: auto; }
+.live button { min-height: 2rem; padding: .1rem .6rem; }
+.bar ul, .choices { display: flex; flex-wrap: wrap; gap: .2rem; margin: 0 -.3rem; padding: .3rem; list-style: none; }
 .bar a, .choices a {
   display: block; padding: .45rem .8rem; border-radius: .4rem; color: inherit; text-decoration: none; white-space: nowrap;
 }
 .bar a:hover, .choices a:hover { background: var(--accent-soft); }
 .bar a[aria-current], .choices a[aria-current] { background: var(--accent-soft); font-weight: 600; }
-.choices { flex-wrap: wrap; }
 .choices a { border: 1px solid var(--line); }
 .admin main, .admin aside { display: grid; gap: 1rem; align-content: start; padding: 1rem; min-width: 0; }
 .admin main:focus { outline: none; }
-.admin main > section, .admin main > form { display: grid; gap: .8rem; min-width: 0; }
+.admin main, .admin main > *, .panel, .admin aside, fieldset { grid-template-columns: minmax(0, 1fr); min-width: 0; }
+.admin main > section, .admin main > form:not(.line) { display: grid; gap: .8rem; }
 .admin aside { border-top: 1px solid var(--line); }
 .panel {
   display: grid; gap: .9rem; margin: 0; padding: 1rem; min-width: 0;
@@ -28,9 +30,8 @@ export const adminStyles = `
 .row { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; }
 .end { margin-left: auto; }
 form.row button, form.end button, .rules button { min-height: 2.25rem; padding: .2rem .8rem; }
-.line { display: flex; flex-wrap: wrap; align-items: start; gap: .75rem; }
+.line { display: flex; flex-wrap: wrap; align-items: end; gap: .75rem; }
 .line .field { flex: 1 1 9rem; }
-.line > button { margin-top: 1.65rem; }
 .line > .alarm, .line > .done { flex: 1 1 100%; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem; align-items: start; }
 textarea {
@@ -62,12 +63,13 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .mark.bad { background: var(--alarm-soft); color: var(--alarm); }
 .rule { font-weight: 600; }
 .now { font-size: 1.15rem; font-variant-numeric: tabular-nums; }
-time { font-variant-numeric: tabular-nums; }
+time { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .scroll { overflow-x: auto; }
+[data-live] { display: grid; grid-template-columns: minmax(0, 1fr); gap: .7rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { padding: .4rem .7rem .4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 thead th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
-td code, td time { white-space: nowrap; }
+td code, td a { white-space: nowrap; }
 .refusals, .activity, .rules { display: grid; gap: .8rem; margin: 0; padding: 0; list-style: none; }
 .rules li + li, .activity li + li { padding-top: .8rem; border-top: 1px solid var(--line); }
 .rules li { display: grid; gap: .3rem; scroll-margin-top: 1rem; }
@@ -107,16 +109,17 @@ td code, td time { white-space: nowrap; }
   .from-2.to-3 .message { grid-column: 3 / 9; }
 }
 @media (min-width: 62rem) {
-  .admin { grid-template: minmax(0, 1fr) auto / 12rem minmax(0, 1fr); }
+  .admin { grid-template: minmax(0, 1fr) auto / 13rem minmax(0, 1fr); }
   .bar { grid-row: 1 / 3; align-content: start; padding: 1.25rem .75rem; border-bottom: 0; border-right: 1px solid var(--line); }
   .bar nav { position: sticky; top: 1rem; }
-  .brand { padding: 0 .8rem; }
+  .bar .row { padding: 0 .8rem; }
+  .live { margin-left: 0; }
   .bar ul { display: grid; margin: 0; }
   .admin main, .admin aside { padding: 1.25rem 1.5rem; }
 }
 @media (min-width: 75rem) {
-  .admin { grid-template: minmax(0, 1fr) / 12rem minmax(0, 1fr) 21rem; }
-  .bar { grid-row: 1; }
+  .admin:has(aside) { grid-template: minmax(0, 1fr) / 13rem minmax(0, 1fr) 21rem; }
+  .admin:has(aside) .bar { grid-row: 1; }
   .admin aside { border-top: 0; border-left: 1px solid var(--line); }
 }
 `;

@@ -63,23 +63,20 @@ export function armed(view: AdminView): Markup {
 
 function fieldsOf(view: AdminView, name: FaultName): Markup {
   const moments = faultMoments[name];
-  const at = moments.map((moment) => [moment, MOMENTS[moment]]);
+  const at = moments.map((moment) => [moment, MOMENTS[moment]] as const);
   const { serviceAccounts, apiClients, plugins, operators } = view.deployment;
   const tenants = [...plugins.list(), ...operators.list(), ...serviceAccounts.list()];
   const clients = [...plugins.list(), ...serviceAccounts.list(), ...apiClients.list()];
   const operations = ["requestToken", ...view.site.routes().map(({ operationId }) => operationId)];
   const suggestions = (id: string, values: readonly string[]) =>
     html`<datalist id="${id}">${[...new Set(values)].map((value) => html`<option value="${value}"></option>`)}</datalist>`;
-  const any = { "": "any" };
-  const choices = (values: readonly string[]) => ({
-    ...any,
-    ...Object.fromEntries(values.map((of) => [of, of])),
-  });
+  const choices = (values: readonly string[]) =>
+    ["", ...values].map((of) => [of, of === "" ? "any" : of] as const);
   const field = (shape: Omit<Parameters<typeof textField>[1], "form">) =>
     textField(view, { ...shape, form: FORM });
   return html`${faultFields[name].map((own) => field(own))}
-<div class="fields">${at.length === 0 ? html`<p class="quiet">It strikes when the host answers a launch.</p>` : selectField(view, { form: FORM, name: "at", label: "When", choices: Object.fromEntries(at) })}
-${field({ name: "count", label: "How many requests", hint: "A number, or always. Default: 1." })}
+${at.length === 0 ? html`<p class="quiet">It strikes when the host answers a launch.</p>` : selectField(view, { form: FORM, name: "at", label: "When", choices: at })}
+<div class="fields">${field({ name: "count", label: "How many requests", hint: "A number, or always. Default: 1." })}
 ${field({ name: "probability", label: "Probability", hint: "Above 0, at most 1. Default: 1." })}</div>
 <fieldset><legend>Only requests of</legend><div class="fields">
 ${field({ name: "tenantId", label: "Tenant", list: "known-tenants", faultName: "match" })}

@@ -7,7 +7,7 @@ import { instant, livePart, whose } from "./shown-parts.js";
 
 export const flowPage: AdminPage = {
   path: "/flow",
-  title: "Last flow",
+  title: "Launch and login",
   body: (view) => livePart(view, "flow", lastFlow(view)),
 };
 

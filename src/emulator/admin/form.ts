@@ -66,24 +66,24 @@ ${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? h
       ? html`<input${attributes} value="${shown}"${list === undefined ? "" : html` list="${list}"`}>`
       : html`<textarea${attributes} rows="${rows}">
 ${shown}</textarea>`;
-  return html`<div class="field"><label for="${id}">${label}</label>${input}
-${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}</div>`;
+  return html`<div class="field"><label for="${id}">${label}</label>
+${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}${input}</div>`;
 }
 
 interface Choice {
   readonly form: string;
   readonly name: string;
   readonly label: string;
-  /** By value, what is shown. */
-  readonly choices: Readonly<Record<string, string>>;
+  /** Each value, and what is shown for it. */
+  readonly choices: readonly (readonly [value: string, shown: string])[];
 }
 
 export function selectField(view: AdminView, { form: of, name, label, choices }: Choice): Markup {
   const typed = typedIn(view, of)?.get(name);
-  const option = ([value, shown]: [string, string]) =>
+  const option = ([value, shown]: readonly [string, string]) =>
     html`<option value="${value}"${value === typed ? html` selected` : ""}>${shown}</option>`;
   return html`<div class="field"><label for="${of}-${name}">${label}</label>
-<select id="${of}-${name}" name="${name}">${Object.entries(choices).map(option)}</select></div>`;
+<select id="${of}-${name}" name="${name}">${choices.map(option)}</select></div>`;
 }
 
 /** What was typed into this form, if it was refused. */

@@ -4,9 +4,9 @@ import type { CustomerLogEntry } from "../customer-log.js";
 import type { JournalEntry } from "../journal/journal-entry.js";
 import type { Markup } from "../pages/render-page.js";
 import type { AdminPage, AdminView } from "./admin-site.js";
-import { facts, instant, livePart, requestLine, statusMark, whose } from "./shown-parts.js";
+import { facts, instant, livePart, requestLine, sectionName, statusMark, whose } from "./shown-parts.js";
 
-export const logPage: AdminPage = { path: "/log", title: "Log", body };
+export const logPage: AdminPage = { path: "/log", title: "Log", isWide: true, body };
 
 /** Entries of each. */
 const SHOWN = 100;
@@ -39,7 +39,7 @@ function refusal(entry: CustomerLogEntry, request: JournalEntry | undefined): Ma
         : html`#${request.id} ${requestLine(request)} ${statusMark(request.status)}`,
   };
   return html`<li class="panel"><div class="row">${statusMark(outcome.status)} <code class="rule">${rule}</code>
-<span class="quiet">section ${section}${outcome.error === undefined ? "" : ` · ${outcome.error}`}</span></div>
+<span class="quiet">${sectionName(section)}${outcome.error === undefined ? "" : ` · ${outcome.error}`}</span></div>
 <p class="quiet">${instant(at)} ${whose(entry)}</p>${facts(rows)}</li>`;
 }
 
@@ -50,9 +50,10 @@ export function journal({ deployment }: AdminView): Markup {
   const row = (
     entry: JournalEntry,
   ) => html`<tr><td>#${entry.id}</td><td>${instant(entry.at)}</td><td>${statusMark(entry.status)}</td>
+<td>${[entry.rule, entry.fault && `fault ${entry.fault}`].filter(Boolean).join(", ")}</td>
 <td>${requestLine(entry)}</td><td>${entry.operation ?? ""}</td><td>${entry.tenantId ?? ""}</td><td>${entry.clientId ?? ""}</td>
-<td>${entry.grant ?? ""}</td><td>${[entry.rule, entry.fault && `fault ${entry.fault}`].filter(Boolean).join(", ")}</td></tr>`;
+<td>${entry.grant ?? ""}</td></tr>`;
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
-<div class="scroll" tabindex="0" role="group" aria-labelledby="journal"><table><thead><tr><th>No.</th><th>Arrived</th><th>Status</th>
-<th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th><th>Rule or fault</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
+<div class="scroll" tabindex="0" role="group" aria-labelledby="journal"><table><thead><tr><th>No.</th><th>Arrived</th><th>Status</th><th>Rule or fault</th>
+<th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
 }

@@ -34,8 +34,15 @@ function panel(view: AdminView, operator: Operator): Markup {
     Roles: roles.map(({ name, group }) => `${name} (${group})`).join(", ") || "none",
     Password: passwordDigest === undefined ? "none, signs in without one" : "set",
   };
-  const field = { form: id, legend: "Capabilities", granted: capabilities, faultName: "capabilities" };
+  const button = html`<button>Save capabilities</button>`;
+  const field = {
+    form: id,
+    legend: "Capabilities",
+    granted: capabilities,
+    faultName: "capabilities",
+    button,
+  };
   return html`<section class="panel"><h2>${displayName(operator)}</h2>${facts(rows)}
-${form(view, { id, action: "/operators", hidden: { tenantId, userId }, content: html`${scopesField(view, field)}<button>Save capabilities</button>` })}
+${form(view, { id, action: "/operators", hidden: { tenantId, userId }, content: scopesField(view, field) })}
 </section>`;
 }

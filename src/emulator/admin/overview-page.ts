@@ -40,25 +40,25 @@ function clockForms(view: AdminView): Markup {
   const way = frozen
     ? html`<button name="do" value="resume">Resume</button>`
     : html`<button name="do" value="freeze">Freeze</button>`;
-  const units = {
-    "1000": "seconds",
-    "60000": "minutes",
-    "3600000": "hours",
-    "86400000": "days",
-    "1": "milliseconds",
-  };
+  const units = [
+    ["1000", "seconds"],
+    ["60000", "minutes"],
+    ["3600000", "hours"],
+    ["86400000", "days"],
+    ["1", "milliseconds"],
+  ] as const;
   const amount = {
     form: "advance",
     name: "amount",
     label: "Advance by",
+    hint: "Negative: back.",
     value: "120",
-    hint: "Backwards if negative.",
   };
   const set = {
     form: "set",
     name: "instant",
     label: "Set to",
-    hint: "2026-03-01T12:00:00Z, or milliseconds since 1970.",
+    hint: "2026-03-01T12:00:00Z, or milliseconds.",
     required: true,
     faultName: "clock",
   };
@@ -84,8 +84,8 @@ function tenants({ site, deployment }: AdminView): Markup {
   const of = (list: readonly { readonly tenantId: string | undefined }[], id: string) =>
     list.filter(({ tenantId }) => tenantId === id).length;
   const row = (id: string) => html`<tr><th scope="row"><code>${id}</code></th>
-<td>${of(plugins.list(), id)}</td><td>${of(serviceAccounts.list(), id)}</td><td>${of(apiClients.list(), id)}</td><td>${of(operators.list(), id)}</td>
-<td>${isHosted ? html`<a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}">Host application</a>` : ""}</td></tr>`;
-  return html`<div class="scroll" tabindex="0" role="group" aria-labelledby="tenants"><table><thead><tr><th>Tenant</th><th>Plugins</th><th>Service accounts</th>
-<th>API clients</th><th>Operators</th><td></td></tr></thead><tbody>${ids.map(row)}</tbody></table></div>`;
+<td>${isHosted ? html`<a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}">Host application</a>` : ""}</td>
+<td>${of(plugins.list(), id)}</td><td>${of(serviceAccounts.list(), id)}</td><td>${of(apiClients.list(), id)}</td><td>${of(operators.list(), id)}</td></tr>`;
+  return html`<div class="scroll" tabindex="0" role="group" aria-labelledby="tenants"><table><thead><tr><th>Tenant</th><td></td><th>Plugins</th><th>Service accounts</th>
+<th>API clients</th><th>Operators</th></tr></thead><tbody>${ids.map(row)}</tbody></table></div>`;
 }

@@ -14,7 +14,8 @@ export const pluginsPage: AdminPage = { path: "/plugins", title: "Plugins", body
 function body(view: AdminView): Markup {
   const plugins = view.deployment.plugins.list();
   if (plugins.length === 0) return html`<p class="quiet">No plugin is registered.</p>`;
-  return html`<p>Every change counts from the next request on, also for tokens already minted.</p>
+  const delay = view.site.settings().narrowingDelayMs ?? 0;
+  return html`<p>Every change counts from the next request on, also for tokens already minted${delay === 0 ? "" : `; a narrowing after ${delay} ms`}.</p>
 ${plugins.map((plugin) => panel(view, plugin))}`;
 }
 
@@ -39,13 +40,20 @@ function panel(view: AdminView, plugin: Plugin): Markup {
     rows: 5,
     hint: 'Takes the place of all of them: {"keys": […]}, RSA, 2048 bits or more.',
   };
+  const scopes = {
+    form: id("scopes"),
+    legend: "Granted scopes",
+    granted: plugin.grant.scopes,
+    faultName: "scopes",
+    button: html`<button name="do" value="scopes">Save scopes</button>`,
+  };
   const isOpen = view.failed?.id === keys.form || view.query.get("saved") === keys.form;
   return html`<section class="panel" aria-labelledby="${id("name")}">
 <div class="row"><h2 id="${id("name")}">${name}</h2><span class="mark ${enabled ? "good" : "bad"}">${enabled ? "enabled" : "disabled"}</span>
 ${form(view, { ...about, id: id("enabled"), className: "end", content: toggle })}</div>
 ${shown}
-${form(view, { ...about, id: id("scopes"), content: html`${scopesField(view, { form: id("scopes"), legend: "Granted scopes", granted: plugin.grant.scopes, faultName: "scopes" })}<button name="do" value="scopes">Save scopes</button>` })}
-${form(view, { ...about, id: id("devices"), content: html`${devicesField(view, id("devices"), plugin)}<button name="do" value="devices">Save devices</button>` })}
+${form(view, { ...about, id: scopes.form, content: scopesField(view, scopes) })}
+${form(view, { ...about, id: id("devices"), content: devicesField(view, id("devices"), plugin) })}
 <details${isOpen ? html` open` : ""}><summary>Replace the keys</summary>
 ${form(view, { ...about, id: keys.form, content: html`${textField(view, keys)}<button>Replace keys</button>` })}</details>
 </section>`;
@@ -64,7 +72,7 @@ function devicesField(view: AdminView, id: string, { grant: { devices } }: Plugi
   return html`<fieldset><legend>Device restriction</legend>
 <p class="box"><input type="checkbox" id="${id}-limited" name="limited" value="yes"${isLimited ? html` checked` : ""}>
 <label for="${id}-limited">Limit it to these devices</label></p>
-${textField(view, list)}</fieldset>`;
+${textField(view, list)}<div><button name="do" value="devices">Save devices</button></div></fieldset>`;
 }
 
 /** With its thumbprint (RFC 7638). */

@@ -16,13 +16,12 @@ export function renderAdminPage(view: AdminView, page: AdminPage, status = 200):
   const link = ({ path, title }: AdminPage) =>
     html`<li><a href="${base}${path}"${path === page.path ? html` aria-current="page"` : ""}>${title}</a></li>`;
   const body = html`<a class="skip" href="#main">To the page</a>
-<header class="bar"><p class="brand">Emulator</p>
-<nav aria-label="Pages"><ul>${adminPages.map(link)}</ul></nav></header>
-<main id="main" tabindex="-1"><h1>${page.title}</h1>${page.body(view)}</main>
-<aside aria-labelledby="activity"><div class="row"><h2 id="activity">Requests</h2>
+<header class="bar"><div class="row"><p class="brand">Emulator</p>
 <p class="live quiet" hidden><span id="live-state">live</span> <button type="button" id="live-pause" aria-pressed="false">Pause</button></p>
 <noscript><a href="">Reload</a></noscript></div>
-${livePart(view, "activity", activity(view))}</aside>`;
+<nav aria-label="Pages"><ul>${adminPages.map(link)}</ul></nav></header>
+<main id="main" tabindex="-1"><h1>${page.title}</h1>${page.body(view)}</main>
+${page.isWide ? "" : html`<aside aria-labelledby="activity"><h2 id="activity">Requests</h2>${livePart(view, "activity", activity(view))}</aside>`}`;
   return renderPage(deployment, {
     title: `${page.title} · Emulator`,
     layout: "admin",

@@ -5,6 +5,7 @@ import type { Markup } from "../pages/render-page.js";
 import { type RuleId, rules } from "../rules.js";
 import { ADMIN_PATH, type AdminAction, type AdminPage, type AdminView } from "./admin-site.js";
 import { form } from "./form.js";
+import { sectionName } from "./shown-parts.js";
 
 export const rulesPage: AdminPage = { path: "/rules", title: "Rules", body };
 
@@ -47,7 +48,7 @@ function group({ deployment: { switches } }: AdminView, name: string, filter: st
     const isOn = switches.isEnforced(id);
     const isHidden = !`${id} ${says} ${section} ${off}`.toLowerCase().includes(filter);
     return html`<li id="${id}"${isHidden ? html` hidden` : ""}><div class="row"><code class="rule">${id}</code>
-<span class="quiet">section ${section} · ${answer.status} ${answer.error ?? ""}</span>
+<span class="quiet">${sectionName(section)} · ${answer.status} ${answer.error ?? ""}</span>
 <button class="end" name="${isOn ? "off" : "on"}" value="${id}" aria-label="${isOn ? "Switch off" : "Enforce"} ${id}">${isOn ? "Switch off" : "Enforce"}</button></div>
 <p>${says}</p><p class="quiet">${isOn ? "While off: " : html`<span class="mark bad">off</span> `}${off}</p></li>`;
   };

@@ -11,10 +11,14 @@ interface ScopesField {
   readonly legend: string;
   readonly granted: ReadonlySet<string>;
   readonly faultName: string;
+  readonly button: Markup;
 }
 
 /** The boxes are `scopes`, the line is `more`; issues call both by `faultName`. */
-export function scopesField(view: AdminView, { form, legend, granted, faultName }: ScopesField): Markup {
+export function scopesField(
+  view: AdminView,
+  { form, legend, granted, faultName, button }: ScopesField,
+): Markup {
   const typed = typedIn(view, form);
   const checked = typed === undefined ? granted : new Set(typed.getAll("scopes"));
   const box = (scope: string, index: number) =>
@@ -23,7 +27,7 @@ export function scopesField(view: AdminView, { form, legend, granted, faultName 
   return html`<fieldset><legend>${legend}</legend>
 <ul class="boxes">${[...new Set([...knownScopes(view), ...granted])].sort().map(box)}</ul>
 ${textField(view, { form, name: "more", label: "Others", hint: FORM_OF_SCOPES, faultName })}
-</fieldset>`;
+<div>${button}</div></fieldset>`;
 }
 
 export function readScopes(fields: URLSearchParams): string[] {

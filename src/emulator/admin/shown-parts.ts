@@ -42,3 +42,8 @@ export function statusMark(status: number): Markup {
 export function requestLine({ method, path }: JournalEntry): Markup {
   return html`<code>${method} ${path}</code>`;
 }
+
+/** A section of the description by its number; a standard, or that nothing says so, as it is. */
+export function sectionName(section: string): string {
+  return /^\d/.test(section) ? `section ${section}` : section;
+}

@@ -15,7 +15,7 @@ export interface Page {
   readonly status?: number;
   /** Path of the page's only script, under the base URL. */
   readonly script?: string;
-  /** Path of a stylesheet beside the one of all pages. */
+  /** Path of its stylesheet, under the base URL. Default: the one of all pages. */
   readonly stylesheet?: string;
   /** Directives beside the common ones. */
   readonly policy?: readonly string[];
@@ -32,7 +32,7 @@ const COMMON_POLICY = [
 ];
 
 export async function renderPage(deployment: Deployment, page: Page): Promise<Response> {
-  const { title, layout, body, script, stylesheet } = page;
+  const { title, layout, body, script, stylesheet = STYLESHEET_PATH } = page;
   const markup = await html`<!doctype html>
 <html lang="en">
 <head>
@@ -40,8 +40,7 @@ export async function renderPage(deployment: Deployment, page: Page): Promise<Re
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${linkTo(deployment, STYLESHEET_PATH)}">
-${stylesheet === undefined ? "" : html`<link rel="stylesheet" href="${linkTo(deployment, stylesheet)}">`}
+<link rel="stylesheet" href="${linkTo(deployment, stylesheet)}">
 ${script === undefined ? "" : html`<script src="${linkTo(deployment, script)}" defer></script>`}
 </head>
 <body class="${layout}">
