@@ -31,7 +31,8 @@ const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
  * (schedules:execute) and `GET …/tenant-settings` (takes no plugin token).
  *
  * For people: Variant A's host application is at `/host/{tenantId}`; Variant B's authorization endpoint, with its login
- * and consent pages, at `/v1/auth/authorize`. `launch` and `login` do in-process what a person does there.
+ * and consent pages, at `/v1/auth/authorize`. `launch` and `login` do in-process what a person does there. The page at
+ * `/_emulator` shows what happens, live, and changes everything that this object can change; see the option `admin`.
  *
  * The rate limit counts every POST to a tenant's Variant A token endpoint, refused ones included, except those that
  * it answers 429. An accepted assertion is spent even if the request is then refused for its grant.

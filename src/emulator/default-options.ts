@@ -2,6 +2,7 @@
 
 export const defaultOptions = {
   variants: ["A", "B"],
+  admin: "loopback",
   /** RFC 6761 section 6.3: names under localhost never leave the machine. */
   publicUrl: "http://emulator.localhost",
   rateLimit: false,

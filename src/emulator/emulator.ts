@@ -24,7 +24,7 @@ export interface Emulator {
   readonly fetch: (input: Request | string | URL, init?: RequestInit) => Promise<Response>;
   /**
    * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a client with,
-   * unless `publicUrl` was given for another.
+   * unless `publicUrl` was given for another. A person watches and steers it at `/_emulator` under it.
    *
    * @throws {@link EmulatorError} `already_listening`, `listen_failed`.
    */

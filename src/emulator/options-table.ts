@@ -36,7 +36,8 @@ export type OptionId =
   | "narrowingDelayMs"
   | "bearerStatus"
   | "pluginTokenRefusedStatus"
-  | "envelope";
+  | "envelope"
+  | "admin";
 
 /**
  * Every named option by its id, as plain data: what it decides, the section that does not, and what the emulator does
@@ -165,5 +166,10 @@ export const options: Readonly<Record<OptionId, Option>> = {
     section: "4.3, 9",
     says: "The values that X-Envelope may have and the member under which the body then is; another value changes nothing.",
     default: defaultChoices.envelope,
+  },
+  admin: {
+    section: "not shown",
+    says: "Who may use the emulator's page at /_emulator: callers on this machine (loopback), from everywhere, or nobody (false).",
+    default: defaultOptions.admin,
   },
 };

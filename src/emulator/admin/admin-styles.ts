@@ -100,6 +100,7 @@ td code, td a { white-space: nowrap; }
 .refused .message { border-color: var(--alarm); }
 .message h2 { font-size: 1rem; }
 .carried { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .3rem .8rem; margin: 0; font-size: .9rem; }
+.carried .wide { grid-column: span 2; }
 .carried dt { font: .85em ui-monospace, monospace; }
 
 @media (min-width: 40rem) {

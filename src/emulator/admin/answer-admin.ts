@@ -1,6 +1,7 @@
 // Answers what is asked of /_emulator: beside the deployment, so that no journal or log shows it and no reset ends it.
 import { randomBytes } from "node:crypto";
 import type { Connection } from "../connection.js";
+import { defaultOptions } from "../default-options.js";
 import { EmulatorError } from "../emulator-error.js";
 import { HOST_SCRIPT_PATH, STYLESHEET_PATH } from "../pages/asset-paths.js";
 import { linkTo } from "../pages/page-route.js";
@@ -22,7 +23,7 @@ export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
   const answer: AnswerAdmin = async (request, { remoteAddress }) => {
     // Before anything is parsed: most requests are not for it.
     if (!request.url.includes(ADMIN_PATH)) return undefined;
-    const { admin: access = "loopback", variants } = site.settings();
+    const { admin: access = defaultOptions.admin, variants } = site.settings();
     const { pathname, searchParams: query } = new URL(request.url);
     const path = pathname.startsWith(prefix) ? pathname.slice(prefix.length) : "";
     const isOurs = path === ADMIN_PATH || (path.startsWith(`${ADMIN_PATH}/`) && !SHARED.includes(path));

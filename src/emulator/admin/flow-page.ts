@@ -28,6 +28,9 @@ const PARTIES: Readonly<Record<Flow["kind"], Readonly<Record<Party, string>>>> =
   },
 };
 
+/** Characters; what is longer takes two columns. */
+const LONG = 20;
+
 export function lastFlow({ deployment }: AdminView): Markup {
   const flow = deployment.flows.last();
   if (flow === undefined) {
@@ -49,5 +52,5 @@ function drawn(step: FlowStep, parties: Readonly<Record<Party, string>>): Markup
   return html`<li class="step ${span} ${direction} ${refused === undefined ? "" : "refused"}"><div class="arrow" aria-hidden="true"></div>
 <div class="message"><h2>${name}</h2><p class="quiet">${parties[from]} to ${parties[to]} · ${instant(at)}</p>
 ${refused === undefined ? "" : html`<p><code class="rule">${refused}</code></p>`}
-${carries.length === 0 ? "" : html`<dl class="carried">${carries.map((field) => html`<div><dt>${field.name}</dt><dd>${field.shown}</dd></div>`)}</dl>`}</div></li>`;
+${carries.length === 0 ? "" : html`<dl class="carried">${carries.map((field) => html`<div${field.shown.length > LONG ? html` class="wide"` : ""}><dt>${field.name}</dt><dd>${field.shown}</dd></div>`)}</dl>`}</div></li>`;
 }
