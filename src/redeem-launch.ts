@@ -7,6 +7,8 @@ import { personContext } from "./auth/person-context.js";
 import { memoryStore } from "./stores/memory.js";
 
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
+  /** Part of the path that the code is sent to. */
+  readonly tenantId: string;
   /** The `code` of `host:auth-code`. */
   readonly code: string;
   /** The PKCE verifier that belongs to the challenge sent at launch. */

@@ -6,21 +6,34 @@ import { parseBaseUrl } from "../variants/base-url.js";
 import { parseTenantId } from "../variants/tenant-id.js";
 import type { SessionSubject } from "./session-subject.js";
 
-/** A deployment that people of one tenant come from: by a launch (Variant A), a login (Variant B), or either. */
-export interface BackendDeployment {
+interface DeploymentOfATenant {
   /** With a login alone a name of yours: Variant B knows none. */
   readonly tenantId: string;
   readonly baseUrl: string;
-  /** The exact origin of the host application whose iframe the plugin's page is in; needed for launches. */
-  readonly hostOrigin?: string | undefined;
+}
+
+/** A deployment whose host application launches the plugin (Variant A); people may log in to it too. */
+export interface LaunchDeployment extends DeploymentOfATenant {
+  /** The exact origin of the host application whose iframe the plugin's page is in. */
+  readonly hostOrigin: string;
   /** Made with `userInterfacePlugin`. */
-  readonly launch?: PersonCredential<"A"> | undefined;
+  readonly launch: PersonCredential<"A">;
+  readonly login?: PersonCredential<"B"> | undefined;
+}
+
+/** A deployment that people log in to (Variant B). */
+export interface LoginDeployment extends DeploymentOfATenant {
+  readonly hostOrigin?: string | undefined;
+  readonly launch?: undefined;
   /**
    * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it: give
    * deployments that do not trust each other one each, as `/auth/callback/acme` (RFC 9700 section 4.4.2.2).
    */
-  readonly login?: PersonCredential<"B"> | undefined;
+  readonly login: PersonCredential<"B">;
 }
+
+/** A deployment that people of one tenant come from: by a launch (Variant A), a login (Variant B), or either. */
+export type BackendDeployment = LaunchDeployment | LoginDeployment;
 
 /** What a deployment is looked up by; what is there must be equal in the one that is given. */
 export interface DeploymentQuery {
@@ -43,12 +56,21 @@ export interface DeploymentOptions {
   readonly tenantIdPattern?: RegExp | undefined;
 }
 
+const text = z.string("is no text");
 const shape = z.strictObject({
-  tenantId: z.string(),
-  baseUrl: z.string(),
-  hostOrigin: z.string().optional(),
-  launch: z.custom<PersonCredential<"A">>((value) => isCredential(value, "A")).optional(),
-  login: z.custom<PersonCredential<"B">>((value) => isCredential(value, "B")).optional(),
+  tenantId: text,
+  baseUrl: text,
+  hostOrigin: text.optional(),
+  launch: z
+    .custom<PersonCredential<"A">>((value) => isCredential(value, "A"), {
+      error: ({ input }) => `${kindOf(input)}: a launch takes what userInterfacePlugin gives`,
+    })
+    .optional(),
+  login: z
+    .custom<PersonCredential<"B">>((value) => isCredential(value, "B"), {
+      error: ({ input }) => `${kindOf(input)}: a login takes what apiClient gives`,
+    })
+    .optional(),
 });
 
 export class Deployments {
@@ -65,7 +87,7 @@ export class Deployments {
   async find(query: DeploymentQuery): Promise<BackendDeployment | undefined> {
     const given = await this.#find(query);
     if (given === undefined || given === null) return undefined;
-    const deployment = parseDeployment(given, this.#options);
+    const deployment = parseDeployment(given, this.#options, "what deployments gave");
     return matches(deployment, query) ? deployment : undefined;
   }
 
@@ -99,7 +121,7 @@ function findIn(list: readonly BackendDeployment[]): FindDeployment {
 function parseList(given: unknown, options: DeploymentOptions): readonly BackendDeployment[] {
   if (!Array.isArray(given) || given.length === 0)
     throw invalid("deployments is neither a function nor a list with at least one deployment");
-  const list = given.map((one) => parseDeployment(one, options));
+  const list = given.map((one, index) => parseDeployment(one, options, `deployments[${index}]`));
   const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => [
     ...(launch === undefined ? [] : [JSON.stringify(["launch", hostOrigin, tenantId])]),
     ...(login === undefined ? [] : [JSON.stringify(["login", tenantId])]),
@@ -112,24 +134,25 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
 }
 
 /** @throws ConfigurationError `option_invalid`, `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid` */
-function parseDeployment(given: unknown, options: DeploymentOptions): BackendDeployment {
+function parseDeployment(given: unknown, options: DeploymentOptions, where: string): BackendDeployment {
   const parsed = shape.safeParse(given);
   if (!parsed.success) {
-    const fields = parsed.error.issues.map(({ path, code }) => path.join(".") || code);
-    throw invalid(`A deployment is wrong in: ${fields.join(", ")}`);
+    const wrong = parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")}: ${message}`);
+    throw invalid(wrong.join("; "));
   }
-  const { tenantId, hostOrigin, launch, login } = parsed.data;
-  if (launch === undefined && login === undefined)
-    throw invalid("A deployment has neither launch (userInterfacePlugin) nor login (apiClient)");
-  if (launch !== undefined && hostOrigin === undefined)
-    throw invalid("A deployment with launch has no hostOrigin: name the origin of its host application");
+  const { hostOrigin, launch, login } = parsed.data;
   if (hostOrigin !== undefined && !isOrigin(hostOrigin, options))
-    throw invalid('A hostOrigin is no origin such as "https://customer.example"');
-  return {
-    ...parsed.data,
-    tenantId: parseTenantId(tenantId, options.tenantIdPattern),
+    throw invalid(`${where}.hostOrigin: is no origin such as "https://customer.example"`);
+  const target = {
+    tenantId: parseTenantId(parsed.data.tenantId, options.tenantIdPattern),
     baseUrl: parseBaseUrl(parsed.data.baseUrl, options.allowInsecureHttp),
   };
+  if (launch === undefined) {
+    if (login !== undefined) return { ...target, hostOrigin, login };
+    throw invalid(`${where}: has neither launch (userInterfacePlugin) nor login (apiClient)`);
+  }
+  if (hostOrigin !== undefined) return { ...target, hostOrigin, launch, login };
+  throw invalid(`${where}: has a launch, but no hostOrigin: name the origin of its host application`);
 }
 
 function isOrigin(value: string, { allowInsecureHttp }: DeploymentOptions): boolean {
@@ -138,6 +161,14 @@ function isOrigin(value: string, { allowInsecureHttp }: DeploymentOptions): bool
   } catch {
     return false;
   }
+}
+
+/** What a mistaken credential was made with, for whoever has exchanged two. */
+function kindOf(value: unknown): string {
+  if (isCredential(value, "A")) return "is of Variant A (userInterfacePlugin)";
+  if (isCredential(value, "B")) return "is of Variant B (apiClient)";
+  const { use } = (value ?? {}) as { use?: unknown };
+  return use === "machine" ? "is a machine's (servicePlugin or serviceAccount)" : "is no credential";
 }
 
 function isCredential(value: unknown, variant: "A" | "B"): boolean {

@@ -76,29 +76,42 @@ const slackMs = 3_600_000;
 /** Whoever comes along can begin a login: beyond these the oldest is forgotten. */
 const mostLogins = 10_000;
 
+const duration = "is no number of milliseconds from 1000 to those of 366 days";
 const durationMs = z
-  .number()
-  .min(1_000)
-  .max(366 * 24 * 3_600_000);
+  .number(duration)
+  .min(1_000, duration)
+  .max(366 * 24 * 3_600_000, duration);
+const flag = z.boolean("is neither true nor false");
 const isFunction = (value: unknown) => typeof value === "function";
 const shape = z.looseObject({
   path: z
-    .string()
-    .regex(/^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/)
+    .string("is no text")
+    .regex(
+      /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/,
+      'is no path such as "/auth": it begins with a slash and ends without one, and its segments hold letters, digits and ._~- and begin with no dot',
+    )
     .default("/auth"),
-  publicUrl: z.string().optional(),
-  origins: z.array(z.string()).default([]),
+  publicUrl: z.string("is no text").optional(),
+  origins: z
+    .array(z.string("is no text"), 'is no list of origins such as ["https://planner.example"]')
+    .default([]),
   session: z
-    .strictObject({
-      cookie: z.boolean().default(false),
-      lifetimeMs: durationMs.default(8 * 3_600_000),
-      idleMs: durationMs.default(3_600_000),
-    })
+    .strictObject(
+      {
+        cookie: flag.default(false),
+        lifetimeMs: durationMs.default(8 * 3_600_000),
+        idleMs: durationMs.default(3_600_000),
+      },
+      "is no object with cookie, lifetimeMs and idleMs alone",
+    )
     .prefault({}),
-  onError: z.custom<Settings["onError"]>(isFunction).optional(),
-  allowInsecureHttp: z.boolean().default(false),
+  onError: z.custom<Settings["onError"]>(isFunction, "is no function").optional(),
+  allowInsecureHttp: flag.default(false),
   store: z
-    .custom<TokenStore>((value) => ["get", "set", "delete", "lock"].every((name) => hasMethod(value, name)))
+    .custom<TokenStore>(
+      (value) => ["get", "set", "delete", "lock"].every((name) => hasMethod(value, name)),
+      "is no token store: that has get, set, delete and lock",
+    )
     .optional(),
 });
 
@@ -106,8 +119,8 @@ const shape = z.looseObject({
 export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>): Settings {
   const parsed = shape.safeParse(options);
   if (!parsed.success) {
-    const option = parsed.error.issues[0]?.path.join(".") || "options";
-    throw invalid(option, "is not what it should be");
+    const [issue] = parsed.error.issues;
+    throw invalid(issue?.path.join(".") || "options", issue?.message ?? "are wrong");
   }
   const { store: given, publicUrl, origins, allowInsecureHttp, onError, ...rest } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);

@@ -40,8 +40,21 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
  * page's half is `startSession` of bivariant/page. The service's tokens stay here, in the store; the browser gets a
  * session of the backend's own.
  *
- * The routes are `POST launch`, `GET login`, `GET callback`, `POST session`, `GET me` and `POST logout`, under `path`.
- * Everything else is yours: call `connect` in it.
+ * The routes, under `path`; everything else is yours: call `connect` in it.
+ *
+ * | route | takes | gives |
+ * |---|---|---|
+ * | `POST launch` | `{ code, codeVerifier, tenantId, hostOrigin }` | the session of a launch |
+ * | `GET login` | `?tenant=`, `?return_to=`, both optional | 302 to the authorization endpoint, and a cookie |
+ * | `GET callback` | `?code=`, `?state=` or `?error=`, and that cookie | 303 to `return_to`, with `#login_error=` if it failed |
+ * | `POST session` | `{}`, and the cookie of a login or of a session | that session; 401 without one |
+ * | `GET me` | the session | `{ variant, tenantId, operator?, roles?, expiresAt }` |
+ * | `POST logout` | `{}`, and the session | 204; the service's tokens are forgotten too |
+ *
+ * A session is `{ session, variant, tenantId, operator?, expiresAt }`, and goes along as `Authorization: Bearer` and
+ * `session`. With sessions in cookies it is `{ csrf, ... }`: the cookie goes along by itself, and with all but GET the
+ * header `X-Bivariant-Csrf`. A POST has the type `application/json`, and the `Origin` of the backend itself or one of
+ * `origins`. An error is `{ error, message, reason? }`, `error` being a stable code.
  *
  * @throws ConfigurationError
  * @see the description, sections 4.1 and 5.3 to 5.9
@@ -94,7 +107,8 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   const dispatch = async (request: Request, route: Route | undefined): Promise<Response> => {
     if (route === undefined) throw new Refusal("route_unknown");
     if (request.method === "OPTIONS") return preflight(request, route);
-    if (request.method !== route.method) throw new Refusal("method_not_allowed", { allow: route.method });
+    if (request.method !== route.method)
+      throw new Refusal("method_not_allowed", { headers: { allow: route.method } });
     if (route.method === "POST") requireAllowedOrigin(request, settings);
     return route.answer(request, context);
   };
@@ -102,7 +116,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   const preflight = (request: Request, { method }: Route): Response => {
     const origin = request.headers.get("origin");
     if (origin === null || !isAllowedOrigin(origin, request, settings))
-      throw new Refusal("method_not_allowed", { allow: method });
+      throw new Refusal("method_not_allowed", { headers: { allow: method } });
     const headers = {
       "access-control-allow-methods": method,
       "access-control-allow-headers": `authorization, content-type, ${csrfHeader}`,

@@ -1,6 +1,12 @@
 /** The public entry `bivariant/backend`: the server half of an app for people. */
 export type { Backend, SessionInfo } from "./backend.js";
-export type { BackendDeployment, DeploymentQuery, FindDeployment } from "./backend-deployment.js";
+export type {
+  BackendDeployment,
+  DeploymentQuery,
+  FindDeployment,
+  LaunchDeployment,
+  LoginDeployment,
+} from "./backend-deployment.js";
 export type { BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
 export { createBackend } from "./create-backend.js";
 export { isSessionError, SessionError } from "./session-error.js";

@@ -4,6 +4,7 @@ import type { PendingLogin } from "../login.js";
 import type { Settings } from "./backend-options.js";
 import { areEqual, hashOf, isTokenShaped, randomToken } from "./random-token.js";
 import { Records } from "./records.js";
+import { markOf } from "./return-to.js";
 import { type SessionSubject, subjectSchema } from "./session-subject.js";
 
 /** A login that was begun: its `state` counts only in the browser whose cookie leads here. */
@@ -16,12 +17,21 @@ export interface BegunEntry {
   readonly expiresAt: number;
 }
 
+type CompletedEntry = SessionSubject & { readonly mark: string; readonly fetchBefore: number };
+
 interface Browser {
   /** Where the login that was begun last leads back to. */
   readonly returnTo: string;
   readonly begun: readonly BegunEntry[];
-  /** A login that was completed and whose session nobody has fetched yet. */
-  readonly completed?: SessionSubject & { readonly fetchBefore: number };
+  /** Logins that were completed and whose sessions nobody has fetched yet, the latest last. */
+  readonly completed: readonly CompletedEntry[];
+}
+
+/** Which of a browser's completed logins a page is to have; what is left out says nothing. */
+export interface WantedLogin {
+  /** What the page wrote into the address that its login came back to. */
+  readonly mark?: string | undefined;
+  readonly tenantId?: string | undefined;
 }
 
 const schema: z.ZodType<Browser> = z.object({
@@ -40,13 +50,13 @@ const schema: z.ZodType<Browser> = z.object({
       expiresAt: z.number(),
     }),
   ),
-  completed: z.intersection(subjectSchema, z.object({ fetchBefore: z.number() })).exactOptional(),
+  completed: z.array(z.intersection(subjectSchema, z.object({ mark: z.string(), fetchBefore: z.number() }))),
 });
 
 /** How long a person may take at the authorization server, and a page to fetch its session. */
 export const loginLifetimeMs = 600_000;
 /** Tabs that log in at the same time; beyond these the oldest has to begin again. */
-const mostBegun = 5;
+const mostTabs = 5;
 
 export class LoginBrowsers {
   readonly #records: Records<Browser>;
@@ -61,8 +71,9 @@ export class LoginBrowsers {
   async begin(id: string | undefined, entry: Omit<BegunEntry, "expiresAt">): Promise<string> {
     const expiresAt = this.#now() + loginLifetimeMs;
     return this.#change(id, async (browser) => {
-      const begun = [...(browser?.begun ?? []), { ...entry, expiresAt }].slice(-mostBegun);
-      return { browser: { ...browser, returnTo: entry.returnTo, begun }, id: browser && id };
+      const begun = [...(browser?.begun ?? []), { ...entry, expiresAt }].slice(-mostTabs);
+      const { completed = [] } = browser ?? {};
+      return { browser: { returnTo: entry.returnTo, begun, completed }, id: browser && id };
     });
   }
 
@@ -93,24 +104,35 @@ export class LoginBrowsers {
    * because they planted it, must not be the one who fetches (no session fixation).
    */
   async complete(id: string, subject: SessionSubject, returnTo: string): Promise<string> {
-    const completed = { ...subject, fetchBefore: this.#now() + loginLifetimeMs };
+    const entry = { ...subject, mark: markOf(returnTo), fetchBefore: this.#now() + loginLifetimeMs };
     return this.#change(id, async (browser) => ({
-      browser: { returnTo, begun: browser?.begun ?? [], completed },
+      browser: {
+        returnTo,
+        begun: browser?.begun ?? [],
+        completed: [...(browser?.completed ?? []), entry].slice(-mostTabs),
+      },
       id: undefined,
     }));
   }
 
-  /** Takes the completed login, once. */
-  async fetch(id: string | undefined): Promise<SessionSubject | undefined> {
+  /** Hands the completed login over, once: it stays when that fails. */
+  async fetch<T>(
+    id: string | undefined,
+    wanted: WantedLogin,
+    handOver: (subject: SessionSubject) => Promise<T>,
+  ): Promise<T | undefined> {
     if (id === undefined || !isTokenShaped(id)) return undefined;
     const name = await hashOf(id);
     return this.#records.lock(name, async () => {
       const browser = (await this.#records.read(name))?.value;
-      if (browser?.completed === undefined) return undefined;
-      const { completed, ...rest } = browser;
+      const completed = browser?.completed.filter(({ fetchBefore }) => this.#now() < fetchBefore) ?? [];
+      const entry = chosen(completed, wanted);
+      if (browser === undefined || entry === undefined) return undefined;
+      const { fetchBefore, mark, ...subject } = entry;
+      const handed = await handOver(subject);
+      const rest = { ...browser, completed: completed.filter((one) => one !== entry) };
       await this.#records.write(name, rest, { expiresAt: this.#now() + loginLifetimeMs });
-      const { fetchBefore, ...subject } = completed;
-      return this.#now() < fetchBefore ? subject : undefined;
+      return handed;
     });
   }
 
@@ -133,4 +155,23 @@ export class LoginBrowsers {
     };
     return known === undefined ? run() : this.#records.lock(known, run);
   }
+}
+
+/**
+ * A page's own login, by its mark. One without a mark (of another make, or whose address was rewritten) has the latest,
+ * unless it could be meant for another tenant's page: that is nobody's.
+ */
+function chosen(
+  completed: readonly CompletedEntry[],
+  { mark, tenantId }: WantedLogin,
+): CompletedEntry | undefined {
+  const fitting = completed.filter(
+    (entry) =>
+      (mark === undefined || entry.mark === mark) && (tenantId === undefined || entry.tenantId === tenantId),
+  );
+  const last = fitting.at(-1);
+  const isSure = fitting.every(
+    (entry) => entry.tenantId === last?.tenantId && entry.baseUrl === last.baseUrl,
+  );
+  return isSure ? last : undefined;
 }

@@ -10,7 +10,7 @@ const mostBodyBytes = 65_536;
  *
  * @throws Refusal `type_not_supported`, `body_too_large`, `request_invalid`
  */
-export async function readJson<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
+export async function readJson<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
   // A form of another site can send text/plain and forms without asking; application/json it cannot.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") throw new Refusal("type_not_supported");
@@ -22,8 +22,13 @@ export async function readJson<T>(request: Request, schema: z.ZodType<T>): Promi
     throw new Refusal("request_invalid");
   }
   const parsed = schema.safeParse(body);
-  if (!parsed.success) throw new Refusal("request_invalid");
-  return parsed.data;
+  if (parsed.success) return parsed.data;
+  const fields = Object.keys(schema.shape);
+  // By our own names for them: what was sent stays out of the answer.
+  const wrong = fields.filter((field) => parsed.error.issues.some(({ path }) => path[0] === field));
+  if (wrong.length === 0) throw new Refusal("request_invalid");
+  const message = `Missing, or not as documented: ${wrong.join(", ")}. The body holds ${fields.join(", ")}.`;
+  throw new Refusal("request_invalid", { message });
 }
 
 async function readText(request: Request): Promise<string> {

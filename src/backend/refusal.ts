@@ -8,6 +8,7 @@ export type RefusalCode =
   | "request_invalid"
   | "origin_refused"
   | "host_unknown"
+  | "tenant_missing"
   | "tenant_unknown"
   | "return_to_refused"
   | "code_spent"
@@ -20,13 +21,18 @@ const kinds: Readonly<Record<RefusalCode, { readonly status: number; readonly me
   method_not_allowed: { status: 405, message: "This route takes another method." },
   type_not_supported: { status: 415, message: "Send the body as application/json." },
   body_too_large: { status: 413, message: "Send a shorter body." },
-  request_invalid: { status: 400, message: "Send the documented fields." },
+  request_invalid: { status: 400, message: "Send a JSON object, in UTF-8." },
   origin_refused: {
     status: 403,
     message:
       "Requests of this origin are not accepted: it is neither the backend's own nor one of its origins.",
   },
   host_unknown: { status: 403, message: "No deployment is configured for this host application and tenant." },
+  tenant_missing: {
+    status: 400,
+    message:
+      "No tenant is named, and not exactly one has a login: name it, as login?tenant=acme (the option tenant of startSession).",
+  },
   tenant_unknown: { status: 404, message: "No deployment with a login is configured for this tenant." },
   return_to_refused: { status: 400, message: "return_to must be a path of the application itself." },
   code_spent: { status: 409, message: "This code was sent before. Open the plugin again." },
@@ -41,8 +47,15 @@ export class Refusal extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: RefusalCode, headers: Readonly<Record<string, string>> = {}) {
-    super(kinds[code].message);
+  /** `message`: in place of the usual one; nothing of the request may be in it, for it is shown to whoever asked. */
+  constructor(
+    code: RefusalCode,
+    {
+      headers = {},
+      message = kinds[code].message,
+    }: { readonly headers?: Readonly<Record<string, string>>; readonly message?: string } = {},
+  ) {
+    super(message);
     this.name = "Refusal";
     this.code = code;
     this.status = kinds[code].status;

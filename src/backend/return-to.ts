@@ -32,6 +32,14 @@ export function parseReturnTo(
   return url.href;
 }
 
+/** What bivariant/page writes into the address that its login comes back to: which of a browser's logins it is. */
+const markName = "bivariant_login";
+
+/** The mark of the page that began a login; empty for one that wrote none. */
+export function markOf(returnTo: string): string {
+  return new URL(returnTo).searchParams.get(markName) ?? "";
+}
+
 /** The same address, with what went wrong where only its page can read it. */
 export function withLoginError(returnTo: string, code: string): string {
   const url = new URL(returnTo);

@@ -1,6 +1,6 @@
 // GET login, GET callback and POST session: a login from its beginning to a session, and what must not become one.
 import { describe, expect, test } from "vitest";
-import { isConfigurationError, unwrap } from "../../src/index.js";
+import { isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
 import { CALLBACK, loginCredential, OWN, type Rig, rig, SERVICE, type SessionAnswer } from "./rig.js";
 import { errorOf, TestBrowser } from "./test-browser.js";
 
@@ -70,6 +70,27 @@ describe("a login", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
   });
 
+  test("whose session could not be opened, or had nobody to receive it, is still there", async () => {
+    let isDown = false;
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      async set(key, ...rest) {
+        if (isDown && key.includes(":session:")) throw new Error("down");
+        return inner.set(key, ...rest);
+      },
+    });
+    const { login, browser, backend } = rig({ wrapStore });
+    await login();
+    isDown = true;
+    expect((await browser.post("/auth/session")).status).toBe(503);
+    isDown = false;
+    const headers = { origin: OWN, "content-type": "application/json" };
+    const request = browser.request("POST", "/auth/session", { headers, body: "{}" });
+    const gone = await backend(new Request(request, { signal: AbortSignal.abort() }));
+    expect([gone.status, await errorOf(gone)]).toEqual([499, "client_gone"]);
+    expect((await browser.post("/auth/session")).status).toBe(200);
+  });
+
   test("whose session nobody fetches within ten minutes is over", async () => {
     const { login, browser, clock } = rig();
     await login();
@@ -88,6 +109,67 @@ describe("a login", () => {
     expect((await browser.post("/auth/session")).status).toBe(200);
   });
 
+  describe("of several tabs at once, with an address of its own each,", () => {
+    const tenants = ["acme", "umbrella"] as const;
+
+    /** A login of each tenant in one browser, both completed before either page asks for its session. */
+    async function both(): Promise<Rig> {
+      const parts = rig({
+        deployments: tenants.map((tenantId) => {
+          const redirectUri = `${CALLBACK}/${tenantId}`;
+          const login = loginCredential({ clientId: `portal-${tenantId}`, redirectUri });
+          return { tenantId, baseUrl: SERVICE, login };
+        }),
+      });
+      const { emulator, browser } = parts;
+      const callbacks: string[] = [];
+      for (const tenantId of tenants) {
+        const redirectUris = [`${CALLBACK}/${tenantId}`];
+        emulator.registerApiClient({ clientId: `portal-${tenantId}`, redirectUris });
+        const page = encodeURIComponent(`/page?bivariant_login=of-${tenantId}`);
+        const { headers } = await browser.get(`/auth/login?tenant=${tenantId}&return_to=${page}`);
+        const url = headers.get("location") ?? "";
+        callbacks.push(emulator.login({ url, userId: "ada" }).callbackUrl);
+      }
+      for (const url of callbacks)
+        expect((await browser.get(url)).headers.get("location")).not.toContain("login_error");
+      return parts;
+    }
+
+    const tenantOf = async (answer: Response) => ((await answer.json()) as SessionAnswer).tenantId;
+
+    test.each([
+      { name: "by its mark", body: (tenantId: string) => ({ login: `of-${tenantId}` }) },
+      { name: "by its tenant", body: (tenantId: string) => ({ tenant: tenantId }) },
+      { name: "by both", body: (tenant: string) => ({ login: `of-${tenant}`, tenant }) },
+    ])("each gets its own session, $name", async ({ body }) => {
+      const { browser } = await both();
+      for (const tenantId of tenants)
+        expect(await tenantOf(await browser.post("/auth/session", body(tenantId)))).toBe(tenantId);
+      for (const tenantId of tenants)
+        expect((await browser.post("/auth/session", body(tenantId))).status).toBe(401);
+    });
+
+    test.each([
+      { name: "whose mark is of no login here", body: { login: "of-nobody" } },
+      { name: "whose mark is of another tenant's login", body: { login: "of-acme", tenant: "umbrella" } },
+      { name: "that does not say which it means", body: {} },
+      { name: "of an unknown tenant", body: { tenant: "evil" } },
+    ])("a page $name gets none, and takes none away", async ({ body }) => {
+      const { browser } = await both();
+      const answer = await browser.post("/auth/session", body);
+      expect([answer.status, await errorOf(answer)]).toEqual([401, "session_missing"]);
+      for (const tenant of tenants)
+        expect((await browser.post("/auth/session", { tenant })).status).toBe(200);
+    });
+
+    test("one that was rewritten is had without a mark, where it is sure which is meant", async () => {
+      const { browser } = await both();
+      expect(await tenantOf(await browser.post("/auth/session", { login: "of-acme" }))).toBe("acme");
+      expect(await tenantOf(await browser.post("/auth/session", {}))).toBe("umbrella");
+    });
+  });
+
   test("begun in one process ends in another", async () => {
     const parts = rig();
     const url = await begun(parts);
@@ -100,10 +182,16 @@ describe("a login", () => {
   test("needs a tenant where there are several, and one that is configured", async () => {
     const of = (tenantId: string) => ({ tenantId, baseUrl: SERVICE, login: loginCredential() });
     const { browser } = rig({ deployments: [of("acme"), of("umbrella")] });
-    for (const query of ["", "?tenant=", "?tenant=evil", "?tenant=..%2Facme"]) {
+    for (const query of ["?tenant=", "?tenant=evil", "?tenant=..%2Facme"]) {
       const answer = await browser.get(`/auth/login${query}`);
       expect([query, answer.status, await errorOf(answer)]).toEqual([query, 404, "tenant_unknown"]);
     }
+    const unnamed = await browser.get("/auth/login");
+    expect(unnamed.status).toBe(400);
+    expect(await unnamed.json()).toMatchObject({
+      error: "tenant_missing",
+      message: expect.stringContaining("login?tenant=acme"),
+    });
     expect((await browser.get("/auth/login?tenant=acme&tenant=umbrella")).status).toBe(400);
     expect((await browser.get("/auth/login?tenant=umbrella")).status).toBe(302);
     expect(browser.setCookies).toHaveLength(1);

@@ -97,6 +97,46 @@ describe("createBackend refuses", () => {
   });
 });
 
+describe("createBackend says what is wrong, and where:", () => {
+  const second = (change: object) => ({ deployments: [right, { ...right, tenantId: "b", ...change }] });
+  test.each([
+    {
+      name: "credentials that are changed over",
+      options: second({ launch: login, login: launch }),
+      says: [
+        "deployments[1].launch: is of Variant B (apiClient): a launch takes what userInterfacePlugin gives",
+        "deployments[1].login: is of Variant A (userInterfacePlugin): a login takes what apiClient gives",
+      ],
+    },
+    {
+      name: "a machine's credential",
+      options: second({ login: serviceAccount({ clientId: "a", clientSecret: "b" }) }),
+      says: ["deployments[1].login: is a machine's", "a login takes what apiClient gives"],
+    },
+    {
+      name: "a misspelt field",
+      options: second({ hostOrigins: [] }),
+      says: ["deployments[1]", "hostOrigins"],
+    },
+    {
+      name: "no hostOrigin",
+      options: second({ hostOrigin: undefined }),
+      says: ["deployments[1]", "hostOrigin"],
+    },
+    { name: "a path without its slash", options: { path: "auth" }, says: ['such as "/auth"', "slash"] },
+    {
+      name: "an idle time of seconds",
+      options: { session: { idleMs: 60 } },
+      says: ["session.idleMs", "1000"],
+    },
+    { name: "a store without locks", options: { store: { get() {} } }, says: ["store", "lock"] },
+    { name: "one origin that is no list", options: { origins: OWN }, says: ["origins", "list"] },
+  ])("$name", ({ options, says }) => {
+    const { message } = faultOf({ deployments: [right], ...options }) as Error;
+    for (const part of says) expect(message).toContain(part);
+  });
+});
+
 describe("createBackend takes", () => {
   test("one tenant id at two hosts, and one host with two tenants", () => {
     const deployments = [

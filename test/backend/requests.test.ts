@@ -153,6 +153,15 @@ describe("a body", () => {
     expect([tokenRequests(), told]).toEqual([0, []]);
   });
 
+  test("names the fields that are wrong, and nothing that was sent", async () => {
+    const { browser } = rig();
+    const answer = await browser.post("/auth/launch", { ...right, code: "planted\n", hostOrigin: undefined });
+    const { message } = await answer.json();
+    expect(message).toContain("not as documented: code, hostOrigin.");
+    expect(message).toContain("The body holds code, codeVerifier, tenantId, hostOrigin.");
+    expect(message).not.toContain("planted");
+  });
+
   test("over 64 KiB is a 413, by its length or by what comes", async () => {
     const { browser, tokenRequests } = rig();
     const headers = { "content-type": "application/json", origin: OWN };

@@ -414,6 +414,14 @@ describe("a session in a cookie", () => {
     expect((await browser.get("/auth/me")).status).toBe(200);
   });
 
+  test("of another tenant is none for a page that names its tenant", async () => {
+    const { browser, launch } = rig(cookie);
+    await launch();
+    const other = await browser.post("/auth/session", { tenant: "umbrella" });
+    expect([other.status, await errorOf(other)]).toEqual([401, "session_missing"]);
+    expect((await browser.post("/auth/session", { tenant: "acme" })).status).toBe(200);
+  });
+
   test("goes at logout", async () => {
     const { browser, launch } = rig(cookie);
     const { csrf } = await launch();

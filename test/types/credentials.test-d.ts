@@ -1,11 +1,13 @@
 /** Which credential and which Auth goes where: a mistake here is one of the program, so the compiler says it. */
 import type { KeyObject } from "node:crypto";
+import { createBackend } from "../../src/backend/index.js";
 import {
   type Auth,
   apiClient,
   connect,
   createAuth,
   createConnector,
+  redeemLaunch,
   serviceAccount,
   servicePlugin,
   userInterfacePlugin,
@@ -64,6 +66,26 @@ export function settings(): void {
   servicePlugin({ clientId: "c", privateKey: { keyId: "kms-1", sign: async (bytes) => bytes } });
   proof<Equal<(typeof plugin)["variant"], "A">>();
   proof<Equal<(typeof portal)["variant"], "B">>();
+}
+
+/** A launch is exchanged at the token endpoint of a tenant, and happens in a host application's page. */
+export function launches(): void {
+  const code = { code: "c", codeVerifier: "v".repeat(43) };
+  redeemLaunch({ ...target, credential: page, ...code });
+  // @ts-expect-error without a tenant there is no such endpoint
+  redeemLaunch({ baseUrl: target.baseUrl, credential: page, ...code });
+  const hostOrigin = "https://customer.example";
+  createBackend({ deployments: [{ ...target, hostOrigin, launch: page, login: portal }] });
+  createBackend({ deployments: [{ ...target, login: portal }] });
+  createBackend({
+    deployments: async ({ purpose }) => (purpose === "login" ? { ...target, login: portal } : undefined),
+  });
+  // @ts-expect-error nobody would know who may launch
+  createBackend({ deployments: [{ ...target, launch: page }] });
+  // @ts-expect-error nobody could come from there
+  createBackend({ deployments: [{ ...target, hostOrigin }] });
+  // @ts-expect-error changed over
+  createBackend({ deployments: [{ ...target, hostOrigin, launch: portal, login: page }] });
 }
 
 /** Keys of either platform are keys, whatever its types call them. */

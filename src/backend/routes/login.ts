@@ -18,7 +18,8 @@ export async function answerLogin(request: Request, context: Context): Promise<R
     purpose: "login",
     ...(tenantId !== null && { tenantId }),
   });
-  if (deployment?.login === undefined) throw new Refusal("tenant_unknown");
+  if (deployment?.login === undefined)
+    throw new Refusal(tenantId === null ? "tenant_missing" : "tenant_unknown");
   const { baseUrl } = deployment;
   const { url, login } = await beginLogin({
     ...settings.auth,
@@ -36,7 +37,7 @@ export async function answerLogin(request: Request, context: Context): Promise<R
 /** @throws Refusal `request_invalid` when there are several */
 function single(parameters: URLSearchParams, name: string): string | null {
   const values = parameters.getAll(name);
-  if (values.length > 1) throw new Refusal("request_invalid");
+  if (values.length > 1) throw new Refusal("request_invalid", { message: `Send ${name} once.` });
   return values[0] ?? null;
 }
 

@@ -51,14 +51,14 @@ export async function runExample({
   });
   emulator.registerOperator({ tenantId: "acme", userId: "grace", firstname: "Grace", lastname: "Hopper" });
 
-  const hostOrigins = [new URL(baseUrl).origin];
+  const hostOrigin = new URL(baseUrl).origin;
   handler = await createPlugin({
-    hostOrigins,
+    hostOrigins: [hostOrigin],
     deployments: [
       {
         tenantId: "acme",
         baseUrl,
-        hostOrigin: hostOrigins[0],
+        hostOrigin,
         launch: userInterfacePlugin({ clientId: "planner", privateKey, keyId: "key-1" }),
         login: apiClient({
           clientId: "planner-app",
