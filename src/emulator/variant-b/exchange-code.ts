@@ -45,7 +45,7 @@ const checks: readonly Check<Attempt>[] = [
     find: ({ code, request }) =>
       code.redirectUri === request.redirectUri
         ? undefined
-        : { expected: shown(code.redirectUri), actual: shown(request.redirectUri) },
+        : { expected: shown(code.redirectUri), actual: shownUri(request.redirectUri) },
   },
   {
     rule: "client-code.verifier",
@@ -87,4 +87,9 @@ export function exchangeCode(
   const { authorizationId, keepUntil, tokens } = openAuthorization(deployment, client, code, now);
   authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil);
   return tokens;
+}
+
+/** What is no URI may be a client_secret in the wrong field. */
+function shownUri(value: string): string {
+  return value === "" || URL.canParse(value) ? shown(value || undefined) : "no URI";
 }
