@@ -85,7 +85,8 @@ const MATCHED = ["tenantId", "clientId", "operation", "grant", "variant"];
 export function readFault(fields: URLSearchParams): Fault {
   const read = (name: string) => (fields.get(name) ?? "").trim();
   const name = read("name") as FaultName;
-  const own = (faultFields[name] ?? []).map(({ name, read: parse }) => [
+  const asked = Object.hasOwn(faultFields, name) ? faultFields[name] : [];
+  const own = asked.map(({ name, read: parse }) => [
     name,
     read(name) === "" ? undefined : parse(read(name)),
   ]);
