@@ -1,5 +1,7 @@
 // A browser without scripts for the pages at /_emulator: it fills in a form by its id and sends it as its own page.
+import { expect } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
+import { PluginClient } from "./plugin-client.js";
 
 /** By the name of a field; undefined leaves it out, a list sends it several times. */
 export type Filled = Record<string, string | readonly string[] | undefined>;
@@ -91,4 +93,20 @@ function decode(text: string): string {
     "&amp;": "&",
   };
   return text.replace(/&(quot|#39|lt|gt|amp);/g, (entity) => named[entity] ?? entity);
+}
+
+/** A deployment with one service plugin, and a browser at one of its pages. */
+export async function at(
+  path: string,
+  plugin: PluginClient = new PluginClient(),
+): Promise<{ plugin: PluginClient; emulator: Emulator; browser: AdminBrowser }> {
+  const { emulator } = plugin;
+  return { plugin, emulator, browser: await new AdminBrowser(emulator).open(`/_emulator${path}`) };
+}
+
+/** The page again with what was wrong, by the name of the field. */
+export function expectRefused(browser: AdminBrowser, issue: RegExp): void {
+  expect(browser.response.status).toBe(400);
+  expect(browser.issues()).toEqual([expect.stringMatching(issue)]);
+  expect(browser.html).toContain('role="alert"');
 }
