@@ -2,13 +2,13 @@
 import type { Emulator } from "../../src/emulator/index.js";
 
 export class FormBrowser {
-  readonly emulator: Emulator;
+  readonly emulator: Pick<Emulator, "fetch">;
   readonly cookies: Map<string, string> = new Map();
   /** The page last shown, and what answered with it. */
   html = "";
   response: Response = new Response();
 
-  constructor(emulator: Emulator) {
+  constructor(emulator: Pick<Emulator, "fetch">) {
     this.emulator = emulator;
   }
 

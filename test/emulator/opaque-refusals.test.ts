@@ -1,5 +1,8 @@
 // Variant A's refusals: the order of the rules, the answer that tells nothing, and the log that tells all.
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { type Changed, PluginClient, pluginKey, REJECTED } from "./plugin-client.js";
 import { newSigningKey } from "./signing-key.js";
 
@@ -86,6 +89,88 @@ describe("the answer is opaque", () => {
         actual: '"http://emulator.localhost"',
         remedy: "Substitute the tenant in the exact URL, as one string and not as an array.",
       },
+    ]);
+  });
+});
+
+/** What a caller sees on the wire, but the time of day. */
+async function onTheWire(plugin: PluginClient, changed: Changed): Promise<Seen> {
+  const url = `${plugin.emulator.url}/api/v1/acme/external-plugin/oauth/token`;
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const sent = request(url, { method: "POST", headers }).end(String(plugin.form(changed)));
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  let body = "";
+  for await (const chunk of answer) body += chunk;
+  const raw = answer.rawHeaders.map((value, index) =>
+    answer.rawHeaders[index - 1]?.toLowerCase() === "date" ? "…" : value,
+  );
+  return { statusLine: `${answer.httpVersion} ${answer.statusCode} ${answer.statusMessage}`, raw, body };
+}
+
+interface Seen {
+  readonly statusLine: string;
+  /** Names and values in turn, as they came. */
+  readonly raw: readonly string[];
+  readonly body: string;
+}
+
+const callers = {
+  "a missing plugin": { form: { client_id: "nobody" }, claims: { iss: "nobody", sub: "nobody" } },
+  "a wrong key": { key: otherKey },
+  "a disabled plugin": { form: { client_id: "off" }, claims: { iss: "off", sub: "off" } },
+} satisfies Record<string, Changed>;
+
+async function seenBy(options: EmulatorOptions): Promise<Record<keyof typeof callers, Seen>> {
+  const plugin = new PluginClient(options);
+  const jwks = { keys: [pluginKey.publicJwk] };
+  const off = { clientId: "off", tenantId: "acme", type: "service", enabled: false, jwks } as const;
+  plugin.emulator.registerPlugin(off);
+  const { close } = await plugin.emulator.listen();
+  onTestFinished(close);
+  const seen: [string, Seen][] = [];
+  for (const [name, changed] of Object.entries(callers)) seen.push([name, await onTheWire(plugin, changed)]);
+  return Object.fromEntries(seen) as Record<keyof typeof callers, Seen>;
+}
+
+describe("over HTTP, a missing plugin, a wrong key and a disabled plugin", () => {
+  test("differ in the error that the table of section 7.1 demands, and in nothing else", async () => {
+    const seen = await seenBy({});
+    expect(seen["a missing plugin"]).toEqual(seen["a disabled plugin"]);
+    const { "a missing plugin": missing, "a wrong key": wrong } = seen;
+    expect(wrong.statusLine).toBe(missing.statusLine);
+    expect(JSON.parse(missing.body)).toEqual({ error: "invalid_grant", error_description: REJECTED });
+    // The two codes are of different lengths, so the lengths of the bodies differ with them.
+    const asMissing = (text: string) => text.replace("invalid_client", "invalid_grant");
+    expect(asMissing(wrong.body)).toBe(missing.body);
+    const lengthOf = ({ body }: Seen) => String(body.length);
+    expect(wrong.raw.map((value) => (value === lengthOf(wrong) ? lengthOf(missing) : value))).toEqual(
+      missing.raw,
+    );
+  });
+
+  test("cannot be told apart by a byte, where the option settles it as the sentence of section 7.1 has it", async () => {
+    const seen = await seenBy({ refusedPluginError: "invalid_client" });
+    expect(seen["a missing plugin"]).toEqual(seen["a wrong key"]);
+    expect(seen["a disabled plugin"]).toEqual(seen["a wrong key"]);
+    expect(JSON.parse(seen["a wrong key"].body)).toEqual({
+      error: "invalid_client",
+      error_description: REJECTED,
+    });
+  });
+
+  test("with the rule of registered plugins off, the first two cannot be told apart", async () => {
+    const seen = await seenBy({ rules: { "plugin.registered": false } });
+    expect(seen["a missing plugin"]).toEqual(seen["a wrong key"]);
+    expect(seen["a disabled plugin"]).not.toEqual(seen["a wrong key"]);
+  });
+
+  test("with the rule of opacity off, each is told", async () => {
+    const seen = await seenBy({ rules: { "token-request.opacity": false } });
+    const told = Object.values(seen).map(({ body }) => JSON.parse(body).error_description);
+    expect(told).toEqual([
+      expect.stringMatching(/^plugin\.registered: expected a registered plugin, got "nobody"$/),
+      expect.stringMatching(/^assertion\.signature: expected the signature of a registered key/),
+      expect.stringMatching(/^plugin\.enabled: expected enabled, got disabled$/),
     ]);
   });
 });

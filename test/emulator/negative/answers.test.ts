@@ -1,0 +1,23 @@
+// The table of negative requests over HTTP: each row gets exactly its answer, and the log tells why.
+import { describe, expect, test } from "vitest";
+import { play } from "./play.js";
+import { rows, topics } from "./rows.js";
+
+describe.each(Object.entries(topics))("%s", (_, table) => {
+  // Not test.each: it cuts a name after 40 characters.
+  for (const row of table) {
+    test(row.name, async () => {
+      const { answer, rule, logged } = await play(row);
+      expect(answer).toEqual(row.answer);
+      expect(rule).toBe(row.rules[0]);
+      if (row.rules[0] !== undefined) expect(logged).toBe(row.rules[0]);
+    });
+  }
+});
+
+test("the table has at least 100 rows that are refused, and no name twice in a topic", () => {
+  expect(rows.filter(({ answer }) => answer.status >= 400).length).toBeGreaterThanOrEqual(100);
+  for (const table of Object.values(topics)) {
+    expect(new Set(table.map(({ name }) => name)).size).toBe(table.length);
+  }
+});
