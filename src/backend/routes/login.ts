@@ -1,5 +1,4 @@
 /** GET login: sends a person to the authorization endpoint of their deployment (Variant B). */
-import { ConfigurationError } from "../../errors.js";
 import { beginLogin } from "../../login.js";
 import type { Context } from "../context.js";
 import { cookieHeader, cookieName, readCookie } from "../cookies.js";
@@ -8,6 +7,7 @@ import { redirect } from "../navigation-answer.js";
 import { Refusal } from "../refusal.js";
 import { isSecure, ownOrigin } from "../request-origin.js";
 import { parseReturnTo } from "../return-to.js";
+import { requireWayBack } from "../way-back.js";
 
 export async function answerLogin(request: Request, context: Context): Promise<Response> {
   const { settings, browsers } = context;
@@ -39,21 +39,4 @@ function single(parameters: URLSearchParams, name: string): string | null {
   const values = parameters.getAll(name);
   if (values.length > 1) throw new Refusal("request_invalid", { message: `Send ${name} once.` });
   return values[0] ?? null;
-}
-
-/** A cookie set here is not sent to another host, and then no login could ever be completed. */
-function requireWayBack(redirectUri: string, own: string): void {
-  const { origin, pathname } = new URL(redirectUri);
-  if (!/\/callback(?:\/|$)/.test(pathname))
-    throw new ConfigurationError(
-      "option_invalid",
-      "The redirectUri of the login does not lead to the route callback: its path must end with /callback, or go on below it.",
-      { option: "deployments" },
-    );
-  if (origin === own) return;
-  throw new ConfigurationError(
-    "option_invalid",
-    `The redirectUri of the login is at another origin than this backend (${own}), so that the login cookie would not come back with the person. Use the same for both (localhost and 127.0.0.1 are two), or give publicUrl if a proxy changes it.`,
-    { option: "deployments" },
-  );
 }
