@@ -86,10 +86,7 @@ export function readFault(fields: URLSearchParams): Fault {
   const read = (name: string) => (fields.get(name) ?? "").trim();
   const name = read("name") as FaultName;
   const asked = Object.hasOwn(faultFields, name) ? faultFields[name] : [];
-  const own = asked.map(({ name, read: parse }) => [
-    name,
-    read(name) === "" ? undefined : parse(read(name)),
-  ]);
+  const own = asked.map(({ name, read: parse }) => [name, read(name) === "" ? undefined : parse(read(name))]);
   const match = MATCHED.map((part) => [part, read(part)]).filter(([, value]) => value !== "");
   const fault = {
     name,
