@@ -139,6 +139,16 @@ describe("a fault strikes what matches", () => {
     expect(await strikes({ tenantId: "globex" })).toEqual([]);
   });
 
+  test("what nobody registered is matched, and not shown", async () => {
+    const { emulator, askers } = crowd();
+    emulator.faults.add({ name: "reset", match: { clientId: "nobody" } });
+    await expect(askers.nobody?.()).rejects.toThrow("fetch failed");
+    const entry = emulator.journal.last();
+    expect(entry).toMatchObject({ fault: "reset", grant: "refresh_token", status: 0 });
+    expect(entry).not.toHaveProperty("clientId");
+    expect(entry).not.toHaveProperty("tenantId");
+  });
+
   test("a body that is too large, broken or in another encoding is read by the handler all the same", async () => {
     const { emulator } = crowd();
     emulator.faults.add({ name: "reset", match: { clientId: "somebody else" }, count: "always" });
