@@ -61,9 +61,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   });
   let { deployment, app } = build(settings);
 
-  // The one that is there when the request arrives, whatever a reset puts in its place meanwhile.
-  const answer = async (request: Request, connection: Connection) =>
-    (await admin(request, connection)) ?? answerRequest(app, deployment, request, connection);
+  const answer = async (request: Request, connection: Connection) => {
+    // What is there when the request arrives, whatever a reset puts in its place meanwhile.
+    const arrivedAt = { app, deployment };
+    const page = await admin(request, connection);
+    return page ?? answerRequest(arrivedAt.app, arrivedAt.deployment, request, connection);
+  };
 
   const emulator: Emulator = {
     async fetch(input, init) {

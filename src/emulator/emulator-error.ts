@@ -17,8 +17,8 @@ export type EmulatorErrorCode =
   | "journal_timeout";
 
 /**
- * Thrown by `createEmulator`, the `register…` and `update…` methods and `listen` when they are called wrongly, and by
- * `launch` and `login` where a page would refuse the person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never holds their values, because a registration holds secrets.
+ * Thrown by `createEmulator`, the `register…` and `update…` methods, `listen`, `faults.add` and the journal when they are
+ * called wrongly, by `journal.waitFor` when nothing came, and by `launch` and `login` where a page would refuse the person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never holds their values, because a registration holds secrets.
  *
  * @example
  * try { emulator.registerPlugin(sheet); } catch (error) {
