@@ -3,6 +3,9 @@ import type { ByteChange, FieldChange, Mutation } from "./mutation.js";
 import type { Draft, Field } from "./valid-requests.js";
 import type { Members, World } from "./world.js";
 
+/** Of a body that is repeated: twice what is read of one. */
+const MAXIMUM_BYTES = 131_072;
+
 export function mutatedRequest(world: World, draft: Draft, mutations: readonly Mutation[]): Request {
   const changed = mutations.reduce(withField, signed(world, draft, mutations));
   const bytes = mutations.reduce(withBytes, Buffer.from(bodyOf(changed)));
@@ -114,7 +117,7 @@ function withBytes(body: Buffer, one: Mutation): Buffer {
     cut: () => body.subarray(0, at),
     insert: () => Buffer.concat([body.subarray(0, at), odd, body.subarray(at)]),
     flip: () => Buffer.from(body.map((byte, index) => (index === at ? byte ^ (odd[0] ?? 1) : byte))),
-    repeat: () => Buffer.concat(Array.from({ length: 1 + (one.at % 300) }, () => body)),
+    repeat: () => Buffer.alloc(Math.min(MAXIMUM_BYTES, body.length * (1 + one.at)), body),
     "replace-all": () => odd,
   };
   return changes[one.how]();
