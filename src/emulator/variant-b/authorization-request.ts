@@ -111,11 +111,12 @@ function findClient({ apiClients, switches }: Deployment, read: Read): ApiClient
   const redirectUri = read("redirect_uri");
   return (
     switches.refusal("authorization.client", finding) ?? {
-      clientId: clientId ?? "",
+      // Not what was sent: it would be shown.
+      clientId: "unregistered",
       redirectUris: redirectUri !== undefined && URL.canParse(redirectUri) ? [redirectUri] : [],
       secretDigest: undefined,
       scopes: undefined,
-      name: "An unknown client",
+      name: "An unregistered client",
       tenantId: undefined,
     }
   );
