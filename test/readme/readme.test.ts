@@ -65,6 +65,42 @@ describe("the tables", () => {
     expect(types.filter((type) => !readme.includes(`\`${type}\``))).toEqual([]);
   });
 
+  test("the table of a page's errors names every code", () => {
+    const codesOfPages = [...read("src/page/page-error.ts").matchAll(/^ {2}\| "([a-z_]+)"/gm)].map(
+      ([, code]) => code,
+    );
+    expect(codesOfPages.length).toBeGreaterThan(15);
+    const table = /rejects with a `PageError`([\s\S]*?)\n### /.exec(readme)?.[1] ?? "";
+    expect(codesOfPages.filter((code) => !table.includes(`\`${code}\``))).toEqual([]);
+  });
+
+  test("the table of settings names every variable", () => {
+    const variables = [...read("src/cli/settings/setting-table.ts").matchAll(/env: "(\w+)"/g)].map(
+      ([, name = ""]) => name.replace(/_FILE$/, (end) => (name === "BIVARIANT_STORE_FILE" ? end : "")),
+    );
+    expect(variables.length).toBeGreaterThan(15);
+    expect(variables.filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  test("what finds a person's tokens again is given by every function of the table", () => {
+    const calls = [
+      ...readme.matchAll(/^\| `(?:redeemLaunch|beginLogin|completeLogin|resumeAuth)\((.*?)\)`/gm),
+    ];
+    expect(calls).toHaveLength(4);
+    for (const [, options = ""] of calls) expect(options).toContain("baseUrl, tenantId, credential");
+  });
+
+  test("what only a clone holds is said to be there", () => {
+    const paragraphs = readme.split("\n\n");
+    const ofClones = paragraphs.filter((text) => /\btest\/|npm run |npm ci/.test(text));
+    expect(ofClones.length).toBeGreaterThan(2);
+    // The first block of commands follows the sentence that says so; the tree is under its own title.
+    const unsaid = ofClones.filter(
+      (text) => !/repository/.test(text) && !/^(?:```sh\nnpm ci| {4})/.test(text),
+    );
+    expect(unsaid).toEqual([]);
+  });
+
   test("every folder of the tree is there", () => {
     const tree = /## The tree\n\n([\s\S]*?)\n\n/.exec(readme)?.[1] ?? "";
     const folders = [...tree.matchAll(/^ {4}([\w/]+)\//gm)].map(([, folder]) => folder ?? "");
