@@ -38,7 +38,7 @@ const table: Readonly<Record<RuleId, RuleEntry>> = {
 /**
  * Every rule by its id, as plain data: the section of the description it comes from, what it says, the answer that
  * breaking it gets, the remedy, and what happens while its switch is off. What the description leaves open is in
- * `options`.
+ * `options`; the contract kit reads both.
  *
  * @example
  * rules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
