@@ -62,6 +62,7 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .mark { padding: .05rem .5rem; border-radius: 1rem; font-size: .85rem; font-weight: 600; background: var(--accent-soft); white-space: nowrap; }
 .mark.bad { background: var(--alarm-soft); color: var(--alarm); }
 .rule { font-weight: 600; }
+[hidden], fieldset:not(:has(li:not([hidden]))):has(.rules) { display: none !important; }
 .now { font-size: 1.15rem; font-variant-numeric: tabular-nums; }
 time { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .scroll { overflow-x: auto; }
