@@ -6,7 +6,17 @@ import { play } from "./play.js";
 import type { Row } from "./row.js";
 import { rows } from "./rows.js";
 
-async function changes(row: Row, off: readonly RuleId[]): Promise<boolean> {
+/** What was played once is not played again: many a rule is the only one of its row. */
+const played = new Map<string, Promise<boolean>>();
+
+function changes(row: Row, off: readonly RuleId[]): Promise<boolean> {
+  const name = JSON.stringify([rows.indexOf(row), ...off]);
+  const known = played.get(name) ?? playChanges(row, off);
+  played.set(name, known);
+  return known;
+}
+
+async function playChanges(row: Row, off: readonly RuleId[]): Promise<boolean> {
   const { answer } = await play(row, off);
   if (answer.status >= 500)
     throw new Error(`${row.name}: answered ${answer.status} with ${off.join(", ")} off`);
