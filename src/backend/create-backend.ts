@@ -47,9 +47,12 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
  * | `POST launch` | `{ code, codeVerifier, tenantId, hostOrigin }` | the session of a launch |
  * | `GET login` | `?tenant=`, `?return_to=`, both optional | 302 to the authorization endpoint, and a cookie |
  * | `GET callback` | `?code=`, `?state=` or `?error=`, and that cookie | 303 to `return_to`, with `#login_error=` if it failed |
- * | `POST session` | `{}`, and the cookie of a login or of a session | that session; 401 without one |
+ * | `POST session` | `{ login?, tenant? }`, and the cookie of a login or of a session | that session; 401 without one |
  * | `GET me` | the session | `{ variant, tenantId, operator?, roles?, expiresAt }` |
  * | `POST logout` | `{}`, and the session | 204; the service's tokens are forgotten too |
+ *
+ * `login` is the mark `bivariant_login` of the address that the page's login came back to, `tenant` whose session it must
+ * be: neither is needed where a browser logs in once at a time.
  *
  * A session is `{ session, variant, tenantId, operator?, expiresAt }`, and goes along as `Authorization: Bearer` and
  * `session`. With sessions in cookies it is `{ csrf, ... }`: the cookie goes along by itself, and with all but GET the
