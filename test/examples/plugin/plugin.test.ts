@@ -114,6 +114,17 @@ describeInChromium("the example plugin", (browser) => {
     await expectNoSecret(4);
   });
 
+  test("is over when the service takes its token no longer: the person is asked once", async () => {
+    await signIn("ada");
+    await launch();
+    await plugin().getByText("3 devices.").waitFor();
+    example.emulator.updatePlugin({ tenantId: "acme", clientId: "planner", enabled: false });
+    offsetMs += 31_000;
+    await plugin().getByRole("button", { name: "Refresh" }).click();
+    await plugin().getByText("This session is over. Open the plugin again from the sidebar.").waitFor();
+    expect(example.emulator.journal.tokenRequests()).toHaveLength(1);
+  });
+
   test("shows an operator no more than they may see", async () => {
     await signIn("grace");
     await launch();
