@@ -13,12 +13,7 @@ export type Header = [name: string, value: string];
 
 /** Only such codes are handed on, whether from an answer or from an address that anybody may have made. */
 export function errorCodeOf(value: unknown): PageErrorCode {
-  return /^[a-z_]{1,40}$/.test((value || "") as string) ? (value as PageErrorCode) : "backend_failed";
-}
-
-/** A path is one of this origin, even "//evil.example": another origin has to be named with its scheme. */
-export function backendUrl(backend: string): URL {
-  return new URL(backend[0] === "/" ? location.origin + backend : backend);
+  return (/^[a-z_]{1,40}$/.test(value as string) && (value as PageErrorCode)) || "backend_failed";
 }
 
 /** POSTs JSON to one of the backend's routes. Never a second time: a code may be in it. */

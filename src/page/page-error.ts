@@ -2,7 +2,7 @@
 
 /** What the page itself finds, and what its backend says, each with what can be done; stable, lower snake case. */
 export type PageErrorCode =
-  /** `hostOrigins` or `backend` is wrong: mend the page. */
+  /** `hostOrigins`, `backend`, `timeoutMs` or `fetch` is wrong: mend the page. */
   | "option_invalid"
   /** The frame has a `sandbox` without `allow-same-origin` (or the page is a local file): the host must change it. */
   | "opaque_origin"
@@ -63,11 +63,11 @@ export class PageError extends Error {
   constructor(
     code: PageErrorCode,
     message: string = code,
-    more: { readonly reason?: string; readonly cause?: unknown } = {},
+    more?: { readonly reason?: string; readonly cause?: unknown },
   ) {
     super(message, more);
     this.code = code;
-    this.reason = more.reason;
+    this.reason = more?.reason;
   }
 }
 

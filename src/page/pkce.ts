@@ -8,7 +8,7 @@ function base64url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
     .replace(/\+/g, "-")
     .replace(/\//g, "_")
-    .slice(0, 43);
+    .replace("=", "");
 }
 
 export function createVerifier(): string {

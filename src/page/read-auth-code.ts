@@ -7,14 +7,12 @@ export interface AuthCode {
   readonly tenantId: string;
 }
 
-/** In characters. Codes are some dozens; the backend reads no more than 64 KiB. */
-const MAXIMUM_LENGTH = 4096;
-
 /** `undefined` for every other message: hosts talk to their frames about more than launches. */
 export function readAuthCode(data: unknown): AuthCode | undefined {
   return (data as { type?: unknown } | undefined)?.type === "host:auth-code" ? (data as AuthCode) : undefined;
 }
 
+/** At most 4096 characters each: codes are some dozens, and the backend reads no more than 64 KiB. */
 export function isAuthCodeValid({ code, state, tenantId }: AuthCode): boolean {
-  return [code, state, tenantId].every((v) => typeof v === "string" && v && v.length <= MAXIMUM_LENGTH);
+  return [code, state, tenantId].every((v) => typeof v === "string" && /^.{1,4096}$/s.test(v));
 }

@@ -34,7 +34,7 @@ export interface Session extends SessionInfo {
    *   once; `origin_refused` for a URL of another origin. Faults of the network are those of `fetch`.
    */
   fetch(input: string | URL, init?: RequestInit): Promise<Response>;
-  /** Ends the session here at once, then at the backend. @throws PageError `backend_failed` */
+  /** Ends the session here at once, then at the backend. @throws PageError `backend_failed` if it goes on there */
   logout(): Promise<void>;
 }
 
@@ -52,8 +52,8 @@ export async function openSession(
   onEnded: ((end: SessionEnd) => void) | undefined,
 ): Promise<Session> {
   const body = await bodyOf(response);
-  if (!body.variant)
-    throw new PageError(errorCodeOf(body.error), body.message as string, { reason: body.reason as string });
+  if (!/^[AB]$/.test(body.variant as string))
+    throw new PageError(errorCodeOf(body.error), body.message as string, body);
   const { session, csrf, ...info } = body as unknown as SessionAnswer;
   if (info.tenantId !== (expectedTenantId ?? info.tenantId)) throw new PageError("tenant_mismatch");
 
@@ -73,11 +73,13 @@ export async function openSession(
       if (url.origin !== backend.url.origin) throw new PageError("origin_refused");
       const headers = new Headers(init?.headers);
       headers.set(...own);
-      // Not as a method: the browser's own fetch refuses another `this`.
-      const { fetch } = backend;
-      const answer = await fetch(url.href, { ...init, headers, redirect: "error" });
+      const answer = await backend.fetch(url.href, { ...init, headers });
       if (answer.status === 401) {
-        const { error } = await bodyOf(answer.clone());
+        // One whose body does not end in time says nothing of the session.
+        const { error } = await new Promise<{ error?: unknown }>((resolve) => {
+          setTimeout(resolve, backend.timeoutMs, {});
+          bodyOf(answer.clone()).then(resolve);
+        });
         if (/^(session_|(relaunch|login)_required$)/.test(error as string)) end(error as string);
         if (over) throw over;
       }
@@ -85,9 +87,11 @@ export async function openSession(
     },
     async logout() {
       if (over) return;
-      const answer = post(backend, "/logout", {}, own);
+      const sent = post(backend, "/logout", {}, own);
       end("logged_out");
-      await answer;
+      const { status } = await sent;
+      // A 401: there it was over already.
+      if (status > 299 && status !== 401) throw new PageError("backend_failed");
     },
   };
 }

@@ -2,30 +2,20 @@
 import { PageError } from "./page-error.js";
 import { type AuthCode, isAuthCodeValid } from "./read-auth-code.js";
 
-export interface Handshake {
-  readonly hostOrigin: string;
-  readonly init: unknown;
-  readonly read: (data: unknown) => AuthCode | undefined;
-  /** Nothing to check it against: `null` or `undefined`. */
-  readonly state: string | null | undefined;
-  readonly tenantId?: string | undefined;
-  readonly timeoutMs: number;
-}
-
 /** @throws PageError `host_silent`, `auth_code_invalid`, `state_mismatch`, `tenant_mismatch` */
-export async function shakeHands({
-  hostOrigin,
-  init,
-  read,
-  state,
-  tenantId,
-  timeoutMs,
-}: Handshake): Promise<AuthCode> {
+export async function shakeHands(
+  hostOrigin: string,
+  init: unknown,
+  read: (data: unknown) => AuthCode | undefined,
+  timeoutMs: number,
+  /** Nothing to check it against: `null` or `undefined`. */
+  state: string | null | undefined,
+  wantedTenantId: string | undefined,
+): Promise<AuthCode> {
   let onMessage!: (event: MessageEvent) => void;
   const answer = await new Promise<AuthCode | undefined>((resolve) => {
     onMessage = ({ source, data, origin }) => {
-      if (source !== parent) return;
-      const message = read(data);
+      const message = source === parent && read(data);
       // Now it is the host that speaks: its first word counts, right or wrong.
       if (message && origin === hostOrigin) resolve(message);
     };
@@ -38,6 +28,6 @@ export async function shakeHands({
   if (!answer) throw new PageError("host_silent");
   if (!isAuthCodeValid(answer)) throw new PageError("auth_code_invalid");
   if (answer.state !== (state ?? answer.state)) throw new PageError("state_mismatch");
-  if (answer.tenantId !== (tenantId ?? answer.tenantId)) throw new PageError("tenant_mismatch");
+  if (answer.tenantId !== (wantedTenantId ?? answer.tenantId)) throw new PageError("tenant_mismatch");
   return answer;
 }

@@ -27,12 +27,12 @@
  * The protocol of a login
  * 1. As above.
  * 2. Take `#login_error` out of the address too, and reject with it.
- * 3. POST `{backend}/session`: there is one after a completed login, or by its cookie.
- * 4. None: go to `{backend}/login`, which comes back here.
+ * 3. POST tenant and mark to `{backend}/session`: there is one after this page's own login, or by its cookie.
+ * 4. None: go to `{backend}/login`, which comes back here with a new mark in the address.
  */
-import { type BackendClient, backendUrl, errorCodeOf, post } from "./backend-client.js";
+import { type BackendClient, errorCodeOf, post } from "./backend-client.js";
 import { goToLogin, RETURN_MARK } from "./go-to-login.js";
-import { checkOrigins, hostOriginOf } from "./host-origin.js";
+import { areOrigins, hostOriginOf, urlOf } from "./host-origin.js";
 import { PageError } from "./page-error.js";
 import { challengeOf, createVerifier } from "./pkce.js";
 import { type AuthCode, readAuthCode } from "./read-auth-code.js";
@@ -82,23 +82,29 @@ export interface SessionOptions {
  * });
  * const devices = await (await session.fetch("/api/devices")).json();
  */
-export async function startSession({
-  hostOrigins,
-  backend = "/auth",
-  parameters,
-  login = true,
-  initMessage = (challenge, opaque_code) => ({ type: "plugin:pkce-init", challenge, opaque_code }),
-  readAuthCode: read = readAuthCode,
-  timeoutMs = 30_000,
-  fetch = globalThis.fetch,
-  onEnded,
-  ...expected
-}: SessionOptions): Promise<Session> {
+export function startSession(options: SessionOptions): Promise<Session>;
+export async function startSession(
+  {
+    hostOrigins,
+    backend = "/auth",
+    parameters,
+    login = true,
+    initMessage = (challenge, opaque_code) => ({ type: "plugin:pkce-init", challenge, opaque_code }),
+    readAuthCode: read = readAuthCode,
+    timeoutMs = 30_000,
+    fetch = self.fetch,
+    onEnded,
+    ...expected
+  }: SessionOptions = {} as SessionOptions,
+): Promise<Session> {
   if (self.origin === "null") throw new PageError("opaque_origin", "needs allow-same-origin");
   if (!crypto.subtle) throw new PageError("insecure_context");
-  checkOrigins(hostOrigins);
+  // A path is one of this origin, even "//evil.example": another origin has to be named with its scheme.
+  const url = urlOf(/^\//.test(backend) ? location.origin + backend : backend);
+  if (!(areOrigins(hostOrigins) && url && timeoutMs > 0 && fetch?.call))
+    throw new PageError("option_invalid");
   const client: BackendClient = {
-    url: backendUrl(backend),
+    url,
     fetch: (url, init) => fetch(url, { ...init, redirect: "error" }),
     timeoutMs,
   };
@@ -118,26 +124,26 @@ export async function startSession({
   if (loginError) throw new PageError(errorCodeOf(loginError));
 
   const hostOrigin = hostOriginOf(hostOrigins);
+  const tenant = (!hostOrigin && expected.tenant) || expected.tenantId;
   let response: Response;
   if (opaqueCode) {
     if (!hostOrigin) throw new PageError("not_framed");
     const codeVerifier = createVerifier();
-    const { code, state, tenantId } = await shakeHands({
-      ...expected,
+    const answer = await shakeHands(
       hostOrigin,
-      init: initMessage(await challengeOf(codeVerifier), opaqueCode),
+      initMessage(await challengeOf(codeVerifier), opaqueCode),
       read,
-      state: expected.state ?? launchState,
       timeoutMs,
-    });
-    response = await post(client, "/launch", { code, codeVerifier, tenantId, hostOrigin, state });
+      expected.state ?? launchState,
+      tenant,
+    );
+    response = await post(client, "/launch", { ...answer, codeVerifier, hostOrigin });
   } else {
-    response = await post(client, "/session", {});
+    response = await post(client, "/session", { login: returned, tenant });
     if (response.status === 401 || response.status === 204) {
-      if (login && !hostOrigin && !returned)
-        return goToLogin(client.url, address, expected.tenant ?? expected.tenantId);
+      if (login && !hostOrigin && !returned) return goToLogin(client.url, address, tenant);
       throw new PageError(hostOrigin ? "opaque_code_missing" : returned ? "session_missing" : "not_framed");
     }
   }
-  return openSession(client, response, expected.tenantId, onEnded);
+  return openSession(client, response, tenant, onEnded);
 }

@@ -20,6 +20,7 @@ describeInChromium("a launch in the host's frame", (browser) => {
     ]);
     expect(world.plugin.launches).toEqual([
       {
+        type: "host:auth-code",
         code: [...world.host.grants.keys()][0],
         codeVerifier: expect.stringMatching(/^[\w-]{43}$/),
         tenantId: "acme",

@@ -17,7 +17,7 @@ describeInChromium("a page opened on its own", (browser) => {
   /** Begins, follows the browser to the login, and begins again where it comes back to. */
   async function loggedIn(world: World, page: Page, options: object = {}): Promise<Outcome> {
     const all = { hostOrigins: [world.host.origin], ...options };
-    await Promise.all([page.waitForURL(/bivariant_login=1/), run(page, "leave", all)]);
+    await Promise.all([page.waitForURL(/bivariant_login=/), run(page, "leave", all)]);
     await page.waitForFunction("window.begin");
     return run(page, "begin", all);
   }
@@ -28,14 +28,22 @@ describeInChromium("a page opened on its own", (browser) => {
       .filter((p) => p.includes("/auth/"));
   }
 
+  /** What the page asked for its session with. */
+  function bodies({ plugin }: World): unknown[] {
+    const asked = plugin.requests.filter(({ url }) => url.pathname === "/auth/session");
+    return asked.map(({ body }) => JSON.parse(body));
+  }
+
   test("goes to log in and comes back with a session, to the address it had", async () => {
     const { world, page } = await opened("/?view=list&q=a%20b");
     expect(await loggedIn(world, page)).toMatchObject({ session: { variant: "B", tenantId: "acme" } });
     expect(paths(world)).toEqual(["POST /auth/session", "GET /auth/login", "POST /auth/session"]);
     const login = world.plugin.requests.find(({ url }) => url.pathname === "/auth/login");
     expect(Object.fromEntries(login?.url.searchParams ?? [])).toEqual({
-      return_to: "/?view=list&q=a+b&bivariant_login=1",
+      return_to: expect.stringMatching(/^\/\?view=list&q=a\+b&bivariant_login=[\w-]{43}$/),
     });
+    const mark = login?.url.searchParams.get("return_to")?.split("bivariant_login=")[1];
+    expect(bodies(world)).toEqual([{ login: null }, { login: mark }]);
     expect(page.url()).toBe(`${world.plugin.origin}/?view=list&q=a+b`);
     expect(await run(page, "call", "/api/devices")).toMatchObject({ status: 200 });
     const [token] = world.plugin.tokens as [string];
@@ -64,6 +72,13 @@ describeInChromium("a page opened on its own", (browser) => {
     await loggedIn(world, page, options);
     const login = world.plugin.requests.find(({ url }) => url.pathname === "/auth/login");
     expect(login?.url.searchParams.get("tenant")).toBe("acme");
+    expect(bodies(world)).toMatchObject([{ tenant: "acme" }, { tenant: "acme" }]);
+  });
+
+  test("takes no session of another tenant than the one it asked to log in to", async () => {
+    const { world, page } = await opened("/");
+    const outcome = await loggedIn(world, page, { tenant: "umbrella" });
+    expect(outcome).toMatchObject({ error: { code: "tenant_mismatch" } });
   });
 
   test("a login that failed: its code, once; the next start goes to log in again", async () => {

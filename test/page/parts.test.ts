@@ -1,9 +1,11 @@
 // The parts that need no browser: exact origins, the shape of host:auth-code, the challenge.
 import { describe, expect, test } from "vitest";
 import { errorCodeOf } from "../../src/page/backend-client.js";
-import { checkOrigins } from "../../src/page/host-origin.js";
+import { areOrigins } from "../../src/page/host-origin.js";
 import { challengeOf, createVerifier } from "../../src/page/pkce.js";
 import { isAuthCodeValid, readAuthCode } from "../../src/page/read-auth-code.js";
+import { openSession, type Session, type SessionEnd } from "../../src/page/session.js";
+import { rejectionOf } from "../support/rejection-of.js";
 
 describe("hostOrigins lists exact origins", () => {
   const good = [
@@ -11,7 +13,7 @@ describe("hostOrigins lists exact origins", () => {
     { name: "several, with ports", origins: ["https://a.example:8443", "http://localhost:3000"] },
     { name: "an IP literal", origins: ["http://127.0.0.1:8080", "http://[::1]:8080"] },
   ];
-  test.each(good)("$name: accepted", ({ origins }) => expect(() => checkOrigins(origins)).not.toThrow());
+  test.each(good)("$name: accepted", ({ origins }) => expect(areOrigins(origins)).toBe(true));
 
   const bad = [
     { name: "none", origins: [] },
@@ -28,10 +30,12 @@ describe("hostOrigins lists exact origins", () => {
     { name: "null", origins: ["null"] },
     { name: "a file", origins: ["file:///"] },
     { name: "an empty one", origins: [""] },
+    { name: "a text in place of a list", origins: "https://a.example" },
+    { name: "a number in place of a list", origins: 5 },
+    { name: "null in place of a list", origins: null },
   ];
-  test.each(bad)("$name: option_invalid", ({ origins }) => {
-    const check = () => checkOrigins(origins as string[]);
-    expect(check).toThrow(expect.objectContaining({ name: "PageError", code: "option_invalid" }));
+  test.each(bad)("$name: refused", ({ origins }) => {
+    expect(areOrigins(origins as string[])).toBeFalsy();
   });
 });
 
@@ -98,4 +102,52 @@ describe("a code from outside is handed on only if it can be one", () => {
     { value: 404, code: "backend_failed" },
   ];
   test.each(rows)("$value: $code", ({ value, code }) => expect(errorCodeOf(value)).toBe(code));
+});
+
+describe("a session", () => {
+  const info = { variant: "B", tenantId: "acme", expiresAt: 1 };
+
+  function opened(
+    answer: () => Response,
+    given: object = { ...info, session: "s" },
+    ended?: (end: SessionEnd) => void,
+  ): Promise<Session> {
+    const backend = {
+      url: new URL("https://plugin.example/auth"),
+      timeoutMs: 50,
+      fetch: async () => answer(),
+    };
+    return openSession(backend, Response.json(given), undefined, ended);
+  }
+
+  test.each([200, 204, 401])("whose logout is answered %i is over", async (status) => {
+    const ends: SessionEnd[] = [];
+    const session = await opened(
+      () => new Response(null, { status }),
+      undefined,
+      (end) => ends.push(end),
+    );
+    await session.logout();
+    expect(ends).toEqual([{ reason: "logged_out", ask: "login" }]);
+  });
+
+  test.each([301, 403, 404, 500, 503])(
+    "whose logout is answered %i goes on at the backend",
+    async (status) => {
+      const session = await opened(() => new Response(null, { status }));
+      expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
+      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
+    },
+  );
+
+  test("does not wait for ever for what a 401 says", async () => {
+    const endless = () => new ReadableStream({ pull: () => new Promise(() => {}) });
+    const session = await opened(() => new Response(endless(), { status: 401 }));
+    expect((await session.fetch("/api")).status).toBe(401);
+  });
+
+  test.each([7, "", "AB", "C", true, undefined])("of variant %j is none", async (variant) => {
+    const opening = opened(() => new Response(), { ...info, session: "s", variant });
+    expect(await rejectionOf(opening)).toMatchObject({ name: "PageError", code: "backend_failed" });
+  });
 });

@@ -113,12 +113,28 @@ describeInChromium("the surroundings of a page", (browser) => {
     { name: "no hostOrigins", options: {} },
     { name: "an empty list", options: { hostOrigins: [] } },
     { name: "a star", options: { hostOrigins: ["*"] } },
+    { name: "a text for hostOrigins", options: { hostOrigins: "https://host.example" } },
+    ...["auth", "", null, 5, {}].map((backend) => ({
+      name: `the backend ${JSON.stringify(backend)}`,
+      options: { hostOrigins: ["https://host.example"], backend },
+    })),
+    ...[0, -1, "soon", null].map((timeoutMs) => ({
+      name: `timeoutMs ${JSON.stringify(timeoutMs)}`,
+      options: { hostOrigins: ["https://host.example"], timeoutMs },
+    })),
+    { name: "fetch 5", options: { hostOrigins: ["https://host.example"], fetch: 5 } },
   ];
   test.each(wrong)("$name: option_invalid, whatever embeds the page", async ({ options }) => {
     const world = await pageWorld(browser());
     const { frame } = await world.launch();
     expect(await run(frame, "begin", options)).toMatchObject({ error: { code: "option_invalid" } });
     expectQuiet(world);
+  });
+
+  test("no options at all: option_invalid", async () => {
+    const world = await pageWorld(browser());
+    const { frame } = await world.launch();
+    expect(await frame.evaluate("startSession().catch(({ code }) => code)")).toBe("option_invalid");
   });
 
   const missing = [
