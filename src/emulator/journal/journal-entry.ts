@@ -14,7 +14,7 @@ export interface JournalEntry {
   /** Epoch milliseconds, by the emulator's clock, when the request arrived. */
   readonly at: number;
   readonly method: string;
-  /** Without the query; segments of more than 40 characters are "…", for they may be credentials. */
+  /** Without the query; segments of more than 40 characters are "…", for they may be credentials; so is what follows the first 500. */
   readonly path: string;
   /** 0: no answer was sent, by a fault. */
   readonly status: number;
@@ -46,6 +46,8 @@ export type RequestNote = { readonly id: number } & {
 
 /** A UUID fits, an access token does not. */
 const LONGEST_SHOWN = 40;
+/** Characters of a path, so that the journal stays as small as the number of its entries says. */
+const LONGEST_PATH = 500;
 
 /** The entry, without members that are undefined. */
 export function journalEntry(
@@ -61,7 +63,8 @@ export function journalEntry(
 }
 
 export function shownPath(path: string): string {
-  return path.split("/").map(shownSegment).join("/");
+  const shown = path.split("/").map(shownSegment).join("/");
+  return shown.length > LONGEST_PATH ? `${shown.slice(0, LONGEST_PATH)}…` : shown;
 }
 
 /** Of an anonymous request it is whatever stood in the path. */

@@ -29,7 +29,7 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
     if (this.#entries.size < this.#sweepAt) return;
     for (const [oldKey, old] of this.#entries) if (old.expiresAt <= now) this.#entries.delete(oldKey);
     if (this.#entries.size > this.#capacity) this.#dropOldest();
-    this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(this.#entries.size * 2, this.#capacity + 1));
+    this.#sweepAt = this.#nextSweep();
   }
 
   delete(key: string): void {
@@ -57,6 +57,10 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
   load(entries: readonly unknown[]): void {
     this.#entries.clear();
     for (const [key, value] of entries as readonly [string, Value][]) this.#entries.set(key, value);
-    this.#sweepAt = Math.max(SMALLEST_SWEEP, this.#entries.size * 2);
+    this.#sweepAt = this.#nextSweep();
+  }
+
+  #nextSweep(): number {
+    return Math.max(SMALLEST_SWEEP, Math.min(this.#entries.size * 2, this.#capacity + 1));
   }
 }

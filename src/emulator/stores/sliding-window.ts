@@ -1,5 +1,9 @@
 // The per-tenant rate limit of the token endpoint: a true sliding window, not fixed buckets.
+import { createHash } from "node:crypto";
 import { ExpiringMap } from "./expiring-map.js";
+
+/** Characters; a digest has one more, so that no tenant is called like the digest of another. */
+const LONGEST_KEY = 42;
 
 /** A tenant's admitted requests (epoch milliseconds, oldest first) and when the last of them leaves the window. */
 interface Admitted {
@@ -26,7 +30,8 @@ export class SlidingWindow {
    * server does that counts in windows which begin anew each time their length has passed.
    */
   take(tenantId: string, now: number, isFixed = false): number | undefined {
-    const admitted = this.#tenants.get(tenantId) ?? { instants: [], expiresAt: 0 };
+    const key = keyOf(tenantId);
+    const admitted = this.#tenants.get(key) ?? { instants: [], expiresAt: 0 };
     const { instants } = admitted;
     while (instants[0] !== undefined && instants[0] + this.#windowMs <= now) instants.shift();
     const beganAt = Math.floor(now / this.#windowMs) * this.#windowMs;
@@ -37,7 +42,7 @@ export class SlidingWindow {
     }
     instants.push(now);
     admitted.expiresAt = now + this.#windowMs;
-    this.#tenants.set(tenantId, admitted, now);
+    this.#tenants.set(key, admitted, now);
     return undefined;
   }
 
@@ -48,4 +53,11 @@ export class SlidingWindow {
   load(entries: readonly unknown[]): void {
     this.#tenants.load(entries);
   }
+}
+
+/** The tenant of a path is whatever an anonymous caller wrote there, as long as a path may be. */
+function keyOf(tenantId: string): string {
+  return tenantId.length <= LONGEST_KEY
+    ? tenantId
+    : createHash("sha256").update(tenantId).digest("base64url");
 }
