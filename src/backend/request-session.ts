@@ -29,7 +29,7 @@ export function cookieToken(request: Request, options: OriginOptions): string | 
 /**
  * The token in the cookie of a request that our own page sent: browsers add cookies to what any site sends.
  *
- * @throws SessionError `session_missing`, `origin_refused`, `csrf_refused`
+ * @throws SessionError `session_missing`, `session_unknown`, `origin_refused`, `csrf_refused`
  */
 export async function guardedCookieToken(request: Request, options: OriginOptions): Promise<string> {
   const origin = request.headers.get("origin");
@@ -43,7 +43,8 @@ export async function guardedCookieToken(request: Request, options: OriginOption
   // Where it is not needed too: the cookie is the whole browser's, and a tab whose session another launch or login has
   // replaced must not be shown what belongs to that one.
   if (isSafe && csrf === null) return token;
-  if (!areEqual(csrf ?? "", await csrfTokenOf(token)))
-    throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
-  return token;
+  if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
+  if (isSafe)
+    throw new SessionError("session_unknown", "Another session has taken this one's place. Begin a new one.");
+  throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
 }

@@ -135,7 +135,7 @@ async function everything(backend: Backend): Promise<void> {
     const headers: Record<string, string> = { "x-bivariant-csrf": csrf, origin: OWN };
     if (session !== undefined) headers.authorization = `Bearer ${session}`;
     // In a cookie the second session has taken the first one's place.
-    if ((await keep(await browser.get("/auth/me", headers))).status === 403) continue;
+    if ((await keep(await browser.get("/auth/me", headers))).status === 401) continue;
     const request = browser.request("GET", "/devices", { headers });
     const service = await backend.connect(request);
     outputs.push(shown(service), shown(await backend.session(request)));
