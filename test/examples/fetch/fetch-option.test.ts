@@ -1,0 +1,44 @@
+// The shortest way: whatever takes a fetch takes emulator.fetch. No server, no port, nothing to intercept.
+import { afterEach, expect, test } from "vitest";
+import { createEmulator } from "../../../src/emulator/index.js"; // in a project of yours: "bivariant/emulator"
+import { connect, serviceAccount, servicePlugin } from "../../../src/index.js"; // "bivariant"
+
+const reporter = { tenantId: "acme", clientId: "reporter" };
+const emulator = createEmulator({
+  seed: {
+    plugins: [{ ...reporter, type: "service", scopes: ["devices:read"] }],
+    serviceAccounts: [{ tenantId: "acme", clientId: "worker", clientSecret: "a secret" }],
+  },
+});
+afterEach(() => emulator.reset());
+
+const plugin = servicePlugin({ clientId: "reporter", privateKey: emulator.testKey(reporter) });
+const account = serviceAccount({ clientId: "worker", clientSecret: "a secret" });
+
+/** Your own code is tested like this too: give it the fetch, the base URL and the clock. */
+function connected(credential: typeof plugin | typeof account) {
+  const { publicUrl: baseUrl, fetch, clock } = emulator;
+  return connect({ baseUrl, tenantId: "acme", credentials: [credential], fetch, now: () => clock.now() });
+}
+
+test.each([
+  { variant: "A", credential: plugin },
+  { variant: "B", credential: account },
+])("on Variant $variant a token serves until it is about to expire", async ({ variant, credential }) => {
+  const service = await connected(credential);
+  for (const minutes of [0, 30, 29]) {
+    emulator.clock.advance(minutes * 60_000);
+    expect((await service.call("listDevices")).status).toBe(200);
+  }
+  // Renewed in the background in its last minutes; this waits for it instead of sleeping.
+  await emulator.journal.waitFor({ endpoint: "token" }, { count: 2 });
+  expect(service.variant).toBe(variant);
+  expect(emulator.journal.tokenRequests({ tenantId: "acme", status: 200 })).toHaveLength(2);
+});
+
+test("what the code under test sent wrongly stands in the customer's log, and nowhere else", async () => {
+  const wrongTenant = { fetch: emulator.fetch, baseUrl: emulator.publicUrl, tenantId: "globex" };
+  const service = await connect({ ...wrongTenant, credentials: [plugin] });
+  await expect(service.call("listDevices")).rejects.toMatchObject({ error: "invalid_grant" });
+  expect(emulator.customerLog.last()).toMatchObject({ tenantId: "globex", rule: "plugin.registered" });
+});

@@ -1,0 +1,58 @@
+// Your tests with MSW: it hands every request for the deployment to the emulator, and your code notices nothing.
+import { HttpResponse, http } from "msw";
+import { setupServer } from "msw/node";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { createEmulator } from "../../../src/emulator/index.js"; // in a project of yours: "bivariant/emulator"
+import { connect, type Service, servicePlugin } from "../../../src/index.js"; // "bivariant"
+
+const reporter = { tenantId: "acme", clientId: "reporter" };
+const emulator = createEmulator({
+  publicUrl: "https://customer.example", // what the code under test is configured with; assertions name it
+  seed: { plugins: [{ ...reporter, type: "service", scopes: ["devices:read"] }] },
+});
+
+const server = setupServer(
+  // Where a fault breaks the connection, emulator.fetch rejects as fetch does; MSW has an answer of its own for that.
+  http.all("https://customer.example/*", ({ request }) =>
+    emulator.fetch(request).catch(() => HttpResponse.error()),
+  ),
+);
+beforeAll(() => server.listen({ onUnhandledRequest: "error" })); // nothing leaves the machine
+afterEach(() => emulator.reset());
+afterAll(() => server.close());
+
+/** The code under test: it uses the global fetch. */
+function connected(): Promise<Service> {
+  const credential = servicePlugin({ clientId: "reporter", privateKey: emulator.testKey(reporter) });
+  const now = () => emulator.clock.now(); // one clock on both sides, so that a test moves both
+  return connect({ baseUrl: emulator.publicUrl, tenantId: "acme", credentials: [credential], now });
+}
+
+test("fifty calls at once cost one token request", async () => {
+  const service = await connected();
+  const results = await Promise.all(Array.from({ length: 50 }, () => service.call("listDevices")));
+  expect(results.every(({ ok }) => ok)).toBe(true);
+  expect(emulator.journal.tokenRequests({ tenantId: "acme" })).toHaveLength(1);
+});
+
+test("an hour later the token is renewed", async () => {
+  const service = await connected();
+  await service.call("listDevices");
+  emulator.clock.advance(3_600_000);
+  expect((await service.call("listDevices")).status).toBe(200);
+  expect(emulator.journal.tokenRequests({ tenantId: "acme" })).toHaveLength(2);
+});
+
+test("a scope that the customer takes away is missed by the next call", async () => {
+  const service = await connected();
+  emulator.updatePlugin({ ...reporter, scopes: [] });
+  expect((await service.call("listDevices")).status).toBe(403);
+  expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({ rule: "route.scope" });
+});
+
+test("a call whose connection breaks rejects as it does over the network", async () => {
+  const service = await connected();
+  emulator.faults.add({ name: "reset", at: "resource" });
+  await expect(service.call("listDevices")).rejects.toMatchObject({ code: "network_failed" });
+  expect(emulator.journal.last()).toMatchObject({ operation: "listDevices", fault: "reset" });
+});
