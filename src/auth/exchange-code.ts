@@ -49,8 +49,12 @@ async function run(
   const leave = await state.gate.enter({ deadlineAt, signal });
   let answered: Answered;
   try {
-    await markSpent(context, grant.code);
-    signal.throwIfAborted();
+    const unmark = await markSpent(context, grant.code);
+    if (signal.aborted) {
+      // Nobody waits, and nothing was sent: whoever comes again may send it.
+      await unmark();
+      throw signal.reason;
+    }
     keep();
     tell({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     answered = await sendOnce(context, grant, tell);
@@ -86,19 +90,35 @@ async function run(
   return new PersonLifecycle(context, person, granted, isSaved);
 }
 
-/** Of all who were given the same code, in any process, one sends it. */
-async function markSpent({ variant, target, options, prepared }: PersonContext, code: string): Promise<void> {
+/**
+ * Of all who were given the same code one sends it: in any process that shares the store, and in this one with the same
+ * credential, store or not. Gives what takes the mark back.
+ */
+async function markSpent(
+  { variant, target, options, prepared, state }: PersonContext,
+  code: string,
+): Promise<() => Promise<void>> {
+  const before = () =>
+    again(variant, "refused", "This code was sent before, and a code is spent on the first attempt.");
   const digest = await fingerprintOf(code);
   const key = JSON.stringify(["code", variant, target.baseUrl, target.tenantId, prepared.clientId, digest]);
+  if (!state.spentCodes.spend(key, options.now(), spentMarkLifetimeMs)) throw before();
   try {
-    await options.store.set(key, "spent", {
-      ifVersion: null,
-      expiresAt: options.now() + spentMarkLifetimeMs,
-    });
+    const expiresAt = options.now() + spentMarkLifetimeMs;
+    await options.store.set(key, "spent", { ifVersion: null, expiresAt });
   } catch (error) {
-    if (!isStoreError(error) || error.code !== "store_conflict") throw error;
-    throw again(variant, "refused", "This code was sent before, and a code is spent on the first attempt.");
+    if (isStoreError(error) && error.code === "store_conflict") throw before();
+    state.spentCodes.unspend(key);
+    throw error;
   }
+  return async () => {
+    try {
+      await options.store.delete(key);
+      state.spentCodes.unspend(key);
+    } catch {
+      // It stays marked: whoever sends it again is refused, and no code is sent twice.
+    }
+  };
 }
 
 async function sendOnce(

@@ -4,7 +4,11 @@ import type { Target } from "../variants/variant.js";
 import { resolveAuthOptions } from "./auth-options.js";
 import { createTokenEndpointState, parseTarget } from "./create-auth.js";
 import type { PersonAuthOptions } from "./person-auth.js";
-import { type PreparedPersonCredential, personDriverOf } from "./person-credential.js";
+import {
+  type PersonEndpointState,
+  type PreparedPersonCredential,
+  personDriverOf,
+} from "./person-credential.js";
 import type { PersonTokenSourceContext } from "./person-token-source.js";
 import { grantKey } from "./stored-grant.js";
 import type { TokenStore } from "./token-store.js";
@@ -12,6 +16,7 @@ import type { TokenStore } from "./token-store.js";
 export interface PersonContext extends PersonTokenSourceContext {
   readonly person: string;
   readonly prepared: PreparedPersonCredential;
+  readonly state: PersonEndpointState;
 }
 
 /**

@@ -3,6 +3,7 @@ import { type Cause, ConfigurationError, type Variant } from "../errors.js";
 import type { Target } from "../variants/variant.js";
 import type { PersonCredential, PrepareOptions, Refusal, SentAttempt, TokenAttempt } from "./credential.js";
 import { RecentlyUsed } from "./recently-used.js";
+import { SpentCodes } from "./spent-codes.js";
 import type { TokenEndpointState } from "./token-attempt.js";
 
 /** An authorization code and the verifier of the challenge it was asked for with (RFC 7636). */
@@ -40,11 +41,15 @@ export interface PersonDriver<P extends PreparedPersonCredential = PreparedPerso
    * @throws ConfigurationError `credential_invalid`
    */
   readonly look?: () => { readonly redirectUri: string };
-  /** The gate and the clock of a token endpoint: shared by everybody who uses this credential there. */
-  state(target: Target, create: () => TokenEndpointState): TokenEndpointState;
+  /** What everybody shares who uses this credential at a token endpoint. */
+  state(target: Target, create: () => TokenEndpointState): PersonEndpointState;
 }
 
-/** So many tenants' gates and clocks are remembered. */
+export interface PersonEndpointState extends TokenEndpointState {
+  readonly spentCodes: SpentCodes;
+}
+
+/** So many tenants' gates, clocks and spent codes are remembered. */
 const mostTenants = 10_000;
 
 const driverKey: unique symbol = Symbol.for("bivariant.person-credential") as never;
@@ -54,10 +59,14 @@ export function personCredential<V extends Variant, P extends PreparedPersonCred
   variant: V,
   driver: Pick<PersonDriver<P>, "prepare" | "look">,
 ): PersonCredential<V> {
-  const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
+  const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
   const whole: PersonDriver<P> = {
     ...driver,
-    state: (target, create) => states.get(JSON.stringify([target.baseUrl, target.tenantId]), create),
+    state: (target, create) =>
+      states.get(JSON.stringify([target.baseUrl, target.tenantId]), () => ({
+        ...create(),
+        spentCodes: new SpentCodes(),
+      })),
   };
   const credential = { use: "person", variant, grant: "authorization_code" } as const;
   Object.defineProperty(credential, driverKey, { value: whole });

@@ -5,6 +5,7 @@ import {
   memoryStore,
   redeemLaunch,
   resumeAuth,
+  StoreError,
   userInterfacePlugin,
 } from "../../src/index.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
@@ -115,6 +116,36 @@ describe("a launch", () => {
     for (const one of all)
       if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "launch_refused" });
     expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("of one code by ten at once sends it once without a store, too", async () => {
+    const { fetch, options } = launch();
+    const bare = { ...options, store: undefined, person: undefined, code: "the-code", codeVerifier };
+    const all = await Promise.allSettled(Array.from({ length: 10 }, () => redeemLaunch(bare)));
+    expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(await rejectionOf(redeemLaunch(bare))).toMatchObject({ code: "launch_refused" });
+    expect(fetch.calls).toHaveLength(1);
+    // Another tenant's code of the same letters is another code.
+    await redeemLaunch({ ...bare, tenantId: "umbrella" });
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("whose code was not sent, because its caller left or the store failed, can be had again", async () => {
+    const { fetch, options, redeem } = launch();
+    const controller = new AbortController();
+    const inner = { ...options.store };
+    options.store.set = async (...written) => {
+      controller.abort(new Error("gone"));
+      return inner.set(...written);
+    };
+    const { signal } = controller;
+    const wait = redeemLaunch({ ...options, code: "the-code", codeVerifier, signal });
+    expect(await rejectionOf(wait)).toMatchObject({ message: "gone" });
+    options.store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
+    await expect.poll(async () => rejectionOf(redeem())).toMatchObject({ code: "store_unavailable" });
+    options.store.set = inner.set;
+    expect(fetch.calls).toHaveLength(0);
+    expect((await (await redeem()).getAccessToken()).value).toBe("token-of-ada");
   });
 
   test("that is aborted after it was sent runs to its end and is stored", async () => {
