@@ -167,9 +167,20 @@ function following<Part extends object>(current: () => Part): Part {
   });
 }
 
-/** A Request that another copy of fetch made is used as it is: the global constructor would not know it. */
+/** Requests and URLs of another copy of fetch, or of another realm, are told by what they have, not by their class. */
 function asRequest(input: Request | string | URL, init: RequestInit | undefined, base: string): Request {
-  if (typeof input === "string" || input instanceof URL) return new Request(new URL(input, base), init);
+  if (typeof input === "string" || !("headers" in input)) return new Request(new URL(input, base), init);
   if (input.bodyUsed) throw new TypeError("the body of the request was read already");
-  return init === undefined ? input : new Request(input, init);
+  if (init === undefined) return input;
+  if (input instanceof Request) return new Request(input, init);
+  // The global constructor would take it for a URL.
+  const { url, method, headers, body, signal } = input as Request;
+  return new Request(url, {
+    method,
+    headers: [...headers],
+    body,
+    signal,
+    duplex: "half",
+    ...init,
+  } as RequestInit);
 }

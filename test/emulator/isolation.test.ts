@@ -1,5 +1,6 @@
 // Instances share nothing, nothing secret is to be found in them, and fetch stands in for the global one.
 import { inspect } from "node:util";
+import { Request as OthersRequest } from "undici";
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { PluginClient } from "./plugin-client.js";
@@ -134,11 +135,15 @@ describe("the journal", () => {
 });
 
 describe("fetch", () => {
+  const othersRequest = new OthersRequest("https://any.example/v1/devices") as unknown as Request;
   const inputs: { name: string; input: Request | string | URL; init?: RequestInit }[] = [
     { name: "a string", input: "http://any.example/v1/devices" },
     { name: "a relative string", input: "/v1/devices" },
     { name: "a URL", input: new URL("https://any.example/v1/devices") },
     { name: "a Request", input: new Request("https://any.example/v1/devices") },
+    { name: "a URL of another realm", input: { toString: () => "http://any.example/v1/devices" } as URL },
+    { name: "a Request of another copy of fetch", input: othersRequest },
+    { name: "the same with init", input: othersRequest, init: { method: "GET" } },
     {
       name: "a Request with init",
       input: new Request("https://any.example/v1/devices"),
@@ -147,6 +152,21 @@ describe("fetch", () => {
   ];
   test.each(inputs)("takes $name", async ({ input, init }) => {
     expect((await createEmulator().fetch(input, init)).status).toBe(401);
+  });
+
+  test("reads the body of a Request of another copy of fetch, with init and without", async () => {
+    const { emulator } = new PluginClient();
+    emulator.registerServiceAccount({ clientId: "worker", clientSecret: "s", tenantId: "acme" });
+    const fields = { grant_type: "client_credentials", client_id: "worker", client_secret: "s" };
+    const headers = { "content-type": "application/json" };
+    for (const init of [undefined, {}, { headers }]) {
+      const request = new OthersRequest("https://any.example/v1/auth/token", {
+        method: "POST",
+        headers,
+        body: JSON.stringify(fields),
+      });
+      expect((await emulator.fetch(request as unknown as Request, init)).status).toBe(200);
+    }
   });
 
   test("works detached from its object", async () => {
