@@ -7,6 +7,7 @@ import {
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
+  wireText,
 } from "../errors.js";
 import { wasNotSent } from "../variants/transport-error.js";
 import { createAccessToken } from "./access-token.js";
@@ -64,7 +65,7 @@ async function run(
   const { answer, sent } = answered;
   const fields = readAnswer(context, answered);
   if (fields.tenant !== undefined && variant === "A" && fields.tenant !== target.tenantId)
-    tell({ type: "tenant_differs", tenant: fields.tenant });
+    tell({ type: "tenant_differs", tenant: wireText(fields.tenant, [...sent.secrets, fields.value]) ?? "" });
   if (sent.issuedAtSeconds !== undefined)
     state.clock.accepted({
       issuedAtSeconds: sent.issuedAtSeconds,

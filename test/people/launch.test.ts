@@ -5,6 +5,7 @@ import {
   memoryStore,
   redeemLaunch,
   resumeAuth,
+  type ServiceEvent,
   StoreError,
   userInterfacePlugin,
 } from "../../src/index.js";
@@ -72,6 +73,22 @@ describe("a launch", () => {
       operator,
       roles: [{ name: "planner", group: "staff" }],
     });
+  });
+
+  test.each([
+    { name: "as it came", tenant: "umbrella", told: "umbrella" },
+    { name: "in one line", tenant: "um\nbrella\u001b[31m", told: "um brella [31m" },
+    { name: "not at all when it echoes the token", tenant: "of token-of-ada", told: "" },
+    { name: "not at all when it echoes the code", tenant: "code the-code-of-a-launch", told: "" },
+    { name: "not at all when it echoes the verifier", tenant: codeVerifier, told: "" },
+  ])("tells of an answer for another tenant, $name", async ({ tenant, told }) => {
+    const { options } = launch(() =>
+      Response.json({ access_token: "token-of-ada", token_type: "Bearer", revo: { tenant } }),
+    );
+    const events: ServiceEvent[] = [];
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    await redeemLaunch({ ...options, code: "the-code-of-a-launch", codeVerifier, onEvent });
+    expect(events.find(({ type }) => type === "tenant_differs")).toMatchObject({ tenant: told });
   });
 
   test("lives until its token expires, is not renewed before, and needs a relaunch then", async () => {
