@@ -4,14 +4,7 @@
  */
 import { isStoreError, LoginRequiredError, RelaunchRequiredError, type Variant } from "../errors.js";
 import type { EventBody } from "./events.js";
-import {
-  findGrant,
-  isSameGrant,
-  type PersonGrant,
-  readGrant,
-  type StoredGrant,
-  writeGrant,
-} from "./stored-grant.js";
+import { findGrant, isSameGrant, type PersonGrant, type StoredGrant, writeGrant } from "./stored-grant.js";
 import type { TokenStore } from "./token-store.js";
 
 export interface RestingGrantContext {
@@ -138,8 +131,13 @@ export class RestingGrant {
       : new LoginRequiredError("login_expired", `The login ${why}. Ask the person to log in again.`);
   }
 
-  #find(): Promise<StoredGrant | undefined> {
-    return readGrant(this.#context.store, this.#context.key);
+  async #find(): Promise<StoredGrant | undefined> {
+    const found = await findGrant(this.#context.store, this.#context.key);
+    if (found === undefined) return undefined;
+    const { grant, version } = found;
+    // Whether its refresh token is spent nobody can tell.
+    if (grant === undefined) throw this.#end(this.expired("cannot be read in the store any more"));
+    return { grant, version };
   }
 
   #take(stored: StoredGrant | undefined): StoredGrant {

@@ -31,7 +31,7 @@ export class Context {
   constructor(settings: Settings) {
     const { store, now, session } = settings;
     this.settings = settings;
-    this.auths = new PersonAuths(settings);
+    this.auths = new PersonAuths(settings, (error) => this.failed(error));
     this.browsers = new LoginBrowsers(settings);
     this.sessions = new Sessions({
       ...{ store, now, lifetimeMs: session.lifetimeMs, idleMs: session.idleMs },

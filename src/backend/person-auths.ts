@@ -1,8 +1,9 @@
 /** The Auths of the people who are there, held in memory so that all requests of one person share one renewal. */
 import type { PersonAuth } from "../auth/person-auth.js";
+import { personContext } from "../auth/person-context.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
-import { LoginRequiredError } from "../errors.js";
-import { resumeAuth } from "../resume-auth.js";
+import { isStoreError, LoginRequiredError } from "../errors.js";
+import { type ResumeAuthOptions, resumeAuth } from "../resume-auth.js";
 import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";
 import { SessionError } from "./session-error.js";
@@ -18,10 +19,13 @@ const mostHeld = 10_000;
 
 export class PersonAuths {
   readonly #settings: Settings;
+  readonly #failed: (error: unknown) => void;
   readonly #held: RecentlyUsed<Held> = new RecentlyUsed(mostHeld, ({ resuming }) => resuming === undefined);
 
-  constructor(settings: Settings) {
+  /** `failed` is told of what no answer shows. */
+  constructor(settings: Settings, failed: (error: unknown) => void) {
     this.#settings = settings;
+    this.#failed = failed;
   }
 
   hold(auth: PersonAuth): void {
@@ -46,12 +50,15 @@ export class PersonAuths {
     throw new LoginRequiredError("login_expired", "The login is over. Log in again.");
   }
 
-  /** Forgets a person's tokens, here and in the store. */
+  /** Forgets a person's tokens, here and in the store; also what cannot be read there. */
   async forget(session: SessionSubject): Promise<void> {
     const deployment = await this.#settings.deployments.ofSession(session);
+    const options = deployment && this.#optionsOf(session, deployment);
     // Of a deployment that is not configured any more nobody can use them: they wait for their end in the store.
-    const auth = deployment && (await this.#resumed(session, deployment));
-    await auth?.forget();
+    if (deployment === undefined || options === undefined) return;
+    const auth = await this.#resumed(session, deployment);
+    if (auth !== undefined) return auth.forget();
+    await options.store.delete((await personContext(options)).key);
   }
 
   async #resumed(session: SessionSubject, deployment: BackendDeployment): Promise<PersonAuth | undefined> {
@@ -69,12 +76,24 @@ export class PersonAuths {
     return held.auth;
   }
 
-  async #resume(
+  async #resume(session: SessionSubject, deployment: BackendDeployment): Promise<PersonAuth | undefined> {
+    const options = this.#optionsOf(session, deployment);
+    if (options === undefined) return undefined;
+    try {
+      return await resumeAuth(options);
+    } catch (error) {
+      if (!isStoreError(error) || error.code !== "store_corrupt") throw error;
+      // Whoever has tokens that nobody can read has none: the way on is another launch or login.
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  #optionsOf(
     { variant, person }: SessionSubject,
     { baseUrl, tenantId, launch, login }: BackendDeployment,
-  ): Promise<PersonAuth | undefined> {
+  ): ResumeAuthOptions | undefined {
     const credential = variant === "A" ? launch : login;
-    if (credential === undefined) return undefined;
-    return resumeAuth({ ...this.#settings.auth, baseUrl, tenantId, credential, person });
+    return credential && { ...this.#settings.auth, baseUrl, tenantId, credential, person };
   }
 }

@@ -282,6 +282,31 @@ describe("a logout", () => {
 describe("a session in a cookie", () => {
   const cookie = { session: { cookie: true } };
 
+  test.each([
+    { variant: "A", code: "session_unknown" },
+    { variant: "B", code: "login_required" },
+  ])(
+    "whose tokens of Variant $variant cannot be read leads to new ones, and can be logged out",
+    async ({ variant, code }) => {
+      const store = watched();
+      const parts = rig({ ...cookie, wrapStore: store.wrapStore });
+      const { csrf = "" } = variant === "A" ? await parts.launch() : await loggedIn(parts);
+      const [key = ""] = store.held('["grant"');
+      await parts.store.set(key, "torn");
+      const restarted = new TestBrowser(parts.another(), OWN);
+      for (const [name, value] of parts.browser.cookies) restarted.cookies.set(name, value);
+      for (const answer of [await restarted.get("/auth/me"), await restarted.post("/auth/session")])
+        expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+      expect(parts.told[0]).toMatchObject({ error: { code: "store_corrupt" } });
+      const answer = await restarted.post("/auth/logout", {}, { "x-bivariant-csrf": csrf });
+      expect([answer.status, restarted.setCookies.at(-1)]).toEqual([
+        204,
+        expect.stringContaining("Max-Age=0"),
+      ]);
+      expect(store.held('["grant"')).toEqual([]);
+    },
+  );
+
   test("is for the browser alone: the page gets a CSRF token instead", async () => {
     const { browser, launch, clock } = rig(cookie);
     const answer = await launch();

@@ -124,6 +124,8 @@ describe("a login under a name that another rests under", () => {
     clock.advance(hourMs);
     expect(await tokenOf(bob)).toBe("access-of-bob-1");
     await inner.set(grantKey, "torn");
+    clock.advance(hourMs);
+    expect(await rejectionOf(bob.getAccessToken())).toMatchObject({ code: "login_expired" });
     await bob.forget();
     expect(await resumeAuth(options)).toBeUndefined();
   });
