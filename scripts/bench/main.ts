@@ -6,13 +6,24 @@ import { parseArgs } from "node:util";
 import { buildPackage } from "./build-package.js";
 import type { Build, Figures, Row } from "./row.js";
 import { bundleSize } from "./rows/bundle-size.js";
+import { emulatorRate } from "./rows/emulator-rate.js";
+import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { importTime } from "./rows/import-time.js";
 import { warmCall } from "./rows/warm-call.js";
 import { warmCallPeer } from "./rows/warm-call-peer.js";
 import { warmToken } from "./rows/warm-token.js";
 
-const ROWS: readonly Row[] = [warmCall, warmCallPeer, warmToken, firstTokens, importTime, bundleSize];
+const ROWS: readonly Row[] = [
+  warmCall,
+  warmCallPeer,
+  warmToken,
+  firstTokens,
+  importTime,
+  bundleSize,
+  emulatorRate,
+  emulatorStart,
+];
 
 const { values } = parseArgs({ options: { json: { type: "boolean" }, only: { type: "string" } } });
 const names = values.only?.split(",") ?? ROWS.map(({ name }) => name);

@@ -1,7 +1,7 @@
 // What one line of the benchmark is: a measurement, what it is held against, and the aim.
 
 export interface Figures {
-  /** The figure that the aim is about: a ratio (ours to theirs), or a size. */
+  /** The figure that the aim is about: a ratio (ours to theirs), a size, or a time. */
   readonly value: number;
   /** The tenth and the ninetieth percentile of the rounds; both the value where nothing varies. */
   readonly low: number;
@@ -14,7 +14,7 @@ export interface Row {
   readonly name: string;
   /** Ours against what. */
   readonly title: string;
-  readonly unit: "times" | "kB";
+  readonly unit: "times" | "kB" | "ms";
   /** At most this. */
   readonly aim: number;
   measure(build: Build): Promise<Figures>;

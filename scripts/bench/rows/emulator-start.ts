@@ -1,0 +1,59 @@
+// From a loaded module to the emulator's first answered token request, each time in a process of its own.
+import { spawnSync } from "node:child_process";
+import type { Row } from "../row.js";
+import { spreadOf } from "../spread.js";
+
+const ROUNDS = 15;
+
+interface Start {
+  readonly importMs: number;
+  readonly createMs: number;
+  readonly answerMs: number;
+}
+
+function start(folder: string): Start {
+  const program = `
+    const begunAt = performance.now();
+    const { createEmulator } = await import("./dist/src/emulator/index.js");
+    const importedAt = performance.now();
+    const account = { tenantId: "acme", clientId: "worker", clientSecret: "secret" };
+    const emulator = createEmulator({ seed: { serviceAccounts: [account] } });
+    const createdAt = performance.now();
+    const headers = { "content-type": "application/json" };
+    const fields = { grant_type: "client_credentials", client_id: "worker", client_secret: "secret" };
+    const init = { method: "POST", headers, body: JSON.stringify(fields) };
+    const { access_token } = await (await emulator.fetch("/v1/auth/token", init)).json();
+    const answeredAt = performance.now();
+    if (access_token === undefined) throw new Error("no token");
+    const [importMs, createMs] = [importedAt - begunAt, createdAt - importedAt];
+    console.log(JSON.stringify({ importMs, createMs, answerMs: answeredAt - createdAt }));
+  `;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+    cwd: folder,
+    encoding: "utf8",
+    env: { ...process.env, NODE_OPTIONS: "" },
+  });
+  if (status !== 0) throw new Error(`the emulator did not start: ${stderr}`);
+  return JSON.parse(stdout) as Start;
+}
+
+export const emulatorStart: Row = {
+  name: "emulator-start",
+  title: "starting the emulator in-process, its first token request answered",
+  unit: "ms",
+  aim: 50,
+  async measure({ folder }) {
+    const starts = Array.from({ length: ROUNDS + 2 }, () => start(folder));
+    // The first rounds read the files from the disk.
+    const kept = starts.slice(2);
+    const { median, low, high } = spreadOf(kept.map(({ createMs, answerMs }) => createMs + answerMs));
+    const ms = (part: keyof Start): string =>
+      `${spreadOf(kept.map((one) => one[part])).median.toFixed(1)} ms`;
+    return {
+      value: median,
+      low,
+      high,
+      detail: `createEmulator ${ms("createMs")}, its first answer ${ms("answerMs")}; loading the module before that ${ms("importMs")}`,
+    };
+  },
+};

@@ -1,0 +1,77 @@
+// A token server in a process of its own: the emulator or oidc-provider, with one client that signs its assertions.
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Provider } from "oidc-provider";
+
+/** What the process is asked for by its arguments. */
+export interface ServerTask {
+  readonly kind: "emulator" | "oidc-provider";
+  /** The emulator's entry as a module URL. */
+  readonly emulatorMain: string;
+  readonly tenantId: string;
+  readonly clientId: string;
+  /** With its `kid`. */
+  readonly publicJwk: Readonly<Record<string, unknown>>;
+}
+
+/** What it says once it listens, and whenever it is asked anything afterwards. */
+export interface ServerMessage {
+  /** The URL to post to, which `aud` names. */
+  readonly tokenUrl: string;
+  /** Microseconds of the processor that this process took so far. */
+  readonly cpu: number;
+}
+
+const task = JSON.parse(process.argv[2] ?? "") as ServerTask;
+const tokenUrl = task.kind === "emulator" ? await startEmulator(task) : await startProvider(task);
+process.on("message", tell);
+// Ends with its parent.
+process.on("disconnect", () => process.exit());
+tell();
+
+function tell(): void {
+  const { user, system } = process.cpuUsage();
+  const message: ServerMessage = { tokenUrl, cpu: user + system };
+  process.send?.(message);
+}
+
+async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: ServerTask): Promise<string> {
+  const entry = (await import(emulatorMain)) as typeof import("../../src/emulator/index.js");
+  const emulator = entry.createEmulator({ variants: ["A"] });
+  const jwks = { keys: [publicJwk] };
+  emulator.registerPlugin({ tenantId, clientId, type: "service", jwks, scopes: ["devices:read"] });
+  const { url } = await emulator.listen();
+  return `${url}/api/v1/${tenantId}/external-plugin/oauth/token`;
+}
+
+/** As far as it can be asked for the same work: no store but memory, no user, no other features. */
+async function startProvider({ clientId, publicJwk }: ServerTask): Promise<string> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const provider = new Provider(url, {
+    clientAuthMethods: ["private_key_jwt"],
+    clients: [
+      {
+        client_id: clientId,
+        grant_types: ["client_credentials"],
+        redirect_uris: [],
+        response_types: [],
+        token_endpoint_auth_method: "private_key_jwt",
+        token_endpoint_auth_signing_alg: "RS256",
+        jwks: { keys: [{ ...publicJwk, use: "sig", alg: "RS256" }] },
+      },
+    ],
+    features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
+    ttl: { ClientCredentials: 3600 },
+    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), use: "sig", alg: "RS256" }] },
+    cookies: { keys: ["unused"] },
+    assertJwtClientAuthClaimsAndHeader: () => {},
+  });
+  server.on("request", provider.callback());
+  return `${url}/token`;
+}
