@@ -1,5 +1,6 @@
 /** Variant B: sending a person to the authorization endpoint, and what comes back from there. */
 import type { PreparedApiClient } from "./auth/api-client.js";
+import { requireSignal } from "./auth/auth-options.js";
 import { authorizationRequest } from "./auth/authorization-request.js";
 import { readCallback } from "./auth/authorization-response.js";
 import { requireCodeVerifier } from "./auth/code-grant.js";
@@ -78,12 +79,13 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
       variant: "B",
     });
   const codeVerifier = requireCodeVerifier(login.codeVerifier, "B");
+  const signal = requireSignal(options.signal);
   const code = readCallback(options.callbackUrl, login.state, prepared);
-  return (await exchangeCode(context, { code, codeVerifier }, options.signal)) as PersonAuth<"B">;
+  return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }
 
 async function loginContext(options: PersonAuthOptions<"B">) {
-  const store = options?.store ?? memoryStore({ now: options?.now });
+  const store = options?.store === undefined ? memoryStore({ now: options?.now }) : options.store;
   const context = await personContext({ ...options, store }, "B");
   return { ...context, prepared: context.prepared as PreparedApiClient };
 }

@@ -1,5 +1,5 @@
 /** Variant A: the code of a launch, exchanged for a token of the operator who launched the plugin. */
-
+import { requireSignal } from "./auth/auth-options.js";
 import { requireCode, requireCodeVerifier } from "./auth/code-grant.js";
 import { exchangeCode } from "./auth/exchange-code.js";
 import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
@@ -33,10 +33,11 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
  */
 export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
   const context = await personContext(
-    { ...options, store: options?.store ?? memoryStore({ now: options?.now }) },
+    { ...options, store: options?.store === undefined ? memoryStore({ now: options?.now }) : options.store },
     "A",
   );
   const code = requireCode(options.code, "A");
   const codeVerifier = requireCodeVerifier(options.codeVerifier, "A");
-  return (await exchangeCode(context, { code, codeVerifier }, options.signal)) as PersonAuth<"A">;
+  const signal = requireSignal(options.signal);
+  return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
 }

@@ -3,6 +3,7 @@ import { ConfigurationError } from "../errors.js";
 import { isUnderBase, parseBaseUrl } from "../variants/base-url.js";
 import type { Target } from "../variants/variant.js";
 import { tokenEndpointOfB } from "../variants/variant-b.js";
+import { given } from "./auth-options.js";
 import { explainClientRefusal } from "./client-refusal.js";
 import {
   type PersonCredential,
@@ -75,7 +76,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
         redirectUri: read.redirectUri,
         authorizationEndpoint: endpointOf(read.authorizationEndpoint, target),
-        authorizationParameters: read.authorizationParameters ?? {},
+        authorizationParameters: given(read.authorizationParameters ?? {}),
         issuer: read.issuer,
         resendLostRefresh: read.resendLostRefresh ?? false,
         explain: (refusal) => explainClientRefusal(refusal, { clientId, hasSecret: secrets.length > 0 }),
@@ -142,7 +143,13 @@ function checked(settings: ApiClientSettings): ApiClientSettings {
   if (!URL.canParse(settings.redirectUri) || settings.redirectUri.includes("#"))
     throw invalid("redirectUri", "is no absolute URL without a fragment");
   checkEndpoint(settings.authorizationEndpoint);
-  const taken = Object.keys(settings.authorizationParameters ?? {}).filter((name) => reserved.includes(name));
+  const { authorizationParameters = {} } = settings;
+  if (Object.prototype.toString.call(authorizationParameters) !== "[object Object]")
+    throw invalid("authorizationParameters", "is no object");
+  for (const [name, value] of Object.entries(authorizationParameters) as [string, unknown][])
+    if (value !== undefined && typeof value !== "string")
+      throw invalid("authorizationParameters", `has no text for ${JSON.stringify(name)}`);
+  const taken = Object.keys(authorizationParameters).filter((name) => reserved.includes(name));
   if (taken.length > 0)
     throw invalid("authorizationParameters", `names ${taken.join(", ")}, which the login makes`);
   if (settings.refreshBody !== undefined && typeof settings.refreshBody !== "function")

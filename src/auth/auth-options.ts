@@ -54,6 +54,12 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     if (options[name] !== undefined && typeof options[name] !== "function")
       throw invalid(name, "is no function");
   }
+  for (const name of ["shareInFlight", "allowInsecureHttp"] as const) {
+    if (options[name] !== undefined && typeof options[name] !== "boolean")
+      throw invalid(name, "is neither true nor false");
+  }
+  if (options.store !== undefined && !isStore(options.store))
+    throw invalid("store", "is no token store: that has get, set, delete and lock");
   if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
     throw invalid("tenantIdPattern", "is no regular expression");
   return {
@@ -68,6 +74,19 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     waitUntil: quiet(options.waitUntil),
     shareInFlight: options.shareInFlight ?? true,
   };
+}
+
+function isStore(store: unknown): boolean {
+  const methods = (store ?? {}) as Record<string, unknown>;
+  return ["get", "set", "delete", "lock"].every((name) => typeof methods[name] === "function");
+}
+
+/** Of any realm; `null` is none, as in a RequestInit. @throws ConfigurationError `option_invalid` */
+export function requireSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined || signal === null) return undefined;
+  const { aborted, addEventListener } = signal as Partial<AbortSignal>;
+  if (typeof aborted === "boolean" && typeof addEventListener === "function") return signal as AbortSignal;
+  throw invalid("signal", "is no AbortSignal");
 }
 
 /** A runtime may refuse to keep a promise alive, after an answer was sent for instance: no caller is harmed by it. */

@@ -12,7 +12,7 @@ import { isBivariantError, isRateLimitedError, isTransportError, type Variant } 
 import type { Target } from "../variants/variant.js";
 import type { AccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
-import type { ResolvedAuthOptions } from "./auth-options.js";
+import { type ResolvedAuthOptions, requireSignal } from "./auth-options.js";
 import { backoffMs } from "./backoff.js";
 import { type EventBody, teller } from "./events.js";
 import { SharedRenewal } from "./shared-renewal.js";
@@ -83,7 +83,7 @@ export class TokenLifecycle implements Auth {
       if (now < held.renewAt) return held.promise;
       if (now < held.token.expiresAt) return this.#serveWhileRenewing(held);
     }
-    return this.#join(signal);
+    return this.#wait(signal);
   }
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
@@ -92,7 +92,7 @@ export class TokenLifecycle implements Auth {
   }
 
   invalidate(token: AccessToken): void {
-    if (this.#held?.token.value !== token.value) return;
+    if (this.#held === undefined || this.#held.token.value !== token?.value) return;
     this.#refusedValue = token.value;
     this.#held = undefined;
   }
@@ -112,6 +112,11 @@ export class TokenLifecycle implements Auth {
     );
     this.#context.options.waitUntil?.(settled);
     return promise;
+  }
+
+  /** Before anything is begun that a wrong signal would break off midway. */
+  async #wait(signal: unknown): Promise<AccessToken> {
+    return this.#join(requireSignal(signal));
   }
 
   #join(signal: AbortSignal | undefined): Promise<AccessToken> {

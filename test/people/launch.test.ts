@@ -269,6 +269,23 @@ describe("a code is sent once, and the error says what to do, after", () => {
 });
 
 describe("nothing is sent with", () => {
+  test.each([{}, 5, { aborted: false }])("a signal that is none, %j", async (signal) => {
+    const { fetch, options, redeem } = launch();
+    const error = await rejectionOf(
+      redeemLaunch({ ...options, code: "the-code", codeVerifier, signal: signal as AbortSignal }),
+    );
+    expect(error).toMatchObject({ name: "ConfigurationError", option: "signal" });
+    expect(fetch.calls).toHaveLength(0);
+    await redeem();
+  });
+
+  test.each([null, 5, {}])("a store that is none, %j", async (store) => {
+    const { fetch, options } = launch();
+    const given = { ...options, code: "the-code", codeVerifier, store: store as never };
+    expect(await rejectionOf(redeemLaunch(given))).toMatchObject({ option: "store" });
+    expect(fetch.calls).toHaveLength(0);
+  });
+
   test.each([
     { name: "no code", code: "", verifier: codeVerifier, option: "code" },
     { name: "a code of 100 kB", code: "c".repeat(100_000), verifier: codeVerifier, option: "code" },

@@ -7,7 +7,9 @@ import {
   beginLogin,
   completeLogin,
   isTokenRequestError,
+  memoryStore,
   type PersonCredential,
+  resumeAuth,
   serviceAccount,
   type TokenRequestError,
 } from "../../src/index.js";
@@ -224,9 +226,67 @@ describe("a login cannot be begun or completed with", () => {
       option: "credential",
     },
     { name: "an empty person", options: { ...settings({}), person: "" }, option: "person" },
+    ...[null, "scope=a", ["scope"], { scope: null }, { scope: 1 }, { scope: Symbol("s") }].map(
+      (authorizationParameters, index) => ({
+        name: `parameters that are no texts, ${index}`,
+        options: settings({ authorizationParameters }),
+        option: "authorizationParameters",
+      }),
+    ),
+    ...[null, 5, "redis", {}, { get() {}, set() {}, delete() {} }].map((store, index) => ({
+      name: `what is no store, ${index}`,
+      options: { ...settings({}), store },
+      option: "store",
+    })),
+    { name: "a now that is none", options: { ...settings({}), now: 5 }, option: "now" },
+    {
+      name: "a shareInFlight that is no boolean",
+      options: { ...settings({}), shareInFlight: "no" },
+      option: "shareInFlight",
+    },
+    {
+      name: "an allowInsecureHttp that is no boolean",
+      options: { ...settings({}), allowInsecureHttp: "http" },
+      option: "allowInsecureHttp",
+    },
   ])("$name", async ({ options, option }) => {
-    expect(await rejectionOf(beginLogin(options))).toMatchObject({ name: "ConfigurationError", option });
+    const given = options as Parameters<typeof beginLogin>[0];
+    expect(await rejectionOf(beginLogin(given))).toMatchObject({ name: "ConfigurationError", option });
+    const resumed = { store: memoryStore(), person: "p", ...options };
+    expect(await rejectionOf(resumeAuth(resumed as never))).toMatchObject({
+      ...{ name: "ConfigurationError", option },
+    });
   });
+
+  test("what is sent of a parameter that is undefined: it is left out", async () => {
+    const authorizationParameters = { scope: undefined, prompt: "login" } as unknown as Record<
+      string,
+      string
+    >;
+    const { url } = await beginLogin(settings({ authorizationParameters }));
+    const { searchParams } = new URL(url);
+    expect([searchParams.has("scope"), searchParams.get("prompt")]).toEqual([false, "login"]);
+  });
+
+  test.each([{}, 5, "abort", { aborted: false }])(
+    "a signal that is none, %j: nothing is sent",
+    async (signal) => {
+      const { server, options, auth, clock } = await loggedIn();
+      const { login } = await beginLogin(options);
+      const callbackUrl = `${client.redirectUri}?code=another&state=${login.state}`;
+      const completing = completeLogin({ ...options, login, callbackUrl, signal: signal as AbortSignal });
+      const refused = { name: "ConfigurationError", code: "option_invalid", option: "signal" };
+      expect(await rejectionOf(completing)).toMatchObject(refused);
+      clock.advance(3_600_000);
+      const asking = (async () => auth.getAccessToken({ signal: signal as AbortSignal }))();
+      expect(await rejectionOf(asking)).toMatchObject(refused);
+      expect([server.codes.length, server.refreshes.length]).toEqual([1, 0]);
+      // As in a RequestInit, null is none.
+      const none = { signal: null as unknown as AbortSignal };
+      expect((await auth.getAccessToken(none)).value).toBe("access-token-2");
+      await completeLogin({ ...options, login, callbackUrl, ...none });
+    },
+  );
 
   test("a login of another client", async () => {
     const { login } = await beginLogin({
