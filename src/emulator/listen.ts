@@ -6,6 +6,7 @@ import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import type { Connection } from "./connection.js";
 import { EmulatorError } from "./emulator-error.js";
 import { HttpConnection } from "./http-connection.js";
+import { PARSED_BY_NODE } from "./read-body.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -29,6 +30,7 @@ export async function listenOn(
   const server = createAdaptorServer({
     fetch(request, environment) {
       const { incoming, outgoing } = environment as HttpBindings;
+      Object.assign(request, { [PARSED_BY_NODE]: true });
       return answer(request, new HttpConnection(incoming, outgoing, closing.signal));
     },
     // The emulator shares its process with the code under test: its globals stay as they are.
