@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { ConfigurationError, StoreError } from "../errors.js";
+import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./checked-arguments.js";
 import { type Encryption, encryptionWith, plaintext } from "./encryption.js";
 import { type EncryptionKey, makeKey } from "./encryption-key.js";
 import { Damaged, type Entries, type Entry, formatEntries, readEntries } from "./file-contents.js";
@@ -52,8 +53,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   if (typeof path !== "string" || path === "" || path.includes("\0"))
     throw new ConfigurationError("option_invalid", "path is not the path of a file.", { option: "path" });
   const given = resolve(path);
-  const encryption = chosenEncryption(options);
-  const now = options.now ?? Date.now;
+  const encryption = chosenEncryption(optionsOf(options));
+  const now = checkNow(options.now);
   const watch = watchHolders();
   const writes = writeLock(watch);
   const queue = turns();
@@ -99,6 +100,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   return {
     get: (key) =>
       guarded(async (at) => {
+        checkKey(key);
         const name = await encryption.nameOf(key);
         try {
           // Without a lock: the file is replaced as a whole. Anew every time: its times are too coarse to tell.
@@ -109,8 +111,9 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         // Somebody else may have set it aside meanwhile, and even have begun anew.
         return exclusively(at, (entries) => read(entries, name));
       }),
-    set: (key, value, { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = {}) =>
+    set: (key, value, options) =>
       guarded(async (at) => {
+        const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = checkEntry(key, value, options);
         const name = await encryption.nameOf(key);
         const version = crypto.randomUUID();
         // JSON has no infinity. What expired before all time is dropped before it is written.
@@ -128,12 +131,14 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       }),
     delete: (key) =>
       guarded(async (at) => {
+        checkKey(key);
         const name = await encryption.nameOf(key);
         await exclusively(at, async (entries, save) => {
           if (entries.delete(name)) await save();
         });
       }),
-    async lock(key, task, { timeoutMs = 10_000 } = {}) {
+    async lock(key, task, options) {
+      const timeoutMs = checkLock(key, options, 10_000);
       const endsAt = performance.now() + timeoutMs;
       const finish = await queue.take(key, timeoutMs);
       try {

@@ -1,6 +1,7 @@
 /** A token store in the memory of this process. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
-import { StoreError } from "../errors.js";
+import { ConfigurationError, StoreError } from "../errors.js";
+import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./checked-arguments.js";
 import { turns } from "./turns.js";
 
 /** What is past its expiry is dropped at the latest when this many other entries were written. */
@@ -16,13 +17,17 @@ export interface MemoryStoreOptions {
 /**
  * Keeps values until they expire or the process ends. Two stores share nothing.
  *
+ * @throws ConfigurationError `option_invalid`, at once; its methods too, for what is no text, instant or duration
  * @example
  * const connector = createConnector({ credentials, store: memoryStore() });
  */
-export function memoryStore({
-  now = Date.now,
-  mostEntries = Number.POSITIVE_INFINITY,
-}: MemoryStoreOptions = {}): TokenStore {
+export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
+  const { mostEntries = Number.POSITIVE_INFINITY, now: given } = optionsOf(options) as MemoryStoreOptions;
+  const now = checkNow(given);
+  if (!(mostEntries >= 1))
+    throw new ConfigurationError("option_invalid", "mostEntries is no number from 1.", {
+      option: "mostEntries",
+    });
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
   const queue = turns();
   let writes = 0;
@@ -38,10 +43,12 @@ export function memoryStore({
 
   return {
     async get(key) {
+      checkKey(key);
       const entry = read(key);
       return entry && { value: entry.value, version: entry.version };
     },
-    async set(key, value, { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = {}) {
+    async set(key, value, given) {
+      const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = checkEntry(key, value, given);
       if (ifVersion !== undefined && (read(key)?.version ?? null) !== ifVersion)
         throw new StoreError("store_conflict", "Somebody else wrote this entry first; read it again.");
       writes++;
@@ -54,10 +61,11 @@ export function memoryStore({
       return { value, version: entry.version };
     },
     async delete(key) {
+      checkKey(key);
       entries.delete(key);
     },
-    async lock(key, task, { timeoutMs = 10_000 } = {}) {
-      const finish = await queue.take(key, timeoutMs);
+    async lock(key, task, given) {
+      const finish = await queue.take(key, checkLock(key, given, 10_000));
       try {
         return await task();
       } finally {

@@ -15,6 +15,59 @@ export interface StoreUnderTest {
   readonly ownClock?: boolean;
 }
 
+/** What a store of ours answers to arguments of the wrong type, which a store of a user's own need not look at. */
+export function describeRefusals({ name, create }: StoreUnderTest): void {
+  describe(`${name} refuses, and keeps what it has, with`, () => {
+    type Call = (store: TokenStore) => Promise<unknown>;
+    const never = undefined as never;
+    const calls: { what: string; option: string; call: Call }[] = [
+      ...[undefined, null, 5, { a: 1 }, ["v"]].map((value) => ({
+        what: `the value ${JSON.stringify(value)}`,
+        option: "value",
+        call: ((store) => store.set("key", value as never)) as Call,
+      })),
+      ...[undefined, null, 5, {}].map((key) => ({
+        what: `the key ${JSON.stringify(key)}`,
+        option: "key",
+        call: (async (store) => {
+          await store.get(key as never);
+        }) as Call,
+      })),
+      { what: "no key to write", option: "key", call: (store) => store.set(never, "v") },
+      { what: "no key to delete", option: "key", call: (store) => store.delete(never) },
+      { what: "no key to lock", option: "key", call: (store) => store.lock(never, async () => {}) },
+      ...[Number.NaN, "123", null].map((expiresAt) => ({
+        what: `expiresAt ${String(expiresAt)}`,
+        option: "expiresAt",
+        call: ((store) => store.set("key", "v", { expiresAt: expiresAt as never })) as Call,
+      })),
+      {
+        what: "an ifVersion that is none",
+        option: "ifVersion",
+        call: (store) => store.set("key", "v", { ifVersion: 1 as never }),
+      },
+      {
+        what: "options that are null",
+        option: "options",
+        call: (store) => store.set("key", "v", null as never),
+      },
+      ...[Number.NaN, -1, "10"].map((timeoutMs) => ({
+        what: `timeoutMs ${String(timeoutMs)}`,
+        option: "timeoutMs",
+        call: ((store) => store.lock("key", async () => {}, { timeoutMs: timeoutMs as never })) as Call,
+      })),
+    ];
+    test.each(calls)("$what", async ({ call, option }) => {
+      const store = await create(steppedClock());
+      const kept = await store.set("other", "precious");
+      const refusal = { name: "ConfigurationError", code: "option_invalid", option };
+      expect(await rejectionOf(call(store))).toMatchObject(refusal);
+      expect(await store.get("key")).toBeUndefined();
+      expect(await store.get("other")).toEqual(kept);
+    });
+  });
+}
+
 export function describeStore({ name, create, ownClock = false }: StoreUnderTest): void {
   describe(`${name} keeps the promises of a token store`, () => {
     let clock: SteppedClock;

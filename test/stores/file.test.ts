@@ -15,20 +15,31 @@ import type { TokenStore } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { steppedClock } from "../support/stepped-clock.js";
-import { describeStore } from "./conformance.js";
+import { describeRefusals, describeStore, type StoreUnderTest } from "./conformance.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 const key = Buffer.alloc(32, "0123456789abcdef").toString("base64");
 
-describeStore({
+const encrypted: StoreUnderTest = {
   name: "fileStore",
   create: ({ now }) => fileStore(join(temporaryFolder(), "store.json"), { key, now }),
-});
-
-describeStore({
+};
+const plain: StoreUnderTest = {
   name: "fileStore in plaintext",
   create: ({ now }) => fileStore(join(temporaryFolder(), "store.json"), { plaintext: true, now }),
-});
+};
+for (const underTest of [encrypted, plain]) {
+  describeStore(underTest);
+  describeRefusals(underTest);
+}
+
+test.each([null, 5, { key, now: 5 }, { plaintext: true, now: "now" }])(
+  "the options %j are refused",
+  (options) => {
+    const open = () => fileStore(join(temporaryFolder(), "store.json"), options as never);
+    expect(open).toThrow(expect.objectContaining({ code: "option_invalid" }));
+  },
+);
 
 describeStore({
   name: "a pair of fileStores on one file, asked by turns,",

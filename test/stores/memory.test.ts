@@ -2,9 +2,18 @@
 import { expect, test } from "vitest";
 import { memoryStore } from "../../src/index.js";
 import { steppedClock } from "../support/stepped-clock.js";
-import { describeStore } from "./conformance.js";
+import { describeRefusals, describeStore, type StoreUnderTest } from "./conformance.js";
 
-describeStore({ name: "memoryStore", create: ({ now }) => memoryStore({ now }) });
+const underTest: StoreUnderTest = { name: "memoryStore", create: ({ now }) => memoryStore({ now }) };
+describeStore(underTest);
+describeRefusals(underTest);
+
+test.each([null, 5, { now: 5 }, { mostEntries: 0 }, { mostEntries: Number.NaN }])(
+  "the options %j are refused",
+  (options) => {
+    expect(() => memoryStore(options as never)).toThrow(expect.objectContaining({ code: "option_invalid" }));
+  },
+);
 
 test("two stores share nothing", async () => {
   const [one, other] = [memoryStore(), memoryStore()];
