@@ -34,7 +34,11 @@ const kinds: Readonly<Record<RefusalCode, { readonly status: number; readonly me
       "No tenant is named, and not exactly one has a login: name it, as login?tenant=acme (the option tenant of startSession).",
   },
   tenant_unknown: { status: 404, message: "No deployment with a login is configured for this tenant." },
-  return_to_refused: { status: 400, message: "return_to must be a path of the application itself." },
+  return_to_refused: {
+    status: 400,
+    message:
+      "return_to must be a path of the application itself, of at most 2048 characters with its origin.",
+  },
   code_spent: { status: 409, message: "This code was sent before. Open the plugin again." },
   state_mismatch: { status: 400, message: "This login was not begun in this browser. Log in again." },
   // Nobody reads this one.

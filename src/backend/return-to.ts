@@ -2,6 +2,9 @@
 import { Refusal } from "./refusal.js";
 import { isAllowedOrigin, type OriginOptions, ownOrigin } from "./request-origin.js";
 
+/** Whoever comes along has it remembered, before anybody logged in. In characters of the whole address. */
+const longest = 2_048;
+
 /**
  * The address to go back to, absolute, so that no browser can read a path in it as another host.
  *
@@ -23,6 +26,7 @@ export function parseReturnTo(
   const url = new URL(given, own);
   const isOwnRoute = url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`);
   if (
+    url.href.length > longest ||
     !isAllowedOrigin(url.origin, request, options) ||
     url.username !== "" ||
     url.password !== "" ||

@@ -455,6 +455,8 @@ describe("return_to", () => {
     { name: "nothing", value: "" },
     { name: "the backend's own routes", value: "/auth/login?return_to=/" },
     { name: "the backend's own routes by dots", value: "/x/../auth/callback" },
+    { name: "an address of more than 2 kB", value: `/${"x".repeat(2_048 - OWN.length)}` },
+    { name: "one that is longer once it is written out", value: `/?q=${"語".repeat(300)}` },
   ];
   test.each(refused)("$name is refused with 400, and nothing begins", async ({ value }) => {
     const { browser } = rig();
@@ -478,6 +480,11 @@ describe("return_to", () => {
       to: `${OWN}//evil.example`,
     },
     { name: "a path beside the routes", value: "/authors", to: `${OWN}/authors` },
+    {
+      name: "an address of just 2 kB",
+      value: `/${"x".repeat(2_047 - OWN.length)}`,
+      to: `${OWN}/${"x".repeat(2_047 - OWN.length)}`,
+    },
   ];
   test.each(taken)("$name is taken, and always written with its origin", async ({ value, to }) => {
     const { browser, emulator } = rig({ origins: ["https://www.planner.example"] });
