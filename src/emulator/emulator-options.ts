@@ -88,8 +88,9 @@ export interface EmulatorOptions {
   /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
   readonly rules?: RuleSettings | undefined;
   /**
-   * Who may use the page at `/_emulator`: callers on this machine, by a name that means it; callers from everywhere, by
-   * an IP address or the name in `publicUrl`; or nobody, and there is no such page. Default: "loopback".
+   * Who may use the page at `/_emulator`: callers on this machine, by a name that means it and without a proxy between;
+   * callers from everywhere, by an IP address or the name in `publicUrl`; or nobody, and there is no such page. Who
+   * mounts `fetch` into a server of their own sets it to false: an address is not known there. Default: "loopback".
    */
   readonly admin?: AdminAccess | undefined;
   /** What it starts with, and what `reset` goes back to. Default: nothing. */

@@ -100,7 +100,30 @@ const rows: readonly Row[] = [
     name: "a forwarded host that is allowed",
     url: "http://evil.example/_emulator",
     headers: { "x-forwarded-host": "localhost" },
+    code: "address_not_allowed",
+  },
+  ...["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"].map(
+    (header) => ({
+      name: `a call that a proxy on this machine passed on, which ${header} tells`,
+      remoteAddress: "127.0.0.1",
+      headers: { [header]: "x" },
+      code: "address_not_allowed",
+    }),
+  ),
+  {
+    name: "a call that came over the network to a public name",
+    url: "https://service.example/_emulator",
+    publicUrl: "https://service.example",
+    remoteAddress: "127.0.0.1",
     code: "host_not_allowed",
+  },
+  {
+    name: "everywhere: a call that a proxy passed on to the host of publicUrl",
+    access: "everywhere",
+    url: "https://service.example/_emulator",
+    publicUrl: "https://service.example",
+    remoteAddress: "127.0.0.1",
+    headers: { via: "1.1 proxy", "x-forwarded-for": "192.0.2.7" },
   },
   {
     name: "everywhere: a GET from the network to its address",

@@ -31,16 +31,31 @@ export interface AdminRefusal {
 /** A host as a Host header has it: no path, no credentials. */
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._~-]+)(:\d{1,5})?$/i;
 
+/** Headers of proxies: what they say is not believed, but that they are there says that the caller is another. */
+const PASSED_ON = [
+  "forwarded",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-real-ip",
+  "via",
+];
+
 export function refuseCall(call: AdminCall): AdminRefusal | undefined {
   const { access, request, remoteAddress } = call;
   if (access === "loopback" && remoteAddress !== undefined && !isLoopback(remoteAddress)) {
     const text = 'Only callers on this machine may; the option admin: "everywhere" lets others.';
     return { code: "address_not_allowed", text };
   }
+  if (access === "loopback" && PASSED_ON.some((name) => request.headers.has(name))) {
+    const text =
+      'A proxy passed this on, for somebody who may be anywhere; the option admin: "everywhere" lets them.';
+    return { code: "address_not_allowed", text };
+  }
   // Both, for a request line may name another host than the header.
   const hosts = [new URL(request.url).host, request.headers.get("host") ?? new URL(request.url).host];
   if (!hosts.every((host) => isAllowedHost(call, host))) {
-    const text = "Use 127.0.0.1, localhost or the host of publicUrl: another name may be a rebound one.";
+    const text = "Use 127.0.0.1 or localhost: another name may be a rebound one, or lead here by a proxy.";
     return { code: "host_not_allowed", text };
   }
   return request.method === "POST" ? refusePost(call, hosts[1] ?? "") : undefined;
@@ -67,10 +82,12 @@ function isLoopback(address: string): boolean {
 }
 
 /** A name of somebody else's may resolve to this machine whenever they like; an IP address is what it is. */
-function isAllowedHost({ access, publicUrl }: AdminCall, host: string): boolean {
+function isAllowedHost({ access, publicUrl, remoteAddress }: AdminCall, host: string): boolean {
   if (!HOST.test(host) || !URL.canParse(`http://${host}`)) return false;
   const { hostname } = new URL(`http://${host}`);
-  if (hostname === new URL(publicUrl).hostname) return true;
+  // Over the network, a public name leads here by a proxy at best.
+  const isPublicNameFine = access === "everywhere" || remoteAddress === undefined;
+  if (isPublicNameFine && hostname === new URL(publicUrl).hostname) return true;
   const address = hostname.replace(/^\[|\]$/g, "");
   if (access === "everywhere" && isIP(address) !== 0) return true;
   // RFC 6761 section 6.3: names under localhost never leave the machine.
