@@ -5,21 +5,19 @@ import type { Paint } from "../paint.js";
 
 const lookEveryMs = 50;
 
-/** Prints until the signal aborts. The journal and the log hold no secret, and are emptied by reading. */
+/** Prints until the signal aborts. The journal and the log hold no secret; they stay as they are, for the page too. */
 export async function printTraffic(
   { journal, customerLog }: Pick<Emulator, "journal" | "customerLog">,
   output: Output,
   signal: AbortSignal,
 ): Promise<void> {
-  const drain = () => {
-    const requests = journal.entries();
-    journal.clear();
-    const refusals = customerLog.entries();
-    customerLog.clear();
+  const newRequests = newOf(() => journal.entries());
+  const newRefusals = newOf(() => customerLog.entries());
+  const print = () => {
     // Stable: at the same instant the request comes before its reason.
     const seen = [
-      ...requests.map((request) => ({ at: request.at, request })),
-      ...refusals.map((refusal) => ({ at: refusal.at, refusal })),
+      ...newRequests().map((request) => ({ at: request.at, request })),
+      ...newRefusals().map((refusal) => ({ at: refusal.at, refusal })),
     ].sort((one, other) => one.at - other.at);
     for (const { at: _, ...entry } of seen) {
       if (output.json) output.valueLine(entry);
@@ -29,13 +27,24 @@ export async function printTraffic(
         ]);
     }
   };
-  const timer = setInterval(drain, lookEveryMs);
+  const timer = setInterval(print, lookEveryMs);
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
   clearInterval(timer);
-  drain();
+  print();
+}
+
+/** At each call what came since the one before. After a reset, or when the list was cleared, all of it is new. */
+function newOf<Entry>(entries: () => readonly Entry[]): () => readonly Entry[] {
+  let last: Entry | undefined;
+  return () => {
+    const all = entries();
+    const added = last === undefined ? all : all.slice(all.lastIndexOf(last) + 1);
+    last = all.at(-1) ?? last;
+    return added;
+  };
 }
 
 function requestLine({ at, method, path, status, variant, operation }: JournalEntry, paint: Paint): string {

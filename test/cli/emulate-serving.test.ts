@@ -1,0 +1,49 @@
+// `bivariant emulate` while it serves: what it prints the page shows too, and the seed file is the whole truth.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type Running, startCli } from "./run-cli.js";
+
+let temporary: string;
+beforeAll(async () => {
+  temporary = await mkdtemp(join(tmpdir(), "emulate-serving-"));
+});
+afterAll(() => rm(temporary, { recursive: true, force: true }));
+
+interface Serving extends Running {
+  readonly url: string;
+}
+
+async function serving(...args: string[]): Promise<Serving> {
+  const running = startCli(["emulate", ...args], { TMPDIR: temporary });
+  onTestFinished(async () => {
+    running.child.kill("SIGTERM");
+    await running.ended;
+  });
+  await running.seen(/Ctrl-C ends it/);
+  const [, url = ""] = await running.seen(/^export BIVARIANT_BASE_URL=(\S+)$/m);
+  return { ...running, url };
+}
+
+const TOKEN_PATH_A = "/api/v1/acme/external-plugin/oauth/token";
+
+describe.skipIf(process.platform === "win32")("emulate", () => {
+  it("prints each request once, and leaves the journal and the customer log to the page", async () => {
+    const { url, seen, child, ended } = await serving();
+    const body = new URLSearchParams({ grant_type: "password" });
+    expect((await fetch(url + TOKEN_PATH_A, { method: "POST", body })).status).toBe(400);
+    await seen(/ {2}token-request\.grant-type \(section /);
+    await fetch(`${url}/v1/devices`);
+    await seen(/ GET \/v1\/devices 401/);
+    const page = async (name: string) => (await fetch(`${url}/_emulator/live/${name}`)).text();
+    expect(await page("log")).toContain("token-request.grant-type");
+    expect(await page("journal")).toContain(TOKEN_PATH_A);
+    expect(await page("activity")).toContain("/v1/devices");
+    child.kill("SIGTERM");
+    const { stdout } = await ended;
+    expect(stdout.match(/ POST \/api\/v1\/acme\//g)).toHaveLength(1);
+    expect(stdout.match(/token-request\.grant-type/g)).toHaveLength(1);
+    expect(stdout.match(/ GET \/v1\/devices 401/g)).toHaveLength(1);
+  });
+});
