@@ -93,8 +93,8 @@ export interface Emulator {
   readonly faults: EmulatorFaults;
   /**
    * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
-   * Requests in flight end on what they began with. `changes` take the place of options it was made with, from now on;
-   * with an error nothing changes.
+   * Requests in flight end on what they began with. `changes` take the place of options it was made with, from now on:
+   * a member that is undefined goes back to its default, one that is left out stays. With an error nothing changes.
    *
    * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed), `seed_invalid`.
    * @example

@@ -1,5 +1,5 @@
 // `bivariant emulate` while it serves: what it prints the page shows too, and the seed file is the whole truth.
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -45,5 +45,45 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(stdout.match(/ POST \/api\/v1\/acme\//g)).toHaveLength(1);
     expect(stdout.match(/token-request\.grant-type/g)).toHaveLength(1);
     expect(stdout.match(/ GET \/v1\/devices 401/g)).toHaveLength(1);
+  });
+
+  it("takes options back that the watched file no longer names, and serves what it then prints", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "seed-test-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "tenant.yaml");
+    const seed = `serviceAccounts:
+  - { clientId: robot, clientSecret: not-a-secret, tenantId: acme }
+plugins:
+  - { clientId: nightly, tenantId: acme, type: service }
+`;
+    await writeFile(
+      file,
+      `${seed}options:
+  variants: [B]
+  tokenResponseExtras: { token_type: extra }
+  rateLimit: { requests: 1, windowSeconds: 600 }
+  rules: { token-request.grant-type: false }
+`,
+    );
+    const { url, seen } = await serving("--seed-file", file, "--watch");
+    const tokenOfB = async () => {
+      const headers = { "content-type": "application/json" };
+      const credentials = { client_id: "robot", client_secret: "not-a-secret" };
+      const body = JSON.stringify({ grant_type: "client_credentials", ...credentials });
+      return (await fetch(`${url}/v1/auth/token`, { method: "POST", headers, body })).json();
+    };
+    const unsupported = () =>
+      fetch(url + TOKEN_PATH_A, { method: "POST", body: new URLSearchParams({ grant_type: "password" }) });
+    expect(Object.keys(await tokenOfB())).toEqual(["access_token", "token_type"]);
+    expect((await unsupported()).status).toBe(404);
+
+    await writeFile(file, seed);
+    await seen(/Read .*tenant\.yaml again/);
+    await seen(/^export BIVARIANT_A_CLIENT_ID=nightly$/m);
+    expect(Object.keys(await tokenOfB())).toEqual(["access_token"]);
+    for (let count = 0; count < 2; count++) {
+      const answer = await unsupported();
+      expect([answer.status, await answer.json()]).toMatchObject([400, { error: "unsupported_grant_type" }]);
+    }
   });
 });

@@ -136,6 +136,20 @@ describe("reset with options", () => {
     expect(() => emulator.launch({ ...reporter, clientId: "planner", userId: "ada" })).toThrow();
   });
 
+  test("takes an option back to its default where it is undefined, and leaves it where it is not named", async () => {
+    const emulator = createEmulator({ seed, variants: ["A"], tokenLifetimeSeconds: 7, requireKid: false });
+    const extras = { token_type: "Bearer" };
+    emulator.reset({ rules: { "assertion.audience": false }, tokenResponseExtras: extras });
+    emulator.reset({ variants: undefined, tokenLifetimeSeconds: undefined });
+    expect(emulator.rules.off()).toEqual(["assertion.audience"]);
+    expect((await emulator.fetch("/v1/devices")).status).toBe(401);
+    const answer = await post(emulator, signedForm(emulator, reporter));
+    expect(await answer.json()).toMatchObject({ expires_in: 3600 });
+    emulator.reset({ rules: undefined, seed: undefined });
+    expect(emulator.rules.off()).toEqual([]);
+    expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(400);
+  });
+
   test.each([
     { name: "another address", changes: { publicUrl: "https://other.example" } },
     { name: "another base clock", changes: { now: () => 0 } },

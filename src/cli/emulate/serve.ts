@@ -4,6 +4,7 @@ import type { Output } from "../output.js";
 import { emulateOptions } from "./emulate-options.js";
 import type { EmulateSettings } from "./emulate-settings.js";
 import { environmentOf, exportLines } from "./environment.js";
+import { optionsLeftOut } from "./options-left-out.js";
 import { type PrivateFolder, privateFolder } from "./private-folder.js";
 import { stopSignal } from "./stop-signal.js";
 import { printTraffic } from "./traffic.js";
@@ -73,7 +74,8 @@ async function reload(
   try {
     const options = emulateOptions(settings);
     const { publicUrl: _, randomSeed: __, now: ___, ...changes } = options;
-    emulator.reset(changes);
+    // What the file no longer says is no longer so.
+    emulator.reset({ ...optionsLeftOut, ...changes });
     await announce(emulator, options, folder, output);
     output.note(`Read ${settings.seedFile} again; everything else starts anew.`);
   } catch (error) {
