@@ -359,18 +359,30 @@ describe("a callback", () => {
     expect(parts.told).toMatchObject([{ route: "callback", code: "login_refused" }]);
   });
 
-  test("at another deployment's redirect URI is not sent to this one (mix-up)", async () => {
-    const login = loginCredential({ redirectUri: `${CALLBACK}/acme` });
-    const parts = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
-    parts.emulator.registerApiClient({ clientId: "portal-2", redirectUris: [`${CALLBACK}/acme`] });
-    const begin = await parts.browser.get("/auth/login?return_to=/page");
-    const state = new URL(begin.headers.get("location") ?? "").searchParams.get("state") ?? "";
-    for (const path of ["", "/evil", "/acme/x"]) {
-      const answer = await parts.browser.get(`${CALLBACK}${path}?code=c&state=${state}`);
-      expect(answer.headers.get("location")).toContain("#login_error=state_mismatch");
-    }
-    expect(parts.tokenRequests()).toBe(0);
-  });
+  test.each([
+    { redirectUri: `${CALLBACK}/acme`, paths: ["", "/evil", "/acme/x", "/acme/"] },
+    { redirectUri: `${CALLBACK}/x/callback/y`, paths: ["", "/y", "/x", "/x/callback"] },
+    { redirectUri: `${CALLBACK}/callback`, paths: ["", "/callback/callback"] },
+    { redirectUri: CALLBACK, paths: ["/callback", "/"] },
+  ])(
+    "at another deployment's redirect URI than $redirectUri is not sent to this one (mix-up)",
+    async ({ redirectUri, paths }) => {
+      const login = loginCredential({ clientId: "portal-2", redirectUri });
+      const parts = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
+      parts.emulator.registerApiClient({ clientId: "portal-2", redirectUris: [redirectUri] });
+      for (const path of paths) {
+        const url = await begun(parts);
+        const answer = await parts.browser.get(`${CALLBACK}${path}${url.search}`);
+        expect([path, answer.headers.get("location")]).toEqual([
+          path,
+          `${OWN}/page#login_error=state_mismatch`,
+        ]);
+      }
+      expect(parts.tokenRequests()).toBe(0);
+      const honest = await begun(parts);
+      expect((await parts.browser.get(honest.href)).headers.get("location")).toBe(`${OWN}/page`);
+    },
+  );
 });
 
 function only(query: URLSearchParams, error: string): void {

@@ -43,7 +43,7 @@ async function complete(
   const { settings } = context;
   const callbackUrl = new URL(login.redirectUri);
   // RFC 9700 section 4.4.2.2: what came to another deployment's redirect URI is not sent to this one.
-  if (below(callbackUrl.pathname) !== below(new URL(request.url).pathname))
+  if (below(callbackUrl.pathname, settings.path) !== below(new URL(request.url).pathname, settings.path))
     throw new Refusal("state_mismatch");
   if (settings.now() >= expiresAt) throw new Refusal("login_expired");
   const deployment = await settings.deployments.find({ purpose: "login", tenantId, baseUrl });
@@ -63,7 +63,9 @@ async function complete(
   }
 }
 
-/** What follows the route's own name in a path. */
-function below(pathname: string): string | undefined {
-  return pathname.split("/callback").at(-1);
+/** The route and what follows it, whatever a proxy has put before; what follows may itself be called callback. */
+function below(pathname: string, path: string): string {
+  const segments = `${pathname}/`;
+  const at = segments.indexOf(`${path}/callback/`);
+  return segments.slice(at < 0 ? segments.indexOf("/callback/") : at + path.length);
 }
