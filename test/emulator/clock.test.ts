@@ -73,6 +73,23 @@ describe("one clock holds for", () => {
     expect(statuses).toEqual([200, 401, 200, 200]);
   });
 
+  test.each([
+    { name: "at once", narrowingDelayMs: 0 },
+    { name: "after a while", narrowingDelayMs: 60_000 },
+  ])("grants: one that was narrowed $name is not revived by a step back", async ({ narrowingDelayMs }) => {
+    const plugin = new PluginClient({ narrowingDelayMs });
+    const { clock } = plugin.emulator;
+    const token = await plugin.accessToken();
+    clock.advance(3_000_000);
+    plugin.emulator.updatePlugin({ tenantId: "acme", clientId: "reporter", scopes: [] });
+    const statuses: number[] = [];
+    for (const move of [0, -1, -2_999_999, 3_000_000 + narrowingDelayMs]) {
+      clock.advance(move);
+      statuses.push((await plugin.call(token)).status);
+    }
+    expect(statuses).toEqual([narrowingDelayMs === 0 ? 403 : 200, 403, 403, 403]);
+  });
+
   test("codes of a launch, two minutes", async () => {
     const plugin = new LaunchedPlugin();
     for (const [age, status] of [
@@ -106,6 +123,19 @@ describe("one clock holds for", () => {
     expect((await plugin.requestToken()).headers.get("retry-after")).toBe("15");
     clock.advance(15_000);
     expect((await plugin.requestToken()).status).toBe(200);
+  });
+
+  test("the rate window: what was admitted later than now takes no slot", async () => {
+    const plugin = new PluginClient({ rateLimit: { requests: 2, windowSeconds: 60 } });
+    const { clock } = plugin.emulator;
+    clock.advance(3_600_000);
+    await plugin.requestToken();
+    const statuses: number[] = [];
+    for (const move of [-3_600_000, 0, 0, 60_000]) {
+      clock.advance(move);
+      statuses.push((await plugin.requestToken()).status);
+    }
+    expect(statuses).toEqual([200, 200, 429, 200]);
   });
 
   test("the Date header", async () => {

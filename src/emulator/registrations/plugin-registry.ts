@@ -1,6 +1,6 @@
 // The plugins registered in each tenant, as they are at this moment.
 import { EmulatorError } from "../emulator-error.js";
-import type { Plugin } from "./plugin.js";
+import type { FormerGrant, Plugin } from "./plugin.js";
 import { parsePluginRegistration, parsePluginUpdate } from "./plugin-registration.js";
 import { readRegisteredKeys } from "./registered-keys.js";
 import type { Role } from "./role.js";
@@ -71,12 +71,14 @@ export class PluginRegistry {
         scopes: change.scopes === undefined ? plugin.grant.scopes : new Set(change.scopes),
         devices: devicesAfter(change.devices, plugin.grant.devices),
       },
-      // "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1).
-      formerGrants: [
-        ...plugin.formerGrants.filter(({ until }) => now < until),
-        { grant: plugin.grant, until: now + this.#narrowingDelayMs },
-      ],
+      formerGrants: this.#formerGrantsAfter(plugin, now),
     });
+  }
+
+  /** "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1). */
+  #formerGrantsAfter({ grant, formerGrants }: Plugin, now: number): readonly FormerGrant[] {
+    const lingering = formerGrants.filter(({ until }) => now < until);
+    return [...lingering, { grant, from: now, until: now + this.#narrowingDelayMs }];
   }
 
   dump(): readonly unknown[] {

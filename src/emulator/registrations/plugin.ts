@@ -10,6 +10,13 @@ export interface Grant {
   readonly devices: ReadonlySet<string> | undefined;
 }
 
+/** In force from its replacement on, up to but not at its end; epoch milliseconds. */
+export interface FormerGrant {
+  readonly grant: Grant;
+  readonly from: number;
+  readonly until: number;
+}
+
 /** A registered plugin. Replaced as a whole by an update, so a request in flight sees one consistent state. */
 export interface Plugin {
   readonly tenantId: string;
@@ -21,12 +28,13 @@ export interface Plugin {
   readonly pageUrl: string | undefined;
   readonly keys: readonly RegisteredKey[];
   readonly grant: Grant;
-  /** Grants that an update replaced, each in force until its instant (epoch milliseconds). */
-  readonly formerGrants: readonly { readonly grant: Grant; readonly until: number }[];
+  /** Grants that an update replaced. */
+  readonly formerGrants: readonly FormerGrant[];
 }
 
 /** Everything that permits a call at this instant: the grant as it stands, and replaced ones that still linger. */
 export function grantsInForce(plugin: Plugin, now: number): Grant[] {
-  const lingering = plugin.formerGrants.filter(({ until }) => now < until).map(({ grant }) => grant);
-  return [plugin.grant, ...lingering];
+  // Not before its replacement: a clock that went back revives nothing, for the registration is as it stands.
+  const lingering = plugin.formerGrants.filter(({ from, until }) => from <= now && now < until);
+  return [plugin.grant, ...lingering.map(({ grant }) => grant)];
 }

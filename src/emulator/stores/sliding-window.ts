@@ -33,6 +33,7 @@ export class SlidingWindow {
     const key = keyOf(tenantId);
     const admitted = this.#tenants.get(key) ?? { instants: [], expiresAt: 0 };
     const { instants } = admitted;
+    dropAfter(instants, now);
     while (instants[0] !== undefined && instants[0] + this.#windowMs <= now) instants.shift();
     const beganAt = Math.floor(now / this.#windowMs) * this.#windowMs;
     const counted = isFixed ? instants.filter((instant) => instant >= beganAt) : instants;
@@ -53,6 +54,11 @@ export class SlidingWindow {
   load(entries: readonly unknown[]): void {
     this.#tenants.load(entries);
   }
+}
+
+/** After a step back of the clock: what was admitted then has not been yet, and the order stays that of time. */
+function dropAfter(instants: number[], now: number): void {
+  for (let last = instants.at(-1); last !== undefined && last > now; last = instants.at(-1)) instants.pop();
 }
 
 /** The tenant of a path is whatever an anonymous caller wrote there, as long as a path may be. */
