@@ -119,6 +119,28 @@ describe("a code is spent on the first attempt, whether it succeeds or fails", (
     expect(plugin.lastRule()).toBe("code.unspent");
   });
 
+  const malformed = [
+    { name: "a repeated parameter", more: "&x=1&x=2", rule: "token-request.duplicate-parameter" },
+    { name: "the code in front of another", more: "&code=x", rule: "token-request.duplicate-parameter" },
+    {
+      name: "a second grant_type",
+      more: "&grant_type=client_credentials",
+      rule: "token-request.duplicate-parameter",
+    },
+    { name: "a client_secret", more: "&client_secret=x", rule: "token-request.one-authentication" },
+  ];
+  test.each(malformed)("$name beside a code that is right, unless the option says otherwise", async (row) => {
+    for (const unauthenticatedAttemptSpendsCode of [true, false]) {
+      const plugin = new LaunchedPlugin({ unauthenticatedAttemptSpendsCode });
+      const { code, codeVerifier, ...launched } = plugin.launchedCode();
+      const form = { grant_type: "authorization_code", code, code_verifier: codeVerifier };
+      await plugin.post(`${plugin.form({ form })}${row.more}`);
+      expect(plugin.lastRule()).toBe(row.rule);
+      const { status } = await plugin.exchange({ code, codeVerifier, ...launched });
+      expect(status).toBe(unauthenticatedAttemptSpendsCode ? 400 : 200);
+    }
+  });
+
   test("a request that is no exchange leaves the code unspent", async () => {
     const plugin = new LaunchedPlugin({ rateLimit: { requests: 3, windowSeconds: 60 } });
     const launched = plugin.launchedCode();

@@ -2,7 +2,7 @@
 import type { Deployment } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
 import type { RuleId } from "../rules.js";
-import type { TokenRequest } from "../variant-a/read-token-request.js";
+import type { MalformedRequest, TokenRequest } from "../variant-a/read-token-request.js";
 import type { ClientRequest } from "../variant-b/read-client-request.js";
 
 /** Hands on the answer once it is recorded. */
@@ -11,7 +11,7 @@ type Answered = (answer: Response, refused?: RuleId) => Promise<Response>;
 /** What belongs to no flow is not looked at. */
 export function recordTokenRequest(
   { flows, clock }: Deployment,
-  read: TokenRequest | ClientRequest | Refusal,
+  read: TokenRequest | ClientRequest | MalformedRequest | Refusal,
 ): Answered {
   const code = "code" in read ? read.code : undefined;
   const flow = flows.find(code ?? ("refreshToken" in read ? read.refreshToken : undefined));

@@ -21,7 +21,7 @@ export interface PresentedCode {
  */
 export function presentCode(
   { clock, launchCodes }: Deployment,
-  { grantType, code: value }: TokenRequest,
+  { grantType, code: value }: Pick<TokenRequest, "grantType" | "code">,
 ): PresentedCode | undefined {
   if (grantType !== "authorization_code" || value === undefined) return undefined;
   const code = launchCodes.find(value);

@@ -15,23 +15,40 @@ export interface TokenRequest {
   readonly clientAssertion: string | undefined;
 }
 
+/** A request that is not well-formed, and the codes that it presents nevertheless. */
+export interface MalformedRequest {
+  readonly refusal: Refusal;
+  readonly codes: readonly string[];
+}
+
 export async function readTokenRequest(
   switches: RuleSwitches,
   request: Request,
-): Promise<TokenRequest | Refusal> {
+): Promise<TokenRequest | MalformedRequest> {
   const isTypeRuled = switches.isEnforced("token-request.media-type");
   const contentType = request.headers.get("content-type");
   if (isTypeRuled && !isMediaType(contentType, "application/x-www-form-urlencoded"))
-    return mediaTypeRefusal(shown(contentType ?? undefined));
+    return unread(mediaTypeRefusal(shown(contentType ?? undefined)));
   const isAnySizeRead = !switches.isEnforced("token-request.body-size");
   const body = await readBody(request, { isAnySizeRead, isAnyTextRead: !isTypeRuled });
   if ("fault" in body) {
-    if (body.fault === "unreadable") return mediaTypeRefusal("a body that broke off or is not UTF-8");
+    if (body.fault === "unreadable") return unread(mediaTypeRefusal("a body that broke off or is not UTF-8"));
     const expected = `at most ${MAXIMUM_BODY_BYTES} bytes`;
-    return { rule: "token-request.body-size", expected, actual: "more" };
+    return unread({ rule: "token-request.body-size", expected, actual: "more" });
   }
   const form = new URLSearchParams(body.text);
-  return checkForm(switches, form, request) ?? fieldsOf(form);
+  const refusal = checkForm(switches, form, request);
+  return refusal === undefined ? fieldsOf(form) : { refusal, codes: codesIn(form) };
+}
+
+/** What is no form, or too long for one, presents no code. */
+function unread(refusal: Refusal): MalformedRequest {
+  return { refusal, codes: [] };
+}
+
+/** All of a repeated parameter: any of them may be the one that a server with other rules would take. */
+function codesIn(form: URLSearchParams): readonly string[] {
+  return form.getAll("grant_type").includes("authorization_code") ? form.getAll("code") : [];
 }
 
 function checkForm(switches: RuleSwitches, form: URLSearchParams, request: Request): Refusal | undefined {

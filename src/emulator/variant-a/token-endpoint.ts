@@ -3,9 +3,11 @@ import type { Deployment } from "../deployment.js";
 import { recordTokenRequest } from "../flow/token-steps.js";
 import { asGrant } from "../grant.js";
 import type { RequestNote } from "../journal.js";
+import type { Refusal } from "../refusal.js";
+import { presentCode } from "./check-code.js";
 import { grantToken } from "./grant-token.js";
 import { checkRate } from "./rate-limit.js";
-import { readTokenRequest } from "./read-token-request.js";
+import { type MalformedRequest, readTokenRequest } from "./read-token-request.js";
 import { asTold, refusalAnswer } from "./token-answers.js";
 
 /** Description, section 4.1. */
@@ -26,16 +28,27 @@ export async function answerTokenRequest(
   if (limited !== undefined) return limited;
   const read = await readTokenRequest(deployment.switches, request);
   const answered = recordTokenRequest(deployment, read);
-  const clientId = "rule" in read ? undefined : read.clientId;
-  if (!("rule" in read)) {
+  const clientId = "refusal" in read ? undefined : read.clientId;
+  if (!("refusal" in read)) {
     note.clientId = deployment.plugins.find(tenantId, clientId ?? "")?.clientId;
     note.grant = asGrant(read.grantType);
   }
   // From the configuration and the route, never from the Host header: a client could choose that.
   const tokenUrl = deployment.publicUrl() + path.replace("{tenantId}", tenantId);
-  const outcome = "rule" in read ? read : await grantToken(deployment, tenantId, read, tokenUrl);
+  const outcome =
+    "refusal" in read
+      ? refuseMalformed(deployment, read)
+      : await grantToken(deployment, tenantId, read, tokenUrl);
   if (outcome instanceof Response) return answered(outcome);
   const told = asTold(deployment, outcome);
   deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, told);
   return answered(refusalAnswer(deployment, told), told.rule);
+}
+
+/** A malformed attempt spends its code as one with a refused assertion does: neither authenticates anybody. */
+function refuseMalformed(deployment: Deployment, { refusal, codes }: MalformedRequest): Refusal {
+  if (deployment.choices.unauthenticatedAttemptSpendsCode) {
+    for (const code of codes) presentCode(deployment, { grantType: "authorization_code", code });
+  }
+  return refusal;
 }
