@@ -89,8 +89,10 @@ export class Deployments {
 
   /** The one that matches the whole query, checked again: a lookup must not give another customer's. */
   async find(query: DeploymentQuery): Promise<BackendDeployment | undefined> {
-    const given = await this.#find(query);
-    if (given === undefined || given === null) return undefined;
+    // What could be no deployment's name is looked up nowhere: a lookup may put it into a path or a query.
+    if (!isNameable(query, this.#options)) return undefined;
+    const given: unknown = await this.#find(query);
+    if (given === undefined || given === null || isInherited(given)) return undefined;
     const deployment = parseDeployment(given, this.#options, "what deployments gave");
     return matches(deployment, query) ? deployment : undefined;
   }
@@ -112,6 +114,21 @@ function matches(deployment: BackendDeployment, { purpose, ...wanted }: Deployme
   return Object.entries(wanted).every(
     ([key, value]) => value === undefined || deployment[key as keyof BackendDeployment] === value,
   );
+}
+
+function isNameable({ tenantId, hostOrigin }: DeploymentQuery, options: DeploymentOptions): boolean {
+  if (hostOrigin !== undefined && !isOrigin(hostOrigin, options)) return false;
+  try {
+    if (tenantId !== undefined) parseTenantId(tenantId, options.tenantIdPattern);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What `table[tenantId]` gives for a tenant that is called `constructor` or `__proto__`. */
+function isInherited(given: unknown): boolean {
+  return typeof given === "function" || given === Object.prototype;
 }
 
 function findIn(list: readonly BackendDeployment[]): FindDeployment {

@@ -124,7 +124,7 @@ describe("a launch", () => {
       expect(tokenRequests()).toBe(0);
     }
     const queries: unknown[] = [];
-    const { launch } = rig({
+    const { launch, browser, launchBody } = rig({
       deployments(query) {
         queries.push(query);
         return right;
@@ -132,6 +132,12 @@ describe("a launch", () => {
     });
     await launch();
     expect(queries[0]).toEqual({ purpose: "launch", tenantId: "acme", hostOrigin: HOST });
+    const asked = queries.length;
+    for (const wrong of [{ hostOrigin: "__proto__" }, { hostOrigin: `${HOST}/path` }, { tenantId: ".." }]) {
+      const answer = await browser.post("/auth/launch", { ...launchBody(), ...wrong });
+      expect([answer.status, await errorOf(answer)]).toEqual([403, "host_unknown"]);
+    }
+    expect(queries).toHaveLength(asked);
   });
 });
 

@@ -197,6 +197,33 @@ describe("a login", () => {
     expect(browser.setCookies).toHaveLength(1);
   });
 
+  test("of a tenant whose name a lookup's table has inherited, or that is none, is nobody's", async () => {
+    const asked: (string | undefined)[] = [];
+    const acme = { tenantId: "acme", baseUrl: SERVICE, login: loginCredential() };
+    const table = { acme } as Record<string, typeof acme>;
+    const { browser, told } = rig({
+      deployments({ tenantId = "" }) {
+        asked.push(tenantId);
+        return table[tenantId];
+      },
+    });
+    for (const tenant of [
+      "__proto__",
+      "constructor",
+      "toString",
+      "..",
+      "a/b",
+      "%00",
+      "{tenantId}",
+      " acme",
+    ]) {
+      const answer = await browser.get(`/auth/login?tenant=${encodeURIComponent(tenant)}`);
+      expect([tenant, answer.status, await errorOf(answer)]).toEqual([tenant, 404, "tenant_unknown"]);
+    }
+    expect((await browser.get("/auth/login?tenant=acme")).status).toBe(302);
+    expect([asked, told]).toEqual([["__proto__", "constructor", "toString", "acme"], []]);
+  });
+
   test("is not begun where its cookie could never come back", async () => {
     for (const redirectUri of ["https://127.0.0.1/auth/callback", "http://planner.example/auth/callback"]) {
       const login = loginCredential({ redirectUri });
