@@ -1,8 +1,8 @@
 // Which rules one emulator enforces: all of them, until somebody switches one off.
 import { EmulatorError } from "./emulator-error.js";
+import { isName } from "./parse-input.js";
 import type { Finding, Refusal } from "./refusal.js";
 import { type RuleId, rules } from "./rules.js";
-import { shown } from "./shown.js";
 
 /** By rule id: false switches the rule off. */
 export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
@@ -35,7 +35,7 @@ export class RuleSwitches implements EmulatorRules {
 
   enforce(rule: RuleId, enforced: boolean): void {
     if (!Object.hasOwn(rules, rule)) {
-      const issue = `${shown(rule)} is no rule; \`bivariant emulate --rules\` lists them`;
+      const issue = `${shownRule(rule)} is no rule; \`bivariant emulate --rules\` lists them`;
       throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
     }
     if (typeof enforced !== "boolean") {
@@ -59,4 +59,9 @@ export class RuleSwitches implements EmulatorRules {
   refusal(rule: RuleId, finding: Finding): Refusal | undefined {
     return this.isEnforced(rule) ? { rule, ...finding } : undefined;
   }
+}
+
+/** In a seed file it is whatever stands where a rule's name belongs. */
+function shownRule(rule: unknown): string {
+  return typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
 }

@@ -1,14 +1,15 @@
 // Reads a seed file, YAML or JSON, and says of each mistake in which line it is.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { type Document, isNode, LineCounter, parseDocument } from "yaml";
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { createDeployment } from "../create-deployment.js";
 import { EmulatorError } from "../emulator-error.js";
 import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.js";
-import { parseInput } from "../parse-input.js";
+import { ISSUE_PATH, isName, parseInput } from "../parse-input.js";
 import { TestKeys } from "../registrations/test-keys.js";
 import { RuleSwitches } from "../rule-switches.js";
+import { yamlFaults } from "./yaml-faults.js";
 
 const schema = z.looseObject({
   options: z
@@ -42,11 +43,16 @@ export function readSeedFile(path: string): EmulatorOptions {
 /** The same of a text; `name` stands in messages. @throws EmulatorError `seed_invalid` */
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  // Silent: what the parser would warn of, it would quote.
+  const document = parseDocument(text, {
+    lineCounter,
+    prettyErrors: false,
+    stringKeys: true,
+    logLevel: "silent",
+  });
   const lineAt = (offset: number) => Math.max(1, lineCounter.linePos(offset).line);
   const faults = [...document.errors, ...document.warnings].map(
-    // What the parser quotes of the text may be a secret.
-    ({ pos, message }) => `${name}:${lineAt(pos[0])}: ${message.replace(/: ".*/s, "")}`,
+    ({ pos, code }) => `${name}:${lineAt(pos[0])}: ${yamlFaults[code]}`,
   );
   if (faults.length > 0) throw invalid(faults);
   try {
@@ -79,21 +85,29 @@ function within<Value>(member: string, read: () => Value): Value {
   } catch (error) {
     if (!(error instanceof EmulatorError)) throw error;
     throw invalid(
-      error.issues.map((issue) => (/^[\w.]+: /.test(issue) ? `${member}.${issue}` : `${member}: ${issue}`)),
+      error.issues.map((issue) => (ISSUE_PATH.test(issue) ? `${member}.${issue}` : `${member}: ${issue}`)),
     );
   }
 }
 
 /** Where the deepest part of an issue's path begins that the document has. */
 function offsetOf(document: Document, issue: string): number {
-  const path = /^([\w.]+): /.exec(issue)?.[1]?.split(".") ?? [];
-  const unknown = /Unrecognized keys?: "([^"]+)"/.exec(issue)?.[1];
-  if (unknown !== undefined) path.push(unknown);
+  const path = ISSUE_PATH.exec(issue)?.[1]?.split(".") ?? [];
+  const unknown = /Unrecognized keys?: (?:"([^"]+)"|(…))/.exec(issue);
+  if (unknown !== null) path.push(unknown[1] ?? "…");
   for (let depth = path.length; depth > 0; depth--) {
-    const node = document.getIn(path.slice(0, depth), true);
+    const at = path.slice(0, depth);
+    const node = at.at(-1) === "…" ? namelessIn(document, at.slice(0, -1)) : document.getIn(at, true);
     if (isNode(node) && node.range) return node.range[0];
   }
   return 0;
+}
+
+/** The first key there that is not told. */
+function namelessIn(document: Document, path: string[]): unknown {
+  const parent = document.getIn(path, true);
+  if (!isMap(parent)) return undefined;
+  return parent.items.find(({ key }) => isScalar(key) && !isName(String(key.value)))?.key;
 }
 
 function invalid(issues: string[]): EmulatorError {
