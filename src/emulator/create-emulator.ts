@@ -106,7 +106,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     registerApiClient: (registration) => deployment.apiClients.register(registration),
     registerOperator: (registration) => deployment.operators.register(registration),
     updateOperator: (update) => deployment.operators.update(update),
-    launch: (request) => launchInProcess(deployment, request),
+    launch: (request) => launchInProcess(() => deployment, request),
     login: (request) => loginInProcess(deployment, request),
     testKey(plugin) {
       const key = testKeys.find(plugin);

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { createEmulator, type EmulatorSnapshot } from "../../src/emulator/index.js";
 import { LaunchedPlugin } from "./launched-plugin.js";
+import { newPkce } from "./pkce.js";
 import { PluginClient, START } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
 
@@ -30,6 +31,21 @@ describe("an emulator that is restored", () => {
     expect((await other.exchange(spent)).status).toBe(400);
     expect((await other.exchange(fresh)).status).toBe(200);
     expect((await other.exchange(fresh)).status).toBe(400);
+  });
+
+  test("knows the launches that somebody still holds, and none that it never had", async () => {
+    const plugin = new LaunchedPlugin();
+    const { emulator } = plugin;
+    const launch = () => emulator.launch({ tenantId: "acme", clientId: "reporter", userId: "ada" });
+    const before = emulator.snapshot();
+    const [held, pkce] = [launch(), newPkce()];
+    emulator.restore(throughJson(emulator.snapshot()));
+    expect((await plugin.exchange({ ...held.authorize(pkce), ...pkce })).status).toBe(200);
+    for (const goBack of [() => emulator.restore(before), () => emulator.reset()]) {
+      const gone = launch();
+      goBack();
+      expect(() => gone.authorize(pkce)).toThrow(expect.objectContaining({ code: "launch_refused" }));
+    }
   });
 
   test("knows refresh tokens, rotated ones too, and the client's secret", async () => {

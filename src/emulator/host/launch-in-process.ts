@@ -12,33 +12,42 @@ export interface Launch {
   readonly url: string;
   readonly opaqueCode: string;
   /**
-   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` is the launch's own unless given.
+   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` is the launch's own unless given. After
+   * a reset or a restore it asks the host that is there then, which may not know the launch.
    *
    * @throws {@link EmulatorError} `launch_refused`.
    */
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
 
-export function launchInProcess(deployment: Deployment, identity: LaunchIdentity): Launch {
+/** `current` is looked up at each use: a launch outlives a reset and a restore, as it does in a browser. */
+export function launchInProcess(current: () => Deployment, identity: LaunchIdentity): Launch {
   const { tenantId, userId, clientId } = identity;
-  const refuse = (refusal: Refusal) => {
-    deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, refusal);
-    const { says } = rules[refusal.rule];
-    return new EmulatorError("launch_refused", `the host refuses the launch: ${says}`, {
-      issues: [refusal.rule],
-    });
-  };
-  const opened = openLaunch(deployment, identity);
-  recordLaunch(deployment, identity, opened, "process");
-  if ("rule" in opened) throw refuse(opened);
+  const opening = current();
+  const opened = openLaunch(opening, identity);
+  recordLaunch(opening, identity, opened, "process");
+  if ("rule" in opened) throw refuse(opening, identity, opened);
   return {
     ...opened,
     authorize({ codeChallenge, opaqueCode = opened.opaqueCode }) {
+      const deployment = current();
       const asked = { tenantId, clientId, userId, opaqueCode, codeChallenge };
       const answer = authorizeLaunch(deployment, asked);
       recordAuthCode(deployment, asked, answer);
-      if ("rule" in answer) throw refuse(answer);
+      if ("rule" in answer) throw refuse(deployment, identity, answer);
       return answer;
     },
   };
+}
+
+function refuse(
+  { clock, customerLog }: Deployment,
+  { tenantId, clientId }: LaunchIdentity,
+  refusal: Refusal,
+): EmulatorError {
+  customerLog.record(clock(), { tenantId, clientId }, refusal);
+  const { says } = rules[refusal.rule];
+  return new EmulatorError("launch_refused", `the host refuses the launch: ${says}`, {
+    issues: [refusal.rule],
+  });
 }
