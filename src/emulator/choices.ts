@@ -1,4 +1,5 @@
 // What the description leaves open and the handlers have to know: one member per option, with its default.
+import { type Devices, defaultDevices } from "./api/device-list.js";
 
 /** See `options` for what each of them decides. */
 export interface Choices {
@@ -12,6 +13,7 @@ export interface Choices {
   readonly pluginTokenRefusedStatus: number;
   /** By the value of `X-Envelope`: the member under which the body then is. */
   readonly envelope: Readonly<Record<string, string>>;
+  readonly devices: Devices;
 }
 
 export const defaultChoices: Choices = {
@@ -24,6 +26,7 @@ export const defaultChoices: Choices = {
   bearerStatus: 401,
   pluginTokenRefusedStatus: 401,
   envelope: {},
+  devices: defaultDevices,
 };
 
 /** The settings where there are any, else the defaults. */

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { AdminAccess } from "./admin/admin-access.js";
 import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
+import { type Devices, devicesSchema } from "./api/device-list.js";
 import type { LaunchState } from "./deployment.js";
 import { EmulatorError } from "./emulator-error.js";
 import { parseInput } from "./parse-input.js";
@@ -85,6 +86,11 @@ export interface EmulatorOptions {
    * (section 4.3). Default: none, the header changes nothing.
    */
   readonly envelope?: Readonly<Record<string, string>> | undefined;
+  /**
+   * What the device list answers: one list for every tenant, or `{ acme: [{ id: "door" }], umbrella: [] }`, where a
+   * tenant that is not named has none. Only `id` is fixed. Default: three invented ones, the same in every tenant.
+   */
+  readonly devices?: Devices | undefined;
   /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
   readonly rules?: RuleSettings | undefined;
   /**
@@ -152,6 +158,7 @@ const fields = z.strictObject({
   bearerStatus: status.optional(),
   pluginTokenRefusedStatus: status.optional(),
   envelope: z.record(z.string().min(1), z.string().min(1)).optional(),
+  devices: devicesSchema.optional(),
   rules: z.record(z.string(), z.boolean()).optional() as z.ZodType<RuleSettings | undefined>,
   admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).optional(),
   seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).optional(),

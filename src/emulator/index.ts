@@ -1,5 +1,6 @@
 // The public entry `bivariant/emulator`: the service, both variants, in-process or over HTTP.
 export type { ApiCall, ApiRoute } from "./api/api-route.js";
+export type { Device, Devices } from "./api/device-list.js";
 export type { EmulatorClock, Instant } from "./clock.js";
 export { createEmulator } from "./create-emulator.js";
 export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./customer-log.js";

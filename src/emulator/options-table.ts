@@ -37,6 +37,7 @@ export type OptionId =
   | "bearerStatus"
   | "pluginTokenRefusedStatus"
   | "envelope"
+  | "devices"
   | "admin";
 
 /**
@@ -166,6 +167,11 @@ export const options: Readonly<Record<OptionId, Option>> = {
     section: "4.3, 9",
     says: "The values that X-Envelope may have and the member under which the body then is; another value changes nothing.",
     default: defaultChoices.envelope,
+  },
+  devices: {
+    section: "4.3",
+    says: "What the device list answers, in every tenant or by tenant; by default three invented devices. The list is not filtered by a device restriction.",
+    default: defaultChoices.devices,
   },
   admin: {
     section: "not shown",

@@ -200,3 +200,11 @@ test("a fault strikes at no other moment than its own, and never a page", async 
   expect((await plugin.exchange(plugin.launchedCode())).status).toBe(200);
   expect(onRoutes.fired).toBe(0);
 });
+
+test("a fault that matches a route's operation strikes there, without being told the moment", async () => {
+  const plugin = new PluginClient();
+  plugin.emulator.faults.add({ name: "status", status: 503, match: { operation: "listDevices" } });
+  const token = await plugin.accessToken();
+  expect((await plugin.call(token)).status).toBe(503);
+  expect((await plugin.call(token)).status).toBe(200);
+});

@@ -20,6 +20,16 @@ const rows: { name: string; fault: unknown; field: string }[] = [
   { name: "an unknown member", fault: { name: "reset", colour: "red" }, field: "colour" },
   { name: "a member of another fault", fault: { name: "reset", status: 500 }, field: "status" },
   { name: "an unknown moment", fault: { name: "reset", at: "midnight" }, field: "at" },
+  {
+    name: "a moment that no call of a route reaches",
+    fault: { name: "reset", at: "before-token", match: { operation: "listDevices" } },
+    field: "at: is never reached by listDevices: it must be resource",
+  },
+  {
+    name: "a moment that no token request reaches",
+    fault: { name: "fields", fields: {}, at: "resource", match: { operation: "requestToken" } },
+    field: "at: is never reached by requestToken: it must be after-commit",
+  },
   { name: "a count of none", fault: { name: "reset", count: 0 }, field: "count" },
   { name: "a count of one and a half", fault: { name: "reset", count: 1.5 }, field: "count" },
   { name: "a count by another word", fault: { name: "reset", count: "forever" }, field: "count" },
@@ -54,7 +64,7 @@ const rows: { name: string; fault: unknown; field: string }[] = [
   {
     name: "a header's name that is none",
     fault: { name: "status", status: 500, headers: { "a b": "" } },
-    field: "headers.a b",
+    field: "headers",
   },
   {
     name: "a header that splits the answer",

@@ -93,7 +93,6 @@ describe("a fault strikes what matches", () => {
     { name: "a client_id that nobody registered", match: { clientId: "nobody" }, struck: ["nobody"] },
     { name: "a variant", match: { variant: "B" }, struck: ["worker", "nobody"] },
     { name: "a grant", match: { grant: "refresh_token" }, struck: ["nobody"] },
-    { name: "an operation", match: { operation: "listDevices" }, struck: [] },
     {
       name: "another operation",
       match: { operation: "requestToken", variant: "A", clientId: "second" },

@@ -25,6 +25,7 @@ export const optionsLeftOut: Readonly<Record<Exclude<keyof EmulatorOptions, Last
   bearerStatus: undefined,
   pluginTokenRefusedStatus: undefined,
   envelope: undefined,
+  devices: undefined,
   rules: undefined,
   admin: undefined,
   seed: undefined,

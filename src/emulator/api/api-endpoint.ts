@@ -5,6 +5,7 @@ import type { Refusal } from "../refusal.js";
 import { type ApiRoute, variantOf } from "./api-route.js";
 import { asTold, callAnswer, refusalAnswer } from "./call-answers.js";
 import { checkCall } from "./check-call.js";
+import { devicesOf } from "./device-list.js";
 import { findToken } from "./find-token.js";
 
 export async function answerApiCall(
@@ -34,7 +35,8 @@ export async function answerApiCall(
   // The path's tenant is the token's, unless the rule that says so is off. Nobody is empty.
   const tenantId = pathTenantId ?? token?.tenantId ?? "";
   const clientId = token?.clientId ?? "";
-  const call = { variant, tenantId, clientId, userId: token?.userId, parameters, request };
+  const devices = devicesOf(deployment.choices.devices, tenantId);
+  const call = { variant, tenantId, clientId, userId: token?.userId, parameters, request, devices };
   return callAnswer(deployment, await respond(call), request);
 }
 

@@ -1,6 +1,7 @@
 // A route of the API as the emulator is told about it.
 import { z } from "zod";
 import { scopeSchema } from "../registrations/scope.js";
+import type { Device } from "./device-list.js";
 
 /**
  * An authorised call, as `respond` receives it. Who calls without a token, while the rules that want one are off, has an
@@ -15,6 +16,8 @@ export interface ApiCall {
   /** Path parameters, decoded, `tenantId` included in Variant A. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly request: Request;
+  /** Those of the tenant, as the option `devices` has them. */
+  readonly devices: readonly Device[];
 }
 
 /**

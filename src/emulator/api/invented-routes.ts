@@ -1,6 +1,5 @@
 // Three routes that the description does not show, so that scopes, device restriction and opt-in can be tried.
 import type { ApiRoute } from "./api-route.js";
-import { devices } from "./device-list.js";
 
 /** Variant A only. A declared route of the same method and path, or the same operationId, takes the place of one. */
 export const inventedRoutes: readonly ApiRoute[] = [
@@ -11,7 +10,7 @@ export const inventedRoutes: readonly ApiRoute[] = [
     scope: "devices:read",
     deviceParameter: "deviceId",
     invented: true,
-    respond({ parameters }) {
+    respond({ parameters, devices }) {
       const device = devices.find(({ id }) => id === parameters.deviceId);
       return device ?? Response.json({ error: "not_found" }, { status: 404 });
     },

@@ -13,7 +13,7 @@ export type FaultMoment = "before-token" | "after-commit" | "resource";
 
 /** Which requests a fault strikes. */
 export interface FaultTarget {
-  /** Each fault has a moment of its own, the first that `faultMoments` lists for it, and refuses what makes no sense. */
+  /** Default: the first that `faultMoments` lists and the matched operation reaches. What makes no sense is refused. */
   readonly at?: FaultMoment | undefined;
   /** How many requests it strikes, also of many at once. Default: 1. */
   readonly count?: number | "always" | undefined;

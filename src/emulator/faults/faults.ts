@@ -1,8 +1,8 @@
 // The faults that are armed, and which of them strikes a request.
 import { createHash } from "node:crypto";
 import type { RandomSource } from "../random-source.js";
-import { type Fault, type FaultMatch, type FaultMoment, type FaultName, faultMoments } from "./fault.js";
-import { parseFault } from "./parse-fault.js";
+import type { Fault, FaultMatch, FaultMoment } from "./fault.js";
+import { momentOf, parseFault } from "./parse-fault.js";
 
 /**
  * The faults of one emulator. A request is struck by at most one at each moment: the oldest armed one that matches.
@@ -121,10 +121,6 @@ export class Faults implements EmulatorFaults {
     this.#armed.clear();
     for (const one of JSON.parse(armed) as Armed[]) this.#armed.set(one.id, one);
   }
-}
-
-function momentOf(fault: Fault): FaultMoment | "launch" {
-  return fault.at ?? faultMoments[fault.name as FaultName][0] ?? "launch";
 }
 
 function matches(match: FaultMatch = {}, facts: StruckFacts): boolean {

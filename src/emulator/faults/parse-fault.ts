@@ -1,6 +1,7 @@
 // Checks a fault that somebody wants to arm.
 import { z } from "zod";
 import { GRANTS } from "../grant.js";
+import { isJson } from "../is-json.js";
 import { parseInput } from "../parse-input.js";
 import { canHaveContent } from "./content.js";
 import { type Fault, type FaultMoment, type FaultName, faultMoments, type Json } from "./fault.js";
@@ -59,6 +60,9 @@ const own: Readonly<Record<FaultName, z.ZodRawShape>> = {
   "skewed-date": { byMs: z.number().min(-FURTHEST_SKEW_MS).max(FURTHEST_SKEW_MS) },
 };
 
+/** The operation of both token endpoints; every other is a route's. */
+const TOKEN_OPERATION = "requestToken";
+
 const FAULT_NAMES = Object.keys(faultMoments) as [FaultName, ...FaultName[]];
 const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
 
@@ -76,6 +80,14 @@ export function parseFault(input: unknown): Fault {
   return structuredClone(parseInput(schema, input, "option_invalid", `fault ${name}`)) as Fault;
 }
 
+/** When it strikes: as it says, or at the first of its moments that the operation it matches can reach. */
+export function momentOf({ name, at, match }: Fault): FaultMoment | "launch" {
+  const moments = faultMoments[name];
+  if (at !== undefined) return at;
+  const isRoute = match?.operation !== undefined && match.operation !== TOKEN_OPERATION;
+  return (isRoute ? moments.find((moment) => moment === "resource") : moments[0]) ?? "launch";
+}
+
 function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
   const [first, ...others] = moments;
   if (first === undefined)
@@ -86,6 +98,15 @@ function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
 /** What is wrong between two fields: the one at fault, and why. */
 function conflict(fault: Fault): readonly [field: string, why: string] | undefined {
   if (fault.seed !== undefined && fault.probability === undefined) return ["seed", "needs a probability"];
+  const operation = fault.match?.operation;
+  if (operation !== undefined && fault.name !== "duplicate-auth-code") {
+    const isToken = operation === TOKEN_OPERATION;
+    const moments = faultMoments[fault.name];
+    if (isToken === (momentOf(fault) === "resource")) {
+      const others = moments.filter((moment) => isToken === (moment !== "resource")).join(" or ");
+      return ["at", `is never reached by ${operation}: it must be ${others}`];
+    }
+  }
   if (fault.name === "slow" && fault.at === "before-token") {
     if (fault.delayMs === undefined) return ["delayMs", "is what makes a request slow before the token"];
     if (fault.bytesPerSecond !== undefined) return ["bytesPerSecond", "is of an answer: there is none yet"];
@@ -94,14 +115,4 @@ function conflict(fault: Fault): readonly [field: string, why: string] | undefin
     return ["body", `an answer ${fault.status} has none`];
   }
   return undefined;
-}
-
-function isJson(value: unknown): boolean {
-  try {
-    // First what would never end: an object that contains itself.
-    JSON.stringify(value);
-  } catch {
-    return false;
-  }
-  return z.json().safeParse(value).success;
 }
