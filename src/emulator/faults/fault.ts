@@ -40,7 +40,7 @@ export interface FaultMatch {
 /** An answer of a gateway or a broken server in the place of the real one. */
 export interface StatusFault {
   /**
-   * A client retries a 5xx of a client_credentials request or of an idempotent call, each time with a new assertion,
+   * A client may retry a 5xx of a client_credentials request, each time with a new assertion, or of an idempotent call,
    * and nothing else: at "after-commit" a code or a refresh token is spent although the answer says 504. A redirect of
    * a token request is a refusal, never followed.
    */
@@ -66,7 +66,7 @@ export interface RateLimitedFault {
 /** The connection is reset (TCP RST) before anything was done; in-process the fetch rejects as undici's does. */
 export interface ResetFault {
   /**
-   * A client cannot tell it from a `lost-answer`: it repeats what may be repeated (client_credentials, a GET), and
+   * A client cannot tell it from a `lost-answer`: it may repeat what may be repeated (client_credentials, a GET), and
    * treats a code or a refresh token as perhaps spent.
    */
   readonly name: "reset";
