@@ -87,6 +87,16 @@ test.each([
     issues: [/^t\.yaml:3: options\.rules: "assertion\.none" is no rule/],
   },
   {
+    name: "a route whose path is taken",
+    text: "options:\n  routes:\n    - { operationId: a, method: GET, path: /v1/a }\n    - { operationId: b, method: GET, path: /v1/a }\n",
+    issues: [/^t\.yaml:4: options\.routes\.1: b \(GET \/v1\/a\) is taken$/],
+  },
+  {
+    name: "a refresh on the path of another route",
+    text: "options:\n  variants: [B]\n  refreshPath: /v1/devices\n",
+    issues: [/^t\.yaml:3: options\.refreshPath: /],
+  },
+  {
     name: "a scope of the wrong form",
     text: "plugins:\n  - clientId: r\n    tenantId: acme\n    type: service\n    scopes:\n      - devices:read\n      - devices\n",
     issues: [/^t\.yaml:7: plugins\.0\.scopes\.1: /],

@@ -20,8 +20,11 @@ export function routeTable(declared: readonly ApiRoute[], refreshPath: string): 
     const isTaken = fixed.slice(0, index).some((earlier) => collide(earlier, route));
     const isReserved = reserved.some((path) => shapeOf(path) === shapeOf(route.path));
     if (!isTaken && !isReserved) return;
-    const problem = `${route.operationId} (${route.method} ${route.path}) is taken`;
-    throw new EmulatorError("route_conflict", `routes: ${problem}`, { issues: [problem] });
+    const declaredAt = index - deviceListRoutes.length;
+    // A described route is in nobody's way: the refresh was put on its path.
+    const at = declaredAt < 0 ? "refreshPath" : `routes.${declaredAt}`;
+    const issue = `${at}: ${route.operationId} (${route.method} ${route.path}) is taken`;
+    throw new EmulatorError("route_conflict", issue, { issues: [issue] });
   });
   const invented = inventedRoutes.filter((route) => !fixed.some((other) => collide(other, route)));
   return [...fixed, ...invented].sort((a, b) => (shapeOf(a.path) < shapeOf(b.path) ? -1 : 1));

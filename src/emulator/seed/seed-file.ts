@@ -3,7 +3,9 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
+import { routeTable } from "../api/route-table.js";
 import { createDeployment } from "../create-deployment.js";
+import { defaultOptions } from "../default-options.js";
 import { EmulatorError } from "../emulator-error.js";
 import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.js";
 import { ISSUE_PATH, isName, parseInput } from "../parse-input.js";
@@ -73,8 +75,9 @@ function check(content: unknown): EmulatorOptions {
   const testKeys = new TestKeys(undefined);
   const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
   const lasting = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
-  const { rules, ...rest } = whole;
+  const { rules, routes = [], refreshPath = defaultOptions.refreshPath, ...rest } = whole;
   within("options", () => new RuleSwitches(rules));
+  within("options", () => routeTable(routes, refreshPath));
   createDeployment(rest, lasting);
   return whole;
 }
