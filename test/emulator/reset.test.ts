@@ -52,6 +52,11 @@ describe("a seed", () => {
     { name: "a list that is none", seed: { plugins: {} }, issue: /^plugins: / },
     { name: "an instant without a time zone", seed: { clock: { at: "2026-01-01" } }, issue: /^clock: / },
     {
+      name: "what is no data",
+      seed: { operators: [{ ...ada, roles: () => [] }, ada] },
+      issue: /^operators\.0: must be plain data$/,
+    },
+    {
       name: "a private key",
       seed: {
         plugins: [
@@ -68,6 +73,25 @@ describe("a seed", () => {
 });
 
 describe("reset", () => {
+  test("goes back to the seed as it was given, whatever became of the caller's objects", () => {
+    const capabilities = ["devices:read"];
+    const operators = [{ tenantId: "acme", userId: "bob", capabilities }];
+    const status = { name: "status" as const, status: 503, body: { deep: [1] } };
+    const clock = { at: new Date(START), frozen: true };
+    const emulator = createEmulator({ seed: { operators, faults: [status], clock } });
+    const operatorOf = () => JSON.stringify((emulator.snapshot().state as { operators: unknown }).operators);
+    const before = operatorOf();
+    expect(before).toContain("devices:read");
+    capabilities.push("tenant:write");
+    operators.push({ tenantId: "acme", userId: "eve", capabilities });
+    status.body.deep.push(2);
+    clock.at.setTime(0);
+    emulator.reset();
+    expect(operatorOf()).toBe(before);
+    expect(emulator.faults.list()).toMatchObject([{ fault: { body: { deep: [1] } } }]);
+    expect(emulator.clock.now()).toBe(START);
+  });
+
   test("goes back to the seed with registrations, tokens, jti values, windows, clock, switches and logs", async () => {
     const emulator = createEmulator({ seed, rateLimit: { requests: 2, windowSeconds: 60 } });
     const form = signedForm(emulator, reporter);

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type Instant, readInstant } from "../clock.js";
 import type { Deployment } from "../deployment.js";
+import { EmulatorError } from "../emulator-error.js";
 import type { Fault } from "../faults/fault.js";
 import { parseInput } from "../parse-input.js";
 import type { ApiClientRegistration } from "../registrations/api-clients.js";
@@ -40,9 +41,32 @@ const schema: z.ZodType<unknown> = z.strictObject({
 
 /** @throws EmulatorError `seed_invalid` for the shape, else what the registrations throw. */
 export function parseSeed(input: unknown): EmulatorSeed {
-  const seed = parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed;
+  const seed = ownCopy(parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed);
   if (seed.clock !== undefined) readInstant(seed.clock.at);
   return seed;
+}
+
+/** A reset goes back to what was given, whatever the caller does with it afterwards. */
+function ownCopy(seed: EmulatorSeed): EmulatorSeed {
+  const issues: string[] = [];
+  const copyOf = (value: unknown, at: string) => {
+    try {
+      return structuredClone(value);
+    } catch {
+      issues.push(`${at}: must be plain data`);
+      return undefined;
+    }
+  };
+  const copy = Object.fromEntries(
+    Object.entries(seed).map(([kind, value]) => [
+      kind,
+      Array.isArray(value)
+        ? value.map((entry, index) => copyOf(entry, `${kind}.${index}`))
+        : copyOf(value, kind),
+    ]),
+  );
+  if (issues.length === 0) return copy;
+  throw new EmulatorError("seed_invalid", `seed: ${issues.join("; ")}`, { issues });
 }
 
 /** One registration of a seed, and how it is told apart in messages. */
