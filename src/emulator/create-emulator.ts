@@ -13,6 +13,7 @@ import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emul
 import { launchInProcess } from "./host/launch-in-process.js";
 import { InProcessConnection } from "./in-process-connection.js";
 import { JournalWaiters } from "./journal/journal-waiters.js";
+import { wholeOf } from "./json-answer.js";
 import { type Listening, listenOn } from "./listen.js";
 import { TestKeys } from "./registrations/test-keys.js";
 import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
@@ -72,7 +73,8 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
-      return abortable(answer(request, new InProcessConnection(request)), request.signal);
+      const connection = new InProcessConnection(request);
+      return wholeOf(await abortable(answer(request, connection), request.signal));
     },
     async listen({ port = 0, host = "127.0.0.1" } = {}) {
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");

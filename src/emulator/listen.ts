@@ -6,6 +6,7 @@ import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import type { Connection } from "./connection.js";
 import { EmulatorError } from "./emulator-error.js";
 import { HttpConnection } from "./http-connection.js";
+import { JsonAnswer } from "./json-answer.js";
 import { PARSED_BY_NODE } from "./read-body.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */
@@ -28,10 +29,12 @@ export async function listenOn(
 ): Promise<Listening> {
   const closing = new AbortController();
   const server = createAdaptorServer({
-    fetch(request, environment) {
+    async fetch(request, environment) {
       const { incoming, outgoing } = environment as HttpBindings;
       Object.assign(request, { [PARSED_BY_NODE]: true });
-      return answer(request, new HttpConnection(incoming, outgoing, closing.signal));
+      const connection = new HttpConnection(incoming, outgoing, closing.signal);
+      const answered = await answer(request, connection);
+      return answered instanceof JsonAnswer ? connection.sendJson(answered) : answered;
     },
     // The emulator shares its process with the code under test: its globals stay as they are.
     overrideGlobalObjects: false,

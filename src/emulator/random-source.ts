@@ -4,9 +4,13 @@ import { createHash, randomBytes } from "node:crypto";
 /** 256 bits, beyond the 160 that RFC 6749 section 10.10 asks for. */
 const SECRET_BYTES = 32;
 
+/** Asked for at once: asking the system takes longer than all else about a token. */
+const DRAWN_AHEAD_BYTES = 4096;
+
 export class RandomSource {
   readonly #seed: number | undefined;
   #drawn = 0;
+  #ahead = Buffer.alloc(0);
 
   /** With a seed the same draws give the same values, in every instance: for tests only. */
   constructor(seed: number | undefined) {
@@ -39,7 +43,14 @@ export class RandomSource {
   /** At most 32. */
   bytes(length: number): Buffer {
     this.#drawn += 1;
-    if (this.#seed === undefined) return randomBytes(length);
+    if (this.#seed === undefined) return this.#randomBytes(length);
     return createHash("sha256").update(`emulator ${this.#seed} ${this.#drawn}`).digest().subarray(0, length);
+  }
+
+  #randomBytes(length: number): Buffer {
+    if (this.#ahead.length < length) this.#ahead = randomBytes(DRAWN_AHEAD_BYTES);
+    const bytes = this.#ahead.subarray(0, length);
+    this.#ahead = this.#ahead.subarray(length);
+    return bytes;
   }
 }

@@ -35,8 +35,10 @@ export async function underFaults(asked: FaultyRequest, handle: () => Promise<Re
   const { faults } = deployment;
   const isArmed =
     endpoint === "api" ? faults.isArmedFor("resource") : faults.isArmedFor("before-token", "after-commit");
-  // Before the handler takes the body away; costs nothing where nothing is armed.
-  const caller = isArmed ? await identifyCaller(deployment, endpoint, tenantId, request) : undefined;
+  // A fault that is armed meanwhile strikes the next request.
+  if (!isArmed) return handle();
+  // Before the handler takes the body away.
+  const caller = await identifyCaller(deployment, endpoint, tenantId, request);
   const first = faults.strike(endpoint === "api" ? "resource" : "before-token", factsOf(asked, caller));
   if (first !== undefined) {
     noteStruck(note, first, caller);

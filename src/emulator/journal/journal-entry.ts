@@ -46,6 +46,7 @@ export type RequestNote = { readonly id: number } & {
 
 /** A UUID fits, an access token does not. */
 const LONGEST_SHOWN = 40;
+const LONG_SEGMENT: RegExp = new RegExp(`[^/]{${LONGEST_SHOWN + 1}}`);
 /** Characters of a path, so that the journal stays as small as the number of its entries says. */
 const LONGEST_PATH = 500;
 
@@ -54,16 +55,17 @@ export function journalEntry(
   at: number,
   request: Request,
   status: number,
-  { id, tenantId, ...note }: RequestNote,
+  { id, ...note }: RequestNote,
 ): JournalEntry {
   const path = shownPath(new URL(request.url).pathname);
-  const noted = { ...note, tenantId: tenantId && shownTenant(tenantId) };
-  const known = Object.fromEntries(Object.entries(noted).filter(([, value]) => value !== undefined));
-  return { id, at, method: request.method, path, status, ...known };
+  const entry: Record<string, unknown> = { id, at, method: request.method, path, status };
+  for (const [name, value] of Object.entries(note)) if (value !== undefined) entry[name] = value;
+  if (note.tenantId !== undefined) entry.tenantId = shownTenant(note.tenantId);
+  return entry as unknown as JournalEntry;
 }
 
 export function shownPath(path: string): string {
-  const shown = path.split("/").map(shownSegment).join("/");
+  const shown = LONG_SEGMENT.test(path) ? path.split("/").map(shownSegment).join("/") : path;
   return shown.length > LONGEST_PATH ? `${shown.slice(0, LONGEST_PATH)}…` : shown;
 }
 

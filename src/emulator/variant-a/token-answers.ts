@@ -1,5 +1,6 @@
 // Variant A's answers at the token endpoint.
 import type { Deployment, RetryAfter } from "../deployment.js";
+import { jsonAnswer } from "../json-answer.js";
 import { answerTo, type Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
@@ -30,7 +31,7 @@ export function tokenAnswer(
     expires_in: tokenLifetimeSeconds,
     ...(choices.revoShape === "nested" ? { revo } : flat("revo", revo)),
   };
-  return Response.json(body, { headers: NOT_STORED });
+  return jsonAnswer(body, { headers: NOT_STORED });
 }
 
 /** Says nothing but the error code: the reason is for the customer's log. */
@@ -39,7 +40,7 @@ export function refusalAnswer({ choices, switches }: Deployment, refusal: Refusa
   const fixed = FIXED_DESCRIPTION + (choices.fixedTextFullStop ? "." : "");
   const reason = `${refusal.rule}: expected ${refusal.expected}, got ${refusal.actual}`;
   const error_description = switches.isEnforced("token-request.opacity") ? fixed : reason;
-  return Response.json({ error, error_description }, { status, headers: NOT_STORED });
+  return jsonAnswer({ error, error_description }, { status, headers: NOT_STORED });
 }
 
 /** The refusal with the answer that options and switches make of it. */

@@ -1,5 +1,6 @@
 // Variant B's answers at the token endpoint.
 import type { Deployment } from "../deployment.js";
+import { jsonAnswer } from "../json-answer.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import type { PersonTokens } from "./person-tokens.js";
@@ -16,12 +17,12 @@ export function clientTokenAnswer(
   { accessToken, refreshToken }: PersonTokens,
 ): Response {
   const body = { access_token: accessToken, refresh_token: refreshToken, ...choices.tokenResponseExtras };
-  return Response.json(body, { headers: NOT_STORED });
+  return jsonAnswer(body, { headers: NOT_STORED });
 }
 
 /** Error bodies are not shown: the shape is RFC 6749 section 5.2's, the text the rule itself. */
 export function clientRefusalAnswer(refusal: Refusal): Response {
   const { answer, says } = rules[refusal.rule];
   const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
-  return Response.json(body, { status: answer.status, headers: NOT_STORED });
+  return jsonAnswer(body, { status: answer.status, headers: NOT_STORED });
 }
