@@ -7,7 +7,7 @@ import type { Faults } from "./faults/faults.js";
 import type { FlowRecord } from "./flow/flow-record.js";
 import type { LaunchCode, LaunchRecord } from "./host/launch.js";
 import type { Journal } from "./journal.js";
-import type { BrowserSession } from "./pages/browser-session.js";
+import type { KeptSession } from "./pages/browser-session.js";
 import type { RandomSource } from "./random-source.js";
 import type { ApiClients } from "./registrations/api-clients.js";
 import type { Operators } from "./registrations/operators.js";
@@ -56,8 +56,8 @@ export interface Deployment {
   readonly refreshTokens: SecretMap<RefreshToken>;
   readonly authorizations: Authorizations;
   /** By the value of the cookie, of the host application and of the authorization server. */
-  readonly hostSessions: SecretMap<BrowserSession>;
-  readonly loginSessions: SecretMap<BrowserSession>;
+  readonly hostSessions: SecretMap<KeptSession>;
+  readonly loginSessions: SecretMap<KeptSession>;
   readonly faults: Faults;
   readonly customerLog: CustomerLog;
   readonly journal: Journal;

@@ -1,6 +1,8 @@
 // Snapshots: the whole state as JSON, and an emulator that goes on from it.
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createEmulator, type EmulatorSnapshot } from "../../src/emulator/index.js";
+import { FormBrowser } from "./form-browser.js";
 import { LaunchedPlugin } from "./launched-plugin.js";
 import { newPkce } from "./pkce.js";
 import { PluginClient, START } from "./plugin-client.js";
@@ -109,10 +111,16 @@ test("nothing in a snapshot can be presented", async () => {
   const token = await plugin.launchedToken();
   const login = portal.loginCode();
   const tokens = await portal.tokens();
+  const host = await new FormBrowser(plugin.emulator).open("/host/acme");
+  const page = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
   const written = JSON.stringify([plugin.emulator.snapshot(), portal.emulator.snapshot()]);
   expect(written.length).toBeGreaterThan(2_000);
   const secrets = [
     launched.code,
+    launched.state,
+    host.hidden().form_token,
+    page.hidden().form_token,
+    page.hidden().request,
     launched.codeVerifier,
     token,
     login.code,
@@ -120,8 +128,16 @@ test("nothing in a snapshot can be presented", async () => {
     tokens.refresh_token,
     PORTAL_SECRET,
   ];
-  for (const secret of secrets) expect(written).not.toContain(secret);
+  for (const secret of secrets) {
+    expect(secret).toMatch(/.{10}/);
+    expect(written).not.toContain(secret);
+  }
 });
+
+function inCircles(): object {
+  const state: Record<string, unknown> = {};
+  return Object.assign(state, { state });
+}
 
 describe("restore refuses", () => {
   const good = throughJson(new PluginClient().emulator.snapshot());
@@ -129,7 +145,9 @@ describe("restore refuses", () => {
     { name: "nothing", snapshot: undefined },
     { name: "a string", snapshot: JSON.stringify(good) },
     { name: "another format", snapshot: { ...good, format: "x" } },
-    { name: "a newer version", snapshot: { ...good, version: 2 } },
+    { name: "an older version", snapshot: { ...good, version: good.version - 1 } },
+    { name: "a newer version", snapshot: { ...good, version: good.version + 1 } },
+    { name: "a state in circles", snapshot: { ...good, state: inCircles() } },
     { name: "a changed state", snapshot: { ...good, state: { ...(good.state as object), random: 5 } } },
     { name: "no state", snapshot: { ...good, state: undefined } },
     { name: "no digest", snapshot: { ...good, digest: undefined } },
@@ -140,5 +158,57 @@ describe("restore refuses", () => {
       expect.objectContaining({ code: "snapshot_invalid" }),
     );
     expect((await plugin.call(token)).status).toBe(200);
+  });
+});
+
+describe("restore refuses a state whose digest was reckoned anew", () => {
+  const { emulator } = new PluginClient({ rateLimit: { requests: 9, windowSeconds: 60 } });
+  const snapshot = throughJson(emulator.snapshot());
+  const state = snapshot.state as Readonly<Record<string, unknown>>;
+  const nothings = [
+    null,
+    true,
+    "x",
+    1.5,
+    {},
+    [null],
+    [{}],
+    [["x", {}]],
+    [["x", { value: {}, expiresAt: 1 }]],
+  ];
+  const encoded = [{ $set: 1 }, { $bytes: 1 }, { $publicKey: {} }];
+  const [plugin] = state.plugins as [object];
+  const parts = [
+    ...Object.keys(state).flatMap((name) =>
+      [...nothings, ...encoded].map((part) => ({ name: `${name} as ${JSON.stringify(part)}`, [name]: part })),
+    ),
+    { name: "a clock beyond all dates", clock: { frozenAt: 1e300 } },
+    { name: "a rule that is none", rulesOff: ["assertion.colour"] },
+    { name: "a fault that is none", faults: { added: 1, armed: '[{"id":"x","fault":{"name":"x"}}]' } },
+    { name: "faults cut off", faults: { added: 1, armed: "[{" } },
+    { name: "a page without a URL", plugins: [{ ...plugin, pageUrl: "//" }] },
+    {
+      name: "a digest too short",
+      apiClients: [{ clientId: "x", name: "x", redirectUris: [], secretDigest: { $bytes: "AA" } }],
+    },
+  ];
+  test.each(parts)("with $name", ({ name: _, ...changed }) => {
+    const broken = { ...state, ...changed };
+    const digest = createHash("sha256").update(JSON.stringify(broken)).digest("base64url");
+    const [part] = Object.keys(changed);
+    expect(() => emulator.restore({ ...snapshot, state: broken, digest })).toThrow(
+      expect.objectContaining({
+        code: "snapshot_invalid",
+        message: `snapshot: state.${part}: is not what a snapshot holds`,
+      }),
+    );
+  });
+
+  test.each(Object.keys(state).filter((name) => name !== "rateWindow"))("without %s", (name) => {
+    const { [name]: _, ...rest } = state;
+    const digest = createHash("sha256").update(JSON.stringify(rest)).digest("base64url");
+    expect(() => emulator.restore({ ...snapshot, state: rest, digest })).toThrow(
+      expect.objectContaining({ code: "snapshot_invalid" }),
+    );
   });
 });

@@ -1,6 +1,7 @@
 // A launch of a user-interface plugin: opened by the host application, authorised once for a code challenge.
+import { createHash } from "node:crypto";
 import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
+import type { Deployment, LaunchState } from "../deployment.js";
 import { isCodeChallenge } from "../pkce.js";
 import type { Refusal } from "../refusal.js";
 import { shown } from "../shown.js";
@@ -21,8 +22,8 @@ export interface LaunchIdentity {
 
 /** What an opaque_code stands for. */
 export interface LaunchRecord extends LaunchIdentity {
-  /** What `host:auth-code` answers as state; undefined: the opaque_code. */
-  readonly state: string | undefined;
+  /** What `host:auth-code` answers as state. */
+  readonly answers: LaunchState;
   readonly used: boolean;
   /** Epoch milliseconds, the last at which it can be authorised. */
   readonly expiresAt: number;
@@ -51,7 +52,7 @@ export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
 ): { url: string; opaqueCode: string } | Refusal {
-  const { clock, operators, plugins, random, switches } = deployment;
+  const { clock, launchState, operators, plugins, switches } = deployment;
   const refusal = checkPlugin(deployment, identity);
   if (refusal !== undefined) return refusal;
   const { tenantId, clientId, userId } = identity;
@@ -62,12 +63,11 @@ export function openLaunch(
   }
   const now = clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
-  const state = deployment.launchState === "launch-parameter" ? random.secret() : undefined;
-  const record = { tenantId, clientId, userId, state, used: false, expiresAt };
+  const record = { tenantId, clientId, userId, answers: launchState, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const url = new URL(plugins.find(tenantId, clientId)?.pageUrl ?? NO_PAGE);
   url.searchParams.set("opaque_code", opaqueCode);
-  if (state !== undefined) url.searchParams.set("state", state);
+  if (launchState === "launch-parameter") url.searchParams.set("state", stateOf(opaqueCode));
   return { url: url.href, opaqueCode };
 }
 
@@ -137,7 +137,13 @@ export function authorizeLaunch(deployment: Deployment, asked: Asked): LaunchAns
   const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
   const posts = deployment.faults.strike("launch", struck) === undefined ? 1 : 2;
-  return { code, state: launch?.state ?? opaqueCode, tenantId, ...(posts > 1 && { posts }) };
+  const state = launch?.answers === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
+  return { code, state, tenantId, ...(posts > 1 && { posts }) };
+}
+
+/** Follows from the opaque_code and is kept nowhere: what is stored, or in a snapshot, cannot be presented. */
+function stateOf(opaqueCode: string): string {
+  return createHash("sha256").update(`state ${opaqueCode}`).digest("base64url");
 }
 
 function checkPlugin(

@@ -1,4 +1,5 @@
 // Who is signed in, in one browser, at the host application or at the authorization server; kept by a cookie.
+import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
 import type { Deployment } from "../deployment.js";
 import type { SecretMap } from "../stores/secret-map.js";
@@ -6,14 +7,18 @@ import type { SecretMap } from "../stores/secret-map.js";
 /** Milliseconds, fixed from the sign-in on; not shown. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
 
-/** What the value of a session cookie stands for. */
-export interface BrowserSession {
-  /** In every form and every request of a script: other sites can have the cookie sent along, but not this. */
-  readonly formToken: string;
+/** What is kept of a session, by the value of its cookie. */
+export interface KeptSession {
   /** Undefined until somebody has signed in. */
   readonly operator: SignedIn | undefined;
   /** Epoch milliseconds; from this instant on nobody is signed in. */
   readonly expiresAt: number;
+}
+
+/** What the value of a session cookie stands for. */
+export interface BrowserSession extends KeptSession {
+  /** In every form and every request of a script: other sites can have the cookie sent along, but not this. */
+  readonly formToken: string;
 }
 
 export interface SignedIn {
@@ -23,7 +28,7 @@ export interface SignedIn {
 
 /** One place to be signed in at. */
 export interface SessionPlace {
-  readonly sessions: SecretMap<BrowserSession>;
+  readonly sessions: SecretMap<KeptSession>;
   readonly cookie: string;
   /** Under the base URL; the cookie is sent nowhere else. */
   readonly path: string;
@@ -36,8 +41,9 @@ export function findSession(
   request: Request,
 ): BrowserSession | undefined {
   const value = cookieValue(place, publicUrl(), request);
-  const session = value === undefined ? undefined : place.sessions.find(value);
-  return session !== undefined && clock() < session.expiresAt ? session : undefined;
+  if (value === undefined) return undefined;
+  const kept = place.sessions.find(value);
+  return kept !== undefined && clock() < kept.expiresAt ? sessionOf(value, kept) : undefined;
 }
 
 /**
@@ -45,7 +51,7 @@ export function findSession(
  * nobody can plant it. `setCookie` is the header for the answer.
  */
 export function openSession(
-  { clock, publicUrl, random }: Deployment,
+  { clock, publicUrl }: Deployment,
   place: SessionPlace,
   request: Request,
   operator: SignedIn | undefined,
@@ -54,14 +60,15 @@ export function openSession(
   const old = cookieValue(place, publicUrl(), request);
   if (old !== undefined) place.sessions.delete(old);
   const now = clock();
-  const session = { formToken: random.secret(), operator, expiresAt: now + SESSION_LIFETIME_MS };
-  const setCookie = serialize(cookieName(place, url), place.sessions.mint(session, session.expiresAt, now), {
+  const kept = { operator, expiresAt: now + SESSION_LIFETIME_MS };
+  const value = place.sessions.mint(kept, kept.expiresAt, now);
+  const setCookie = serialize(cookieName(place, url), value, {
     path: url.pathname.replace(/\/+$/, "") + place.path,
     httpOnly: true,
     sameSite: "Lax",
     secure: url.protocol === "https:",
   });
-  return { session, setCookie };
+  return { session: sessionOf(value, kept), setCookie };
 }
 
 /** Whether a page of this session sent the token along; a page of another site cannot know it. */
@@ -70,6 +77,11 @@ export function isOfSession(
   formToken: unknown,
 ): session is BrowserSession {
   return session !== undefined && session.formToken === formToken;
+}
+
+/** The form token follows from the cookie and is kept nowhere: what is stored, or in a snapshot, cannot be presented. */
+function sessionOf(value: string, kept: KeptSession): BrowserSession {
+  return { ...kept, formToken: createHash("sha256").update(`form ${value}`).digest("base64url") };
 }
 
 /** Cookies know no ports: two emulators on one host would sign each other's people out. */

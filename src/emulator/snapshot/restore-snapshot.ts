@@ -5,7 +5,8 @@ import { EmulatorError } from "../emulator-error.js";
 import { parseInput } from "../parse-input.js";
 import { fromPlainJson } from "./plain-json.js";
 import { SNAPSHOT_FORMAT, SNAPSHOT_VERSION } from "./snapshot.js";
-import { stateOf } from "./state-of.js";
+import { type Part, stateOf } from "./state-of.js";
+import { stateSchema } from "./state-schema.js";
 import { digestOf } from "./take-snapshot.js";
 
 const schema = z.object({
@@ -21,12 +22,34 @@ const schema = z.object({
 /** @throws EmulatorError `snapshot_invalid` */
 export function restoreSnapshot(deployment: Deployment, snapshot: unknown): void {
   const { state, digest } = parseInput(schema, snapshot, "snapshot_invalid", "snapshot");
-  if (digestOf(state) !== digest) {
-    const issue = "state: was changed or cut off; for a state of your own write a seed";
-    throw new EmulatorError("snapshot_invalid", `snapshot: ${issue}`, { issues: [issue] });
-  }
+  if (digestIfAny(state) !== digest)
+    throw invalid("state: was changed or cut off; for a state of your own write a seed");
   for (const [name, part] of Object.entries(stateOf(deployment))) {
-    // An emulator with other options may lack a part, or have one more.
-    if (state[name] !== undefined) part.load(fromPlainJson(state[name]));
+    // An emulator with other options may lack this part, or have it in addition.
+    if (state[name] !== undefined || name !== "rateWindow") load(name, part, state[name]);
   }
+}
+
+/** The digest tells what was changed by mistake; whoever reckons it anew is told as well. */
+function load(name: string, part: Part, json: unknown): void {
+  try {
+    const dump = fromPlainJson(json);
+    stateSchema[name]?.parse(dump);
+    part.load(dump);
+  } catch {
+    throw invalid(`state.${name}: is not what a snapshot holds`);
+  }
+}
+
+/** Undefined for what is no JSON, as what goes in circles. */
+function digestIfAny(state: unknown): string | undefined {
+  try {
+    return digestOf(state);
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(issue: string): EmulatorError {
+  return new EmulatorError("snapshot_invalid", `snapshot: ${issue}`, { issues: [issue] });
 }

@@ -4,7 +4,7 @@ import type { Deployment } from "../deployment.js";
 import type { RuleId } from "../rules.js";
 
 /** Something that can be written down and put back: `load` is given what `dump` gave, after a way through JSON. */
-interface Part {
+export interface Part {
   dump(): unknown;
   load(dump: unknown): void;
 }
