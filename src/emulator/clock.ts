@@ -5,6 +5,9 @@ import { EmulatorError } from "./emulator-error.js";
  * The one clock of tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`. Every change takes
  * effect at once; forward and back, as far as a `Date` reaches. It runs on from wherever it is put unless it is frozen.
  *
+ * A step back brings to life again what had ended (tokens, codes, used jti values), but for what was forgotten: as soon
+ * as an emulator holds 1024 of a kind, those of them that have ended go. Until then a replay is refused at any instant.
+ *
  * @example
  * emulator.clock.freeze("2026-03-01T12:00:00Z");
  * emulator.clock.advance(119_999); // a code of that instant is still good

@@ -1,6 +1,7 @@
 // The emulator's clock in hand: one clock for everything, moved at once, forward and back.
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
+import { UsedAssertionIds } from "../../src/emulator/stores/used-assertion-ids.js";
 import { LaunchedPlugin } from "./launched-plugin.js";
 import { PluginClient, START } from "./plugin-client.js";
 import { Portal } from "./portal.js";
@@ -113,6 +114,18 @@ describe("one clock holds for", () => {
       expect({ move, status: (await plugin.post(form)).status }).toEqual({ move, status: 400 });
       expect({ move, rule: plugin.lastRule() }).toEqual({ move, rule: "assertion.replay" });
     }
+  });
+
+  test("jti values, forgotten after their end only once 1024 of them are held", () => {
+    const use = (others: number) => {
+      const ids = new UsedAssertionIds();
+      const one = (jti: string, now: number) =>
+        ids.use({ tenantId: "acme", clientId: "reporter", jti }, now + 360_000, now);
+      one("first", START);
+      for (let index = 0; index < others; index++) one(`${index}`, START + 3_600_000);
+      return one("first", START);
+    };
+    expect([use(1022), use(1023)]).toEqual([false, true]);
   });
 
   test("the rate window and Retry-After", async () => {
