@@ -1,5 +1,5 @@
 // `bivariant emulate` while it serves: what it prints the page shows too, and the seed file is the whole truth.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -85,5 +85,60 @@ plugins:
       const answer = await unsupported();
       expect([answer.status, await answer.json()]).toMatchObject([400, { error: "unsupported_grant_type" }]);
     }
+  });
+
+  describe("--watch", () => {
+    const seed = (account: string) =>
+      `serviceAccounts: [{ clientId: ${account}, clientSecret: not-a-secret, tenantId: acme }]\n`;
+    const folderForTest = async () => {
+      const folder = await mkdtemp(join(tmpdir(), "seed-test-"));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      return folder;
+    };
+
+    it("goes on serving where its private files are gone, and says so", async () => {
+      const file = join(await folderForTest(), "tenant.yaml");
+      await writeFile(file, seed("first"));
+      const { url, seen } = await serving("--seed-file", file, "--watch");
+      const ours = (await readdir(temporary)).filter((name) => name.startsWith("bivariant-"));
+      for (const name of ours) await rm(join(temporary, name), { recursive: true });
+      await writeFile(file, seed("second"));
+      await seen(/Read .*tenant\.yaml again/);
+      await seen(/Its environment cannot be written:\n.*ENOENT/);
+      expect((await fetch(`${url}/v1/devices`)).status).toBe(401);
+    });
+
+    it("sees what a link leads to, and a folder that takes another's place", async () => {
+      const folder = await folderForTest();
+      for (const [name, account] of [
+        ["one", "first"],
+        ["two", "third"],
+      ] as const) {
+        await mkdir(join(folder, name));
+        await writeFile(join(folder, name, "tenant.yaml"), seed(account));
+      }
+      await symlink("one", join(folder, "current"));
+      await symlink(join("current", "tenant.yaml"), join(folder, "tenant.yaml"));
+      const { seen } = await serving("--seed-file", join(folder, "tenant.yaml"), "--watch");
+      await writeFile(join(folder, "one", "tenant.yaml"), seed("second"));
+      await seen(/^export BIVARIANT_B_CLIENT_ID=second$/m);
+      await symlink("two", join(folder, "next"));
+      await rename(join(folder, "next"), join(folder, "current"));
+      await seen(/^export BIVARIANT_B_CLIENT_ID=third$/m);
+      await rename(join(folder, "two"), join(folder, "old"));
+      await mkdir(join(folder, "two"));
+      await writeFile(join(folder, "two", "tenant.yaml"), seed("fourth"));
+      await seen(/^export BIVARIANT_B_CLIENT_ID=fourth$/m);
+      await writeFile(join(folder, "two", "tenant.yaml"), seed("fifth"));
+      await seen(/^export BIVARIANT_B_CLIENT_ID=fifth$/m);
+    });
+
+    it("says what only another start can change", async () => {
+      const file = join(await folderForTest(), "tenant.yaml");
+      await writeFile(file, seed("first"));
+      const { seen } = await serving("--seed-file", file, "--watch");
+      await writeFile(file, `${seed("first")}options: { publicUrl: "https://other.example" }\n`);
+      await seen(/Until the next start stays what it was: publicUrl\./);
+    });
   });
 });

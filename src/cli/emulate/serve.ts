@@ -1,14 +1,14 @@
 /** An emulated deployment from start to clean stop. */
-import { createEmulator, type Emulator, EmulatorError, type EmulatorOptions } from "../../emulator/index.js";
+import { createEmulator, type Emulator, type EmulatorOptions } from "../../emulator/index.js";
 import type { Output } from "../output.js";
+import { announce } from "./announce.js";
 import { emulateOptions } from "./emulate-options.js";
 import type { EmulateSettings } from "./emulate-settings.js";
-import { environmentOf, exportLines } from "./environment.js";
-import { optionsLeftOut } from "./options-left-out.js";
 import { type PrivateFolder, privateFolder } from "./private-folder.js";
+import { reload } from "./reload.js";
 import { stopSignal } from "./stop-signal.js";
 import { printTraffic } from "./traffic.js";
-import { watchFile } from "./watch-file.js";
+import { stateOfFile, watchFile } from "./watch-file.js";
 
 /** Resolves when it was asked to stop, its port is free and its files are gone. @throws EmulatorError */
 export async function serve(
@@ -19,35 +19,32 @@ export async function serve(
   const stop = stopSignal(interruption);
   let folder: PrivateFolder | undefined;
   let close = async () => {};
+  let watching: Promise<void> | undefined;
   try {
+    const watched = settings.watch ? settings.seedFile : undefined;
+    // Before it is read: an edit in between is one that was not read.
+    const before = watched === undefined ? "" : stateOfFile(watched);
     const options = emulateOptions(settings);
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port: settings.port, host: settings.host }));
     folder = await privateFolder();
     await announce(emulator, options, folder, output);
     output.note(closingWords(emulator, options, settings));
-    if (settings.watch && settings.seedFile !== undefined) {
+    if (watched !== undefined) {
       const into = folder;
-      watchFile(settings.seedFile, () => reload(emulator, settings, into, output), stop.signal);
+      const again = () => reload(emulator, settings, options, into, output);
+      watching = watchFile(watched, before, again, stop.signal);
     }
     await printTraffic(emulator, output, stop.signal);
   } finally {
+    // Once: what ended otherwise than by the signal leaves no watcher.
+    stop.end();
+    await watching;
     // The secrets first: whoever presses Ctrl-C twice does not wait for the requests under way.
     await folder?.remove();
     await close();
     stop.release();
   }
-}
-
-async function announce(
-  emulator: Emulator,
-  options: EmulatorOptions,
-  folder: PrivateFolder,
-  output: Output,
-): Promise<void> {
-  const environment = await environmentOf(emulator, options, folder);
-  if (output.json) output.valueLine({ served: options.variants ?? ["A", "B"], environment });
-  else output.lines(exportLines(environment));
 }
 
 function closingWords(
@@ -62,24 +59,4 @@ function closingWords(
     ...(settings.watch ? [`Watching ${settings.seedFile}.`] : []),
     "The files last as long as this process; Ctrl-C ends it.",
   ].join("\n");
-}
-
-/** A mistake in the file leaves everything as it is. */
-async function reload(
-  emulator: Emulator,
-  settings: EmulateSettings,
-  folder: PrivateFolder,
-  output: Output,
-): Promise<void> {
-  try {
-    const options = emulateOptions(settings);
-    const { publicUrl: _, randomSeed: __, now: ___, ...changes } = options;
-    // What the file no longer says is no longer so.
-    emulator.reset({ ...optionsLeftOut, ...changes });
-    await announce(emulator, options, folder, output);
-    output.note(`Read ${settings.seedFile} again; everything else starts anew.`);
-  } catch (error) {
-    if (!(error instanceof EmulatorError)) throw error;
-    output.note(`Not read again, the old state stays:\n${error.message}`);
-  }
 }

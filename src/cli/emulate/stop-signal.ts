@@ -2,6 +2,8 @@
 
 export interface StopSignal {
   readonly signal: AbortSignal;
+  /** As if it were asked to stop. */
+  end(): void;
   /** Stops listening to the process. */
   release(): void;
 }
@@ -17,6 +19,7 @@ export function stopSignal(interruption: AbortSignal): StopSignal {
   if (interruption.aborted) stop();
   return {
     signal: controller.signal,
+    end: stop,
     release() {
       for (const name of names) process.off(name, stop);
       interruption.removeEventListener("abort", stop);
