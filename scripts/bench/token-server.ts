@@ -1,13 +1,14 @@
-// A token server in a process of its own: the emulator or oidc-provider, with one client that signs its assertions.
-import { generateKeyPairSync } from "node:crypto";
+// A token server in a process of its own, with one client that signs its assertions.
+import { createPublicKey, generateKeyPairSync, type JsonWebKey, verify } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Provider } from "oidc-provider";
 
 /** What the process is asked for by its arguments. */
 export interface ServerTask {
-  readonly kind: "emulator" | "oidc-provider";
+  /** "floor": Node's own server, which verifies the signature and looks at nothing else. */
+  readonly kind: "emulator" | "oidc-provider" | "floor";
   /** The emulator's entry as a module URL. */
   readonly emulatorMain: string;
   readonly tenantId: string;
@@ -25,7 +26,8 @@ export interface ServerMessage {
 }
 
 const task = JSON.parse(process.argv[2] ?? "") as ServerTask;
-const tokenUrl = task.kind === "emulator" ? await startEmulator(task) : await startProvider(task);
+const start = { emulator: startEmulator, "oidc-provider": startProvider, floor: startFloor };
+const tokenUrl = await start[task.kind](task);
 process.on("message", tell);
 // Ends with its parent.
 process.on("disconnect", () => process.exit());
@@ -49,9 +51,7 @@ async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: Se
 /** As far as it can be asked for the same work: no store but memory, no user, no other features. */
 async function startProvider({ clientId, publicJwk }: ServerTask): Promise<string> {
   const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = await listen(server);
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const provider = new Provider(url, {
     clientAuthMethods: ["private_key_jwt"],
@@ -74,4 +74,29 @@ async function startProvider({ clientId, publicJwk }: ServerTask): Promise<strin
   });
   server.on("request", provider.callback());
   return `${url}/token`;
+}
+
+/** What nobody can go below who takes HTTP by Node and a signature by RSA. */
+async function startFloor({ publicJwk }: ServerTask): Promise<string> {
+  const key = createPublicKey({ key: publicJwk as JsonWebKey, format: "jwk" });
+  const body = JSON.stringify({ access_token: "x".repeat(43), token_type: "Bearer", expires_in: 3600 });
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const assertion = new URLSearchParams(String(Buffer.concat(chunks))).get("client_assertion") ?? "";
+      const end = assertion.lastIndexOf(".");
+      const signature = Buffer.from(assertion.slice(end + 1), "base64url");
+      const isSigned = verify("sha256", Buffer.from(assertion.slice(0, end)), key, signature);
+      response.writeHead(isSigned ? 200 : 400, headers).end(body);
+    });
+  });
+  return `${await listen(server)}/token`;
+}
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
