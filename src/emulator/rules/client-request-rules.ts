@@ -38,17 +38,18 @@ export const clientRequestRules: Readonly<Record<ClientRequestRuleId, RuleEntry>
   },
   "client-request.json": {
     section: "4.2",
-    says: "The body is one JSON object.",
+    says: "The body is one JSON object; of a member that is repeated the last counts.",
     answer: invalidRequest,
     remedy: "Send a JSON object with the fields of section 4.2.",
     off: "A form in the body is read as well.",
   },
   "client-request.one-authentication": {
     section: "not shown (RFC 6749 section 2.3)",
-    says: "The client authenticates in the body only: no Authorization header.",
+    says: "The client authenticates by client_id and client_secret in the body: no Authorization header, no client_assertion.",
     answer: invalidRequest,
-    remedy: "Send client_id and client_secret in the body, without an Authorization header.",
-    off: "The Authorization header is ignored.",
+    remedy:
+      "Send client_id and client_secret in the body, without an Authorization header; assertions are Variant A's.",
+    off: "The Authorization header and the assertion are ignored.",
   },
   "client-request.grant-type": {
     section: "4.2",

@@ -115,7 +115,7 @@ export const personGrantRules: Readonly<Record<PersonGrantRuleId, RuleEntry>> = 
   },
   "refresh.scope": {
     section: "not shown (RFC 6749 section 6)",
-    says: "The scope of a refresh includes none that was not granted.",
+    says: "The scope of a refresh has the form area:read, area:write or area:execute and includes none that was not granted.",
     answer: { status: 400, error: "invalid_scope" },
     remedy: "Leave scope out, or ask for less than was granted.",
     off: "Whatever scope asks for is granted.",

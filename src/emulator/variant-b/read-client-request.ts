@@ -77,13 +77,19 @@ export async function readClientRequest(
   if (json === undefined && isJsonRuled) {
     return { rule: "client-request.json", expected: "a JSON object", actual: "something else" };
   }
-  if (request.headers.has("authorization")) {
-    const finding = { expected: "the body alone", actual: "an Authorization header" };
-    const refusal = switches.refusal("client-request.one-authentication", finding);
-    if (refusal !== undefined) return refusal;
-  }
   const form = "text" in body ? Object.fromEntries(new URLSearchParams(body.text)) : {};
-  return readFields(switches, json ?? form, place);
+  const fields = json ?? form;
+  return checkAuthentication(switches, request, fields) ?? readFields(switches, fields, place);
+}
+
+function checkAuthentication(switches: RuleSwitches, request: Request, fields: Fields): Refusal | undefined {
+  const isAsserted = fields.client_assertion !== undefined && fields.client_assertion !== "";
+  const second = request.headers.has("authorization")
+    ? "an Authorization header"
+    : isAsserted && "a client_assertion";
+  if (second === false) return undefined;
+  const finding = { expected: "client_id and client_secret alone", actual: second };
+  return switches.refusal("client-request.one-authentication", finding);
 }
 
 function readFields(switches: RuleSwitches, fields: Fields, place: GrantPlace): ClientRequest | Refusal {

@@ -3,6 +3,7 @@ import { type Check, firstRefusal } from "../check.js";
 import type { Deployment } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
+import { scopeSchema } from "../registrations/scope.js";
 import { shown } from "../shown.js";
 import type { Authorization } from "../stores/authorizations.js";
 import {
@@ -56,9 +57,10 @@ const checks: readonly Check<Attempt>[] = [
   {
     rule: "refresh.scope",
     find({ authorization: { scopes }, request: { scope } }) {
-      const isGranted = (name: string) => scopes?.has(name) ?? true;
+      const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
       if (scope === undefined || scope.split(" ").every(isGranted)) return undefined;
-      return { expected: `some of ${[...(scopes ?? [])].join(" ")}`, actual: shown(scope) };
+      const expected = scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`;
+      return { expected, actual: shown(scope) };
     },
   },
 ];

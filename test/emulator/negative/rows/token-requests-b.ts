@@ -40,6 +40,9 @@ const bodies: readonly Row[] = [
   body("an array", ["client-request.json"], JSON_TYPE, (world) => `[${asJson(world)}]`),
   body("JSON that ends too early", ["client-request.json"], JSON_TYPE, (world) => asJson(world).slice(0, -1)),
   body("no body", ["client-request.json"], JSON_TYPE, () => ""),
+  body("of a member twice the last counts: parsers do not see the first", [], JSON_TYPE, (world) =>
+    asJson(world).replace("{", '{"client_secret":"x",'),
+  ),
   body("a body of 65536 bytes is accepted", [], JSON_TYPE, (world) => asJson(world).padEnd(65_536)),
   body("a body of 65537 bytes", ["client-request.body-size"], JSON_TYPE, (world) =>
     asJson(world).padEnd(65_537),
@@ -49,6 +52,15 @@ const bodies: readonly Row[] = [
 const fields: readonly Row[] = [
   row("6749 2.3: an Authorization header beside the body", ["client-request.one-authentication"], (world) =>
     world.postJson(world.accountFields(), undefined, { authorization: "Basic d29ya2VyOng=" }),
+  ),
+  account("6749 2.3: a client_assertion beside the client_secret", ["client-request.one-authentication"], {
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    client_assertion: "e30.e30.e30",
+  }),
+  row(
+    "a code exchange by a public client with a client_assertion",
+    ["client-request.one-authentication"],
+    (world) => world.exchangeLogin(world.loginCode(), { client_assertion: "e30.e30.e30" }),
   ),
   account("grant_type password", ["client-request.grant-type"], { grant_type: "password" }),
   account("grant_type token-exchange", ["client-request.grant-type"], {
