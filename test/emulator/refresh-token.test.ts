@@ -206,6 +206,8 @@ describe("a refresh is refused", () => {
       changes: { scope: "devices:read devices:write" },
       ...scope,
     },
+    { name: "for a scope in another form, of any", changes: { scope: "total garbage" }, ...scope },
+    { name: "for no scope but spaces, of any", changes: { scope: " " }, ...scope },
   ];
   test.each(rows)(
     "$name, and the token is not spent by it",

@@ -113,10 +113,8 @@ const reach: readonly Row[] = [
     (world, tokens) => world.refresh(tokens.refresh_token, { scope: "devices:read devices:write" }),
     { scope: "devices:read" },
   ),
-  row(
-    "6749 3.3: a scope in another form, where the login asked for none",
-    ["refresh.scope"],
-    (world, tokens) => world.refresh(tokens.refresh_token, { scope: "total garbage" }),
+  row("6749 3.3: a scope in another form", ["refresh.scope"], (world, tokens) =>
+    world.refresh(tokens.refresh_token, { scope: "total garbage" }),
   ),
 ];
 
