@@ -96,15 +96,17 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   };
 
   const handle = async (request: Request): Promise<Response> => {
-    const name = routeName(new URL(request.url).pathname, settings.path);
-    const route = routes.get(name);
-    let response: Response;
     try {
-      response = await dispatch(request, route);
+      requireRequest(request);
+      const name = routeName(new URL(request.url).pathname, settings.path);
+      const route = routes.get(name);
+      const response = await dispatch(request, route).catch((error: unknown) =>
+        answer(error, route === undefined ? "none" : name, route?.isPage && wantsPage(request)),
+      );
+      return withHeaders(response, crossOriginHeaders(request, settings));
     } catch (error) {
-      response = answer(error, route === undefined ? "none" : name, route?.isPage && wantsPage(request));
+      return withHeaders(answer(error, "none"), {});
     }
-    return withHeaders(response, crossOriginHeaders(request, settings));
   };
 
   const dispatch = async (request: Request, route: Route | undefined): Promise<Response> => {
@@ -130,6 +132,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
 
   return Object.assign(handle, {
     async connect(request: Request): Promise<Service<T>> {
+      requireRequest(request);
       return createService(await context.authOf(request), {
         api,
         validate,
@@ -140,6 +143,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       }) as Service<T>;
     },
     async session(request: Request): Promise<SessionInfo> {
+      requireRequest(request);
       const { session } = await context.personOf(request);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
       return {
@@ -153,6 +157,17 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       return withHeaders(answer(error, "answer"), {});
     },
   });
+}
+
+/** Of any realm. @throws ConfigurationError `option_invalid` */
+function requireRequest(request: unknown): void {
+  const { url, headers } = (request ?? {}) as Partial<Request>;
+  if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
+  throw new ConfigurationError(
+    "option_invalid",
+    "The backend was given something that is no Request. For node:http and Express, give them toNodeHandler(backend); elsewhere give on the framework's web request, such as context.req.raw.",
+    { option: "request" },
+  );
 }
 
 /** The name of a route; below `callback` there may be more, so that each deployment can have a redirect URI of its own. */

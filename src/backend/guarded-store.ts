@@ -30,22 +30,30 @@ export function guardedStore(store: TokenStore, { timeoutMs, now, longestMs }: G
     set: (key, value, options) =>
       within(() => store.set(key, value, { expiresAt: now() + longestMs, ...options })),
     delete: (key) => within(() => store.delete(key)),
-    async lock(key, task, options) {
-      let hasRun = false;
-      try {
-        return await store.lock(
-          key,
-          () => {
-            hasRun = true;
-            return task();
-          },
-          options,
+    lock: <T>(key: string, task: () => Promise<T>, { timeoutMs: waitMs = timeoutMs } = {}) =>
+      new Promise<T>((resolve, reject) => {
+        let isWaiting = true;
+        const stopWaiting = () => {
+          isWaiting = false;
+          clearTimeout(timer);
+        };
+        const giveUp = (error: unknown) => {
+          if (isWaiting) reject(error);
+          stopWaiting();
+        };
+        // The store's own limit comes first: it knows more.
+        const late = new StoreError("store_locked", `The lock was not had within ${waitMs} ms.`);
+        const timer = setTimeout(() => giveUp(late), waitMs + timeoutMs);
+        const run = async (): Promise<void> => {
+          if (!isWaiting) throw late;
+          stopWaiting();
+          // What comes of the task counts, whatever becomes of the lock: that may never be said to be released.
+          await (async () => task())().then(resolve, reject);
+        };
+        (async () => store.lock(key, run, { timeoutMs: waitMs }))().catch((fault) =>
+          giveUp(storeErrorOf(fault)),
         );
-      } catch (fault) {
-        // What the task throws is not the store's.
-        throw hasRun ? fault : storeErrorOf(fault);
-      }
-    },
+      }),
   };
 }
 

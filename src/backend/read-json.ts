@@ -36,20 +36,29 @@ async function readText(request: Request): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";
   let size = 0;
+  const { signal } = request;
+  let leave = () => {};
   try {
     const reader = request.body?.getReader();
+    // A sender that is gone may never end its body: what is being read of it ends here.
+    leave = () => reader?.cancel().catch(() => {});
+    signal.addEventListener("abort", leave);
+    if (signal.aborted) leave();
     for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
       size += chunk.value.byteLength;
       if (size > mostBodyBytes) {
         // Not awaited: a sender that never stops must not delay the answer.
-        reader?.cancel().catch(() => {});
+        leave();
         throw new Refusal("body_too_large");
       }
       text += decoder.decode(chunk.value, { stream: true });
     }
+    if (signal.aborted) throw new Refusal("client_gone");
     return text + decoder.decode();
   } catch (error) {
     // It broke off, was read by somebody else, or is no UTF-8.
     throw error instanceof Refusal ? error : new Refusal("request_invalid");
+  } finally {
+    signal.removeEventListener("abort", leave);
   }
 }

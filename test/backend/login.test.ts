@@ -91,6 +91,45 @@ describe("a login", () => {
     expect((await browser.post("/auth/session")).status).toBe(200);
   });
 
+  test.each([
+    { name: "is never had", lock: () => new Promise<never>(() => {}), answer: [503, "store_unavailable"] },
+    {
+      name: "is had too late",
+      lock: async (task: () => Promise<unknown>) => {
+        await new Promise((resolve) => setTimeout(resolve, 900));
+        return task();
+      },
+      answer: [503, "store_unavailable"],
+    },
+    {
+      name: "is never said to be released",
+      lock: async (task: () => Promise<unknown>) => {
+        await task();
+        return new Promise<never>(() => {});
+      },
+      answer: [303, `${OWN}/page`],
+    },
+    {
+      name: "fails to be released",
+      lock: async (task: () => Promise<unknown>) => {
+        await task();
+        throw new Error("down");
+      },
+      answer: [303, `${OWN}/page`],
+    },
+  ])("is answered in time by a store whose lock $name", async ({ lock, answer }) => {
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      lock: <T>(_key: string, task: () => Promise<T>) => lock(task) as Promise<T>,
+    });
+    const parts = rig({ wrapStore, timeoutMs: 250 });
+    const url = await begun(parts);
+    const answered = await parts.browser.get(url.href);
+    const told = answered.status === 303 ? answered.headers.get("location") : await errorOf(answered);
+    expect([answered.status, told]).toEqual(answer);
+    expect(parts.tokenRequests()).toBe(answered.status === 303 ? 1 : 0);
+  });
+
   test("whose session nobody fetches within ten minutes is over", async () => {
     const { login, browser, clock } = rig();
     await login();

@@ -1,5 +1,6 @@
 // What the routes refuse: the wrong method, type, origin, size or shape, each with a stable code and nothing else.
 import { describe, expect, test } from "vitest";
+import { rejectionOf } from "../support/rejection-of.js";
 import { OWN, rig } from "./rig.js";
 import { errorOf } from "./test-browser.js";
 
@@ -297,4 +298,32 @@ describe("behind a proxy that ends TLS", () => {
       ),
     ]);
   });
+});
+
+test("a body that never ends is not waited for once its sender is gone", async () => {
+  const { backend, tokenRequests } = rig();
+  const gone = new AbortController();
+  const body = new ReadableStream({ start: (sink) => sink.enqueue(new TextEncoder().encode("{")) });
+  const headers = { origin: OWN, "content-type": "application/json" };
+  const init = { method: "POST", headers, body, duplex: "half", signal: gone.signal };
+  const answer = backend(new Request(`${OWN}/auth/launch`, init as RequestInit));
+  await new Promise((resolve) => setImmediate(resolve));
+  gone.abort();
+  expect([(await answer).status, await errorOf(await answer)]).toEqual([499, "client_gone"]);
+  expect(tokenRequests()).toBe(0);
+});
+
+test.each([
+  { name: "node:http's request", given: { url: "/auth/me", method: "GET", headers: { host: "a" } } },
+  { name: "nothing", given: undefined },
+  { name: "a URL", given: new URL(OWN) },
+  { name: "a text", given: `${OWN}/auth/me` },
+])("$name in place of a web request is a 500 that is told, and ends no process", async ({ given }) => {
+  const { backend, told } = rig();
+  const answer = await backend(given as never);
+  expect([answer.status, await errorOf(answer)]).toEqual([500, "backend_failed"]);
+  expect(told[0]?.error).toMatchObject({ name: "ConfigurationError", option: "request" });
+  expect(String(told[0]?.error)).toContain("toNodeHandler");
+  for (const method of ["connect", "session"] as const)
+    expect(await rejectionOf(backend[method](given as never))).toMatchObject({ option: "request" });
 });
