@@ -60,7 +60,9 @@ export function openSession(
   const old = cookieValue(place, publicUrl(), request);
   if (old !== undefined) place.sessions.delete(old);
   const now = clock();
-  const kept = { operator, expiresAt: now + SESSION_LIFETIME_MS };
+  // Who it is, and not the whole registration: that is looked up anew at each use.
+  const signedIn = operator && { tenantId: operator.tenantId, userId: operator.userId };
+  const kept = { operator: signedIn, expiresAt: now + SESSION_LIFETIME_MS };
   const value = place.sessions.mint(kept, kept.expiresAt, now);
   const setCookie = serialize(cookieName(place, url), value, {
     path: url.pathname.replace(/\/+$/, "") + place.path,
