@@ -1,6 +1,5 @@
 // Puts the endpoints of the served variants on their paths; every request gets exactly one answer.
 import { type Context, Hono } from "hono";
-import { getPath } from "hono/utils/url";
 import { answerApiCall } from "./api/api-endpoint.js";
 import { type ApiRoute, variantOf } from "./api/api-route.js";
 import { asPost } from "./as-post.js";
@@ -11,6 +10,7 @@ import { underFaults } from "./faults/under-faults.js";
 import { hostRoutes } from "./host/host-routes.js";
 import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
 import { assetRoutes } from "./pages/asset-routes.js";
+import { pathUnder } from "./path-under.js";
 import type { RuleId } from "./rules.js";
 import { shown } from "./shown.js";
 import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
@@ -42,16 +42,18 @@ export function createApp(served: {
   routes: readonly ApiRoute[];
   refreshPath: string;
 }): App {
-  const versionedPaths = new VersionedPaths(served.prefix);
+  const versionedPaths = new VersionedPaths();
+  const under = pathUnder(served.prefix);
   const hono = new Hono<Environment>({
     getPath(request, { env } = {}) {
-      const path = getPath(request);
+      // No route is the empty path.
+      const path = under(request) ?? "";
       if (env === undefined || env.deployment.switches.isEnforced("path.version")) return path;
       const versioned = versionedPaths.find(path);
       env.isUnversioned = versioned !== undefined;
       return versioned?.path ?? path;
     },
-  }).basePath(served.prefix);
+  });
   const methodsByPath = new Map<string, Set<string>>();
   const tokenEndpoints = new Map<string, TokenEndpoint>();
 

@@ -171,7 +171,9 @@ function following<Part extends object>(current: () => Part): Part {
 
 /** Requests and URLs of another copy of fetch, or of another realm, are told by what they have, not by their class. */
 function asRequest(input: Request | string | URL, init: RequestInit | undefined, base: string): Request {
-  if (typeof input === "string" || !("headers" in input)) return new Request(new URL(input, base), init);
+  // The slash: what is relative to http://h/base is under it.
+  if (typeof input === "string" || !("headers" in input))
+    return new Request(new URL(input, `${base}/`), init);
   if (input.bodyUsed) throw new TypeError("the body of the request was read already");
   if (init === undefined) return input;
   if (input instanceof Request) return new Request(input, init);

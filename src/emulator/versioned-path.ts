@@ -1,6 +1,6 @@
 // Finds the path that a request means which leaves the version out of it (description, section 9).
 
-/** A path that is served, and the tenant it names. */
+/** A path under the public URL that is served, and the tenant it names. */
 export interface VersionedPath {
   readonly path: string;
   readonly tenantId: string | undefined;
@@ -10,13 +10,7 @@ export interface VersionedPath {
 const VERSIONED = /^\/(api\/)?v1\//;
 
 export class VersionedPaths {
-  readonly #prefix: string;
   readonly #served: RegExp[] = [];
-
-  /** `prefix` is the path of the public URL. */
-  constructor(prefix: string) {
-    this.#prefix = prefix;
-  }
 
   /** A path that is served, with `{parameters}`. */
   add(path: string): void {
@@ -28,12 +22,10 @@ export class VersionedPaths {
 
   /** Undefined: the path has its version, or is served with none either. */
   find(path: string): VersionedPath | undefined {
-    if (!path.startsWith(`${this.#prefix}/`)) return undefined;
-    const rest = path.slice(this.#prefix.length);
-    if (VERSIONED.test(rest)) return undefined;
-    for (const candidate of [rest.replace(/^\/api\//, "/api/v1/"), `/v1${rest}`]) {
+    if (VERSIONED.test(path)) return undefined;
+    for (const candidate of [path.replace(/^\/api\//, "/api/v1/"), `/v1${path}`]) {
       const match = this.#served.map((served) => served.exec(candidate)).find((found) => found !== null);
-      if (match) return { path: this.#prefix + candidate, tenantId: match.groups?.tenantId };
+      if (match) return { path: candidate, tenantId: match.groups?.tenantId };
     }
     return undefined;
   }

@@ -5,6 +5,7 @@ import { defaultOptions } from "../default-options.js";
 import { EmulatorError } from "../emulator-error.js";
 import { HOST_SCRIPT_PATH, STYLESHEET_PATH } from "../pages/asset-paths.js";
 import { linkTo } from "../pages/page-route.js";
+import { pathUnder } from "../path-under.js";
 import { type AdminRefusal, refuseCall } from "./admin-access.js";
 import { adminActions, adminFiles, adminPages } from "./admin-routes.js";
 import { ADMIN_PATH, type AdminAction, type AdminSite, type AdminView } from "./admin-site.js";
@@ -20,12 +21,13 @@ const SHARED = [STYLESHEET_PATH, HOST_SCRIPT_PATH];
 export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
   // One for all pages: no clock that somebody moves, and no reset, makes a form useless that is already on a screen.
   const formToken = randomBytes(32).toString("base64url");
+  const under = pathUnder(prefix);
   const answer: AnswerAdmin = async (request, { remoteAddress }) => {
     // Before anything is parsed: most requests are not for it.
     if (!request.url.includes(ADMIN_PATH)) return undefined;
     const { admin: access = defaultOptions.admin, variants } = site.settings();
-    const { pathname, searchParams: query } = new URL(request.url);
-    const path = pathname.startsWith(prefix) ? pathname.slice(prefix.length) : "";
+    const { searchParams: query } = new URL(request.url);
+    const path = under(request) ?? "";
     const isOurs = path === ADMIN_PATH || (path.startsWith(`${ADMIN_PATH}/`) && !SHARED.includes(path));
     if (!isOurs || access === false || variants?.length === 0) return undefined;
     const deployment = site.deployment();
