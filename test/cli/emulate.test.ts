@@ -179,6 +179,40 @@ plugins:
     expect(result.stderr).toContain(says);
   });
 
+  it("prints where the page, the host application and the keys of further plugins are; a login outlives a new reading", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "seed-test-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "tenants.json");
+    const plugins = ["acme", "blue-green"].flatMap((tenantId) => [
+      { clientId: "nightly", tenantId, type: "service" },
+      { clientId: "page", tenantId, type: "user_interface" },
+    ]);
+    const apiClients = [{ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] }];
+    const operators = [{ tenantId: "acme", userId: "ada", capabilities: [] }];
+    const seed = { plugins, apiClients, operators };
+    await writeFile(file, JSON.stringify(seed));
+    const running = startCli(["emulate", "--seed-file", file, "--watch"], { TMPDIR: temporary });
+    await running.seen(/Ctrl-C ends it/);
+    const env = exported((await running.seen(/(?:export .*\n)+/))[0]);
+    const [, keyFile = ""] = await running.seen(
+      /The key of page \(user_interface, tenant blue-green\): (\S+)/,
+    );
+    expect(JSON.parse(await readFile(keyFile, "utf8"))).toMatchObject({ kty: "RSA", d: expect.any(String) });
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    await running.seen(new RegExp(`The host application: ${env.BIVARIANT_BASE_URL}/host/acme`));
+    const [, page = ""] = await running.seen(/Watch and steer it: (\S+)/);
+    expect((await fetch(page)).status).toBe(200);
+
+    const storeKey = () => readFile(env.BIVARIANT_STORE_KEY_FILE ?? "", "utf8");
+    const before = await storeKey();
+    await writeFile(file, JSON.stringify({ ...seed, operators: [] }));
+    await running.seen(/Read .*tenants\.json again/);
+    expect(await storeKey()).toBe(before);
+    running.child.kill("SIGTERM");
+    expect((await running.ended).code).toBe(0);
+    expect(await ours()).toEqual([]);
+  });
+
   it("--rules prints the rules that it enforces and its options, and serves nothing", async () => {
     const [people, script] = await Promise.all([
       runInProcess(["emulate", "--rules"]),

@@ -56,7 +56,8 @@ which is removed on leaving. Reads no environment.
 Registered without a seed file: the service plugin emulated-plugin and the service account emulated-account (for call
 and token), the API client emulated-client and the operator ada, who has no password (for login and the host page).
 A seed file holds plugins, serviceAccounts, apiClients, operators, clock, faults and options, each as createEmulator
-takes them; a plugin without a jwks gets a key. The environment names the first of each kind.
+takes them. The environment names the first of each kind. A plugin without a jwks gets a key, whose file is printed; the
+page at /_emulator shows what happens and changes what is registered, the clock, the faults and the rules.
 
 Examples, in two terminals:
   $ bivariant emulate --variant B --port 8080
@@ -66,7 +67,7 @@ Examples, in two terminals:
 
   $ bivariant emulate --seed-file tenant.yaml --watch
 
-With --json every line is a JSON object: { "served", "environment" } first and after each reading of the seed file,
+With --json every line is a JSON object: { "served", "environment", "keys" } first and after each reading of the seed file,
 else { "request" } or { "refusal" }. Exits 0 when it was stopped, 2 when it cannot listen or the seed file is wrong.`,
     );
 }

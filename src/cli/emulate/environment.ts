@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Emulator, EmulatorOptions } from "../../emulator/index.js";
 import type { PrivateFolder } from "./private-folder.js";
+import type { TestKeyFile } from "./test-key-files.js";
 
 export type Environment = Readonly<Record<`BIVARIANT_${string}`, string>>;
 
@@ -13,6 +14,7 @@ export async function environmentOf(
   emulator: Emulator,
   { variants = ["A", "B"], seed = {} }: EmulatorOptions,
   folder: PrivateFolder,
+  keys: readonly TestKeyFile[],
 ): Promise<Environment> {
   const plugin = variants.includes("A") ? seed.plugins?.find(({ type }) => type === "service") : undefined;
   const account = variants.includes("B") ? seed.serviceAccounts?.[0] : undefined;
@@ -22,12 +24,10 @@ export async function environmentOf(
   if (tenant !== undefined) environment.BIVARIANT_TENANT = tenant;
   if (plugin !== undefined) {
     environment.BIVARIANT_A_CLIENT_ID = plugin.clientId;
-    // Whoever registers a JWKS has its private key.
-    if (plugin.jwks === undefined)
-      environment.BIVARIANT_A_PRIVATE_KEY_FILE = await folder.write(
-        "private-key.json",
-        JSON.stringify(emulator.testKey(plugin)),
-      );
+    const key = keys.find(
+      ({ tenant, clientId }) => tenant === plugin.tenantId && clientId === plugin.clientId,
+    );
+    if (key !== undefined) environment.BIVARIANT_A_PRIVATE_KEY_FILE = key.privateKeyFile;
   }
   if (account !== undefined) {
     environment.BIVARIANT_B_CLIENT_ID = account.clientId;
@@ -43,7 +43,8 @@ export async function environmentOf(
     environment.BIVARIANT_B_AUTHORIZATION_ENDPOINT = emulator.publicUrl + AUTHORIZATION_PATH;
     // Logins at an emulator end with it: they need not be among the person's own.
     environment.BIVARIANT_STORE_FILE = folder.path("logins.json");
-    environment.BIVARIANT_STORE_KEY_FILE = await folder.write(
+    // Kept when a seed file is read again: what is stored under it stays readable.
+    environment.BIVARIANT_STORE_KEY_FILE = await folder.writeOnce(
       "store-key",
       randomBytes(32).toString("base64"),
     );

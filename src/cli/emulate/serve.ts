@@ -1,5 +1,5 @@
 /** An emulated deployment from start to clean stop. */
-import { createEmulator, type Emulator, type EmulatorOptions } from "../../emulator/index.js";
+import { createEmulator, type EmulatorOptions } from "../../emulator/index.js";
 import type { Output } from "../output.js";
 import { announce } from "./announce.js";
 import { emulateOptions } from "./emulate-options.js";
@@ -29,7 +29,7 @@ export async function serve(
     ({ close } = await emulator.listen({ port: settings.port, host: settings.host }));
     folder = await privateFolder();
     await announce(emulator, options, folder, output);
-    output.note(closingWords(emulator, options, settings));
+    output.note(closingWords(options, settings));
     if (watched !== undefined) {
       const into = folder;
       const again = () => reload(emulator, settings, options, into, output);
@@ -47,15 +47,9 @@ export async function serve(
   }
 }
 
-function closingWords(
-  emulator: Emulator,
-  { variants = ["A", "B"], seed }: EmulatorOptions,
-  settings: EmulateSettings,
-): string {
-  const operator = variants.includes("A") ? seed?.operators?.[0] : undefined;
+function closingWords({ variants = ["A", "B"] }: EmulatorOptions, settings: EmulateSettings): string {
   return [
     `Serving Variant ${variants.join(" and Variant ")}.`,
-    ...(operator ? [`The host application: ${emulator.publicUrl}/host/${operator.tenantId}`] : []),
     ...(settings.watch ? [`Watching ${settings.seedFile}.`] : []),
     "The files last as long as this process; Ctrl-C ends it.",
   ].join("\n");
