@@ -3,8 +3,16 @@
 /** Longer strings are described, not quoted. A token URL fits; an assertion, a key or a body does not. */
 const LONGEST_QUOTED = 200;
 const COMPACT_JWT = /eyJ[\w-]*\.[\w-]*\./;
-/** A code, a token or a verifier in the wrong field: 43 characters at least, where a UUID has 36 and a URL has slashes. */
-const OPAQUE = /[\w~-]{41}/;
+/**
+ * A code, a token or a verifier in the wrong field: 43 characters at least (RFC 7636 section 4.1), where a UUID has 36
+ * and a URL has slashes.
+ */
+const OPAQUE = /[\w.~-]{41}/;
+/** Scheme and host of a URL without user info: a long name of a host has dots too. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9-]{1,40}(\.[a-z0-9-]{1,40})*(?=[:/?#]|$)/;
+/** An id as people make one up: a few words or numbers, such as reporter, plugin-2 or acme.reports. */
+const WORDS = /^[A-Za-z][a-z]{1,19}\d{0,4}([._-]([A-Za-z][a-z]{0,19}\d{0,4}|\d{1,4})){0,4}$/;
+const LONGEST_ID = 40;
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /** Undefined reads "absent"; strings are quoted if short, printable and no credential; the rest is described. */
@@ -17,9 +25,24 @@ export function shownKeyId(value: unknown): string {
   return render(value, isShortText);
 }
 
+/** The same of a client_id that nobody registered: whoever swaps two settings sends a secret as one. */
+export function shownClientId(value: string | undefined): string {
+  return render(value, isMadeUpId);
+}
+
+/** The same of a URI: what is none may be a secret in the wrong field. */
+export function shownUri(value: string | undefined): string {
+  return value === undefined || value === "" || URL.canParse(value) ? shown(value || undefined) : "no URI";
+}
+
+/** Whether what nobody registered looks like an id, and not like a secret. */
+export function isMadeUpId(value: string): boolean {
+  return value.length <= LONGEST_ID && WORDS.test(value);
+}
+
 /** Whether a received string may stand in a log as it is. */
 export function isQuotable(value: string): boolean {
-  return isShortText(value) && !OPAQUE.test(value);
+  return isShortText(value) && !OPAQUE.test(value.replace(ORIGIN, ""));
 }
 
 function render(value: unknown, isQuoted: (value: string) => boolean): string {

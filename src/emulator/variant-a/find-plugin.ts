@@ -2,7 +2,7 @@
 import type { Deployment } from "../deployment.js";
 import type { Refusal } from "../refusal.js";
 import type { Plugin } from "../registrations/plugin.js";
-import { shown } from "../shown.js";
+import { shownClientId } from "../shown.js";
 import type { TokenRequest } from "./read-token-request.js";
 
 /** "Wrong grant for the plugin type" (description, section 7.1). */
@@ -18,7 +18,7 @@ export function findPlugin(
 ): Plugin | Refusal {
   const plugin = plugins.find(tenantId, clientId);
   if (plugin === undefined) {
-    const actual = shown(clientId === "" ? undefined : clientId);
+    const actual = shownClientId(clientId === "" ? undefined : clientId);
     const refusal = switches.refusal("plugin.registered", { expected: "a registered plugin", actual });
     return refusal ?? unregistered(tenantId, clientId, grantType);
   }

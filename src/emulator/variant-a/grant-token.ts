@@ -1,10 +1,11 @@
 // Every rule of a well-formed token request in its order of precedence, then a token.
 import { type Check, firstRefusal } from "../check.js";
 import type { Deployment } from "../deployment.js";
+import { shownGrantType } from "../grant.js";
 import type { Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
-import { shown } from "../shown.js";
+import { shown, shownUri } from "../shown.js";
 import { checkAssertion } from "./assertion/check-assertion.js";
 import { checkCode, type PresentedCode, presentCode } from "./check-code.js";
 import { countedAs, isGrantType } from "./counted-as.js";
@@ -20,14 +21,14 @@ const checks: readonly Check<TokenRequest>[] = [
     find: ({ grantType }) =>
       isGrantType(grantType)
         ? undefined
-        : { expected: "client_credentials or authorization_code", actual: shown(grantType) },
+        : { expected: "client_credentials or authorization_code", actual: shownGrantType(grantType) },
   },
   {
     rule: "token-request.assertion-type",
     find: ({ clientAssertionType }) =>
       clientAssertionType === CLIENT_ASSERTION_TYPE
         ? undefined
-        : { expected: CLIENT_ASSERTION_TYPE, actual: shown(clientAssertionType) },
+        : { expected: CLIENT_ASSERTION_TYPE, actual: shownUri(clientAssertionType) },
   },
   {
     rule: "token-request.client-id",

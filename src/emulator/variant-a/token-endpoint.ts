@@ -4,10 +4,11 @@ import { recordTokenRequest } from "../flow/token-steps.js";
 import { asGrant } from "../grant.js";
 import type { RequestNote } from "../journal.js";
 import type { Refusal } from "../refusal.js";
+import { isMadeUpId } from "../shown.js";
 import { presentCode } from "./check-code.js";
 import { grantToken } from "./grant-token.js";
 import { checkRate } from "./rate-limit.js";
-import { type MalformedRequest, readTokenRequest } from "./read-token-request.js";
+import { type MalformedRequest, readTokenRequest, type TokenRequest } from "./read-token-request.js";
 import { asTold, refusalAnswer } from "./token-answers.js";
 
 /** Description, section 4.1. */
@@ -28,9 +29,8 @@ export async function answerTokenRequest(
   if (limited !== undefined) return limited;
   const read = await readTokenRequest(deployment.switches, request);
   const answered = recordTokenRequest(deployment, read);
-  const clientId = "refusal" in read ? undefined : read.clientId;
   if (!("refusal" in read)) {
-    note.clientId = deployment.plugins.find(tenantId, clientId ?? "")?.clientId;
+    note.clientId = deployment.plugins.find(tenantId, read.clientId ?? "")?.clientId;
     note.grant = asGrant(read.grantType);
   }
   // From the configuration and the route, never from the Host header: a client could choose that.
@@ -41,6 +41,7 @@ export async function answerTokenRequest(
       : await grantToken(deployment, tenantId, read, tokenUrl);
   if (outcome instanceof Response) return answered(outcome);
   const told = asTold(deployment, outcome);
+  const clientId = note.clientId ?? madeUpId(read);
   deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, told);
   return answered(refusalAnswer(deployment, told), told.rule);
 }
@@ -51,4 +52,10 @@ function refuseMalformed(deployment: Deployment, { refusal, codes }: MalformedRe
     for (const code of codes) presentCode(deployment, { grantType: "authorization_code", code });
   }
   return refusal;
+}
+
+/** Of a plugin that nobody registered: without it the log could not be asked for one that is to be registered yet. */
+function madeUpId(read: TokenRequest | MalformedRequest): string | undefined {
+  if ("refusal" in read || read.clientId === undefined) return undefined;
+  return isMadeUpId(read.clientId) ? read.clientId : undefined;
 }

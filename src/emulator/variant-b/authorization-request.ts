@@ -6,7 +6,7 @@ import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { isSameRedirectUri } from "../registrations/redirect-uri.js";
 import { scopeSchema } from "../registrations/scope.js";
-import { shown } from "../shown.js";
+import { shown, shownUri } from "../shown.js";
 
 /** Not shown; the authorization endpoint that clients of the emulator are configured with. */
 export const AUTHORIZATION_PATH = "/v1/auth/authorize";
@@ -132,5 +132,5 @@ function readRedirectUri({ switches }: Deployment, client: ApiClient, read: Read
   const anything = requested === undefined || !URL.canParse(requested) ? redirectUris[0] : requested;
   if (!isRuled && anything !== undefined) return anything;
   const expected = `one of ${redirectUris.map(shown).join(", ")}`;
-  return { rule: "authorization.redirect-uri", expected, actual: shown(requested) };
+  return { rule: "authorization.redirect-uri", expected, actual: shownUri(requested) };
 }

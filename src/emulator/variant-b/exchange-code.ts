@@ -4,7 +4,7 @@ import type { Deployment } from "../deployment.js";
 import { verifierFault } from "../pkce.js";
 import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
-import { shown } from "../shown.js";
+import { shown, shownUri } from "../shown.js";
 import type { AuthorizationCode } from "./authorization-answer.js";
 import { openAuthorization, type PersonTokens, tokensOfAnybody } from "./person-tokens.js";
 import type { CodeExchange } from "./read-client-request.js";
@@ -87,9 +87,4 @@ export function exchangeCode(
   const { authorizationId, keepUntil, tokens } = openAuthorization(deployment, client, code, now);
   authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil);
   return tokens;
-}
-
-/** What is no URI may be a client_secret in the wrong field. */
-function shownUri(value: string): string {
-  return value === "" || URL.canParse(value) ? shown(value || undefined) : "no URI";
 }
