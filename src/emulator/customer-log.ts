@@ -1,6 +1,7 @@
 // What the customer's log shows: every refusal with its real reason, which the anonymous caller is not told.
 import { z } from "zod";
 import { type RequestNote, shownTenant } from "./journal/journal-entry.js";
+import { ruleIdSchema } from "./journal/rule-id-schema.js";
 import { parseInput } from "./parse-input.js";
 import { answerTo, type Refusal } from "./refusal.js";
 import { type RuleId, rules } from "./rules.js";
@@ -39,7 +40,7 @@ export interface CustomerLogFilter {
 const schema: z.ZodType<CustomerLogFilter> = z.strictObject({
   tenantId: z.string().optional(),
   clientId: z.string().optional(),
-  rule: z.custom<RuleId>((value) => typeof value === "string", "must be a rule's id").optional(),
+  rule: ruleIdSchema.optional(),
   requestId: z.number().optional(),
   since: z.number().optional(),
 });

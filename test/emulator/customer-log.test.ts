@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { LaunchedPlugin } from "./launched-plugin.js";
 import { PluginClient } from "./plugin-client.js";
+import { PORTAL_SECRET, Portal } from "./portal.js";
 
 describe("the customer's log", () => {
   test("is filtered by tenant, client, rule, request and instant, and gives its newest", async () => {
@@ -27,6 +28,54 @@ describe("the customer's log", () => {
     expect(() => customerLog.entries({ tenant: "acme" } as object)).toThrow(
       expect.objectContaining({ code: "option_invalid", message: expect.stringContaining("tenant") }),
     );
+  });
+
+  test.each(["nonsense", "assertion.replays", "toString", 1, null])(
+    "refuses the filter %j, which is no rule, as the journal does",
+    (rule) => {
+      const { customerLog, journal } = new PluginClient().emulator;
+      const refused = expect.objectContaining({
+        code: "option_invalid",
+        message: expect.stringMatching(/rule/),
+      });
+      expect(() => customerLog.entries({ rule } as object)).toThrow(refused);
+      expect(() => customerLog.last({ rule } as object)).toThrow(refused);
+      expect(() => journal.count({ rule } as object)).toThrow(refused);
+    },
+  );
+
+  const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
+  const fields = ["client_id", "grant_type", "client_assertion_type", "client_assertion", "code"];
+  test.each(fields)("quotes no secret that came as %s", async (field) => {
+    for (const secret of [verifier, "open sesame", "gT7qLw92xPz"]) {
+      const plugin = new LaunchedPlugin();
+      await plugin.exchange(plugin.launchedCode(), { form: { [field]: secret } });
+      expect(plugin.emulator.customerLog.entries()).toHaveLength(1);
+      expect(JSON.stringify(plugin.emulator.customerLog.entries())).not.toContain(secret);
+    }
+  });
+
+  test.each(["authorization request", "code exchange"])(
+    "quotes no secret that came as redirect_uri of an %s",
+    async (where) => {
+      for (const secret of [verifier, PORTAL_SECRET, `https://portal.example/${verifier}`]) {
+        const portal = new Portal();
+        const changes = { redirect_uri: secret };
+        if (where === "code exchange") await portal.exchange(portal.loginCode(), changes);
+        else await portal.emulator.fetch(portal.authorizationUrl(changes));
+        expect(portal.lastRule()).toMatch(/redirect-uri$/);
+        expect(JSON.stringify(portal.emulator.customerLog.entries())).not.toContain(secret);
+      }
+    },
+  );
+
+  test("names a client_id that is to be registered yet", async () => {
+    const plugin = new PluginClient();
+    await plugin.requestToken({ form: { client_id: "planner-2" } });
+    expect(plugin.emulator.customerLog.last({ clientId: "planner-2" })).toMatchObject({
+      rule: "plugin.registered",
+      actual: '"planner-2"',
+    });
   });
 
   test("of requests at once each refusal has its own request's id", async () => {

@@ -5,6 +5,7 @@ import { GRANTS, type Grant } from "../grant.js";
 import { parseInput } from "../parse-input.js";
 import type { RuleId } from "../rules.js";
 import { type Endpoint, type JournalEntry, shownPath, shownTenant } from "./journal-entry.js";
+import { ruleIdSchema } from "./rule-id-schema.js";
 
 /** What is left out does not matter. A name that is none is refused: it would match nothing, and pass unnoticed. */
 export interface JournalFilter {
@@ -36,7 +37,7 @@ const schema: z.ZodType<JournalFilter> = z.strictObject({
   method: text,
   path: text,
   status: z.number().int().optional(),
-  rule: z.custom<RuleId>((value) => typeof value === "string", "must be a rule's id").optional(),
+  rule: ruleIdSchema.optional(),
   fault: z.enum(FAULT_NAMES).optional(),
   since: z.number().optional(),
 });
