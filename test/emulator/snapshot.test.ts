@@ -50,6 +50,21 @@ describe("an emulator that is restored", () => {
     }
   });
 
+  test("knows who is signed in, at the host and at the login, and nothing more of them than who", async () => {
+    const [one, portal] = [new LaunchedPlugin(), new Portal()];
+    const host = await new FormBrowser(one.emulator).open("/host/acme");
+    await host.submit({ userId: "ada" });
+    const login = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    await login.submit({ userId: "ada", decision: "login" });
+    for (const { emulator } of [one, portal]) emulator.restore(throughJson(emulator.snapshot()));
+    expect((await host.open("/host/acme")).text()).toContain("Ada Lovelace");
+    expect((await login.open(portal.authorizationUrl())).html).toContain('value="allow"');
+    const sessions = JSON.stringify(
+      (portal.emulator.snapshot().state as Record<string, unknown>).loginSessions,
+    );
+    expect(sessions).not.toContain("capabilities");
+  });
+
   test("knows refresh tokens, rotated ones too, and the client's secret", async () => {
     const one = new Portal({}, { clientSecret: PORTAL_SECRET, scopes: ["devices:read"] });
     const first = await one.tokens();
