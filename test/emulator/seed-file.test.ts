@@ -64,6 +64,8 @@ test.each([
     text: `a: &a [x,x]\n${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
     issues: [/^t\.yaml:1: it cannot be read/],
   },
+  { name: "an empty file", text: "", issues: [/^t\.yaml:1: it is empty/] },
+  { name: "nothing but a remark", text: "# later\n", issues: [/^t\.yaml:1: it is empty/] },
   { name: "a list instead of members", text: "- plugins\n", issues: [/^t\.yaml:1: /] },
   { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/^t\.yaml:2: .*"plugin"/] },
   {

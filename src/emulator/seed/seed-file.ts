@@ -56,6 +56,8 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
   const faults = [...document.errors, ...document.warnings].map(
     ({ pos, code }) => `${name}:${lineAt(pos[0])}: ${yamlFaults[code]}`,
   );
+  // A file that an editor is about to write is empty for a moment.
+  if (document.contents === null) faults.push(`${name}:1: it is empty; write {} to register nothing`);
   if (faults.length > 0) throw invalid(faults);
   try {
     return check(document.toJS() ?? {});

@@ -32,9 +32,13 @@ export function loginInProcess(deployment: Deployment, login: LoginRequest): { c
   const refuse = (refusal: Refusal, clientId: string | undefined) => {
     customerLog.record(clock(), { tenantId: login.tenantId, clientId }, refusal);
     const { says } = rules[refusal.rule];
-    return new EmulatorError("login_refused", `the page refuses the login: ${says}`, {
-      issues: [refusal.rule],
-    });
+    return new EmulatorError(
+      "login_refused",
+      `the page refuses the login: ${says} Expected ${refusal.expected}, got ${refusal.actual}.`,
+      {
+        issues: [refusal.rule],
+      },
+    );
   };
   const read = readAuthorizationRequest(deployment, url.searchParams);
   const flow = recordAuthorization(deployment, url.searchParams, read);

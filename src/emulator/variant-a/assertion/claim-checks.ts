@@ -35,10 +35,16 @@ export const claimChecks: readonly Check<ClaimedAssertion>[] = [
       if (!isNumericDate(iat)) return { expected: "iat as a number of seconds", actual: shown(iat) };
       const ageSeconds = now / 1000 - iat;
       if (ageSeconds > ACCEPTED_AFTER_ISSUE_SECONDS) {
-        return { expected: `at most ${ACCEPTED_AFTER_ISSUE_SECONDS} s old`, actual: `${ageSeconds} s old` };
+        return {
+          expected: `at most ${ACCEPTED_AFTER_ISSUE_SECONDS} s old`,
+          actual: `${toldSeconds(ageSeconds)} s old`,
+        };
       }
       if (ageSeconds < -CLOCK_TOLERANCE_SECONDS) {
-        return { expected: `at most ${CLOCK_TOLERANCE_SECONDS} s ahead`, actual: `${-ageSeconds} s ahead` };
+        return {
+          expected: `at most ${CLOCK_TOLERANCE_SECONDS} s ahead`,
+          actual: `${toldSeconds(-ageSeconds)} s ahead`,
+        };
       }
       return undefined;
     },
@@ -52,7 +58,10 @@ export const claimChecks: readonly Check<ClaimedAssertion>[] = [
       }
       const pastSeconds = now / 1000 - exp;
       if (pastSeconds <= CLOCK_TOLERANCE_SECONDS) return undefined;
-      return { expected: `at most ${CLOCK_TOLERANCE_SECONDS} s past`, actual: `${pastSeconds} s past` };
+      return {
+        expected: `at most ${CLOCK_TOLERANCE_SECONDS} s past`,
+        actual: `${toldSeconds(pastSeconds)} s past`,
+      };
     },
   },
   {
@@ -61,7 +70,10 @@ export const claimChecks: readonly Check<ClaimedAssertion>[] = [
       if (!isNumericDate(exp) || !isNumericDate(iat)) return undefined;
       const lifetimeSeconds = exp - iat;
       if (lifetimeSeconds <= MAXIMUM_LIFETIME_SECONDS) return undefined;
-      return { expected: `at most ${MAXIMUM_LIFETIME_SECONDS} s`, actual: `${lifetimeSeconds} s` };
+      return {
+        expected: `at most ${MAXIMUM_LIFETIME_SECONDS} s`,
+        actual: `${toldSeconds(lifetimeSeconds)} s`,
+      };
     },
   },
   {
@@ -71,7 +83,10 @@ export const claimChecks: readonly Check<ClaimedAssertion>[] = [
       if (!isNumericDate(nbf)) return { expected: "nbf as a number of seconds", actual: shown(nbf) };
       const aheadSeconds = nbf - now / 1000;
       if (aheadSeconds <= CLOCK_TOLERANCE_SECONDS) return undefined;
-      return { expected: `at most ${CLOCK_TOLERANCE_SECONDS} s ahead`, actual: `${aheadSeconds} s ahead` };
+      return {
+        expected: `at most ${CLOCK_TOLERANCE_SECONDS} s ahead`,
+        actual: `${toldSeconds(aheadSeconds)} s ahead`,
+      };
     },
   },
   {
@@ -92,4 +107,9 @@ function mustEqual(name: string, claimed: unknown, expected: string): Finding | 
 /** RFC 7519 section 2: a JSON number of seconds; fractions are allowed. */
 export function isNumericDate(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value);
+}
+
+/** To the millisecond: what a subtraction of fractions leaves behind tells nobody anything. */
+function toldSeconds(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
 }
