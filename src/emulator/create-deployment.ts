@@ -23,6 +23,7 @@ import { Authorizations } from "./stores/authorizations.js";
 import { SecretMap } from "./stores/secret-map.js";
 import { SlidingWindow } from "./stores/sliding-window.js";
 import { UsedAssertionIds } from "./stores/used-assertion-ids.js";
+import { MOST_PENDING_LOGINS } from "./variant-b/pending-login.js";
 
 /** What outlives a reset. */
 export interface Lasting {
@@ -67,7 +68,7 @@ export function createDeployment(settings: EmulatorOptions, lasting: Lasting): D
     usedAssertionIds: new UsedAssertionIds(),
     launches: new SecretMap(random),
     launchCodes: new SecretMap(random),
-    pendingLogins: new SecretMap(random),
+    pendingLogins: new SecretMap(random, MOST_PENDING_LOGINS),
     authorizationCodes: new SecretMap(random),
     refreshTokens: new SecretMap(random),
     authorizations: new Authorizations(random),

@@ -2,6 +2,7 @@
 import type { RuleEntry } from "./rule.js";
 
 export type LoginRuleId =
+  | "authorization.length"
   | "authorization.duplicate-parameter"
   | "authorization.client"
   | "authorization.redirect-uri"
@@ -22,6 +23,13 @@ const page = { status: 400, error: "invalid_request" } as const;
 const told = (error: string) => ({ status: 302, error });
 
 export const loginRules: Readonly<Record<LoginRuleId, RuleEntry>> = {
+  "authorization.length": {
+    section: "not shown (RFC 9110 section 15.5.15)",
+    says: "The query of an authorization request has at most 4096 characters.",
+    answer: { status: 414, error: "invalid_request" },
+    remedy: "Keep what state stands for in the app, and send a short random value.",
+    off: "A query of any length that arrives is read, and kept for as long as the login.",
+  },
   "authorization.duplicate-parameter": {
     section: "not shown (RFC 6749 section 3.1)",
     says: "No parameter of the authorization request is included more than once.",

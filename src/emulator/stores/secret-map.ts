@@ -10,11 +10,13 @@ interface Kept<Value> {
 
 /** What is stored cannot be presented. Synchronous, so that of concurrent uses of one value exactly one is first. */
 export class SecretMap<Value> {
-  readonly #byHash = new ExpiringMap<Kept<Value>>();
+  readonly #byHash: ExpiringMap<Kept<Value>>;
   readonly #random: RandomSource;
 
-  constructor(random: RandomSource) {
+  /** Beyond `capacity` values the oldest go whatever their instant; undefined: see `ExpiringMap`. */
+  constructor(random: RandomSource, capacity?: number) {
     this.#random = random;
+    this.#byHash = new ExpiringMap(capacity);
   }
 
   /** Hands out a new value, the only copy. It is known at least until `keepUntil` (epoch milliseconds). */

@@ -11,6 +11,9 @@ import { shown, shownUri } from "../shown.js";
 /** Not shown; the authorization endpoint that clients of the emulator are configured with. */
 export const AUTHORIZATION_PATH = "/v1/auth/authorize";
 
+/** Characters. Anybody can begin a login, and what it asks for is kept until it ends. */
+const MAXIMUM_QUERY_LENGTH = 4096;
+
 /** What a person is asked to allow: RFC 6749 section 4.1.1 with RFC 7636 section 4.3. */
 export interface AuthorizationRequest {
   readonly client: ApiClient;
@@ -81,6 +84,12 @@ export function readAuthorizationRequest(
   parameters: URLSearchParams,
 ): AuthorizationRequest | RefusedAuthorization {
   const { switches } = deployment;
+  const { length } = String(parameters);
+  if (length > MAXIMUM_QUERY_LENGTH) {
+    const finding = { expected: `at most ${MAXIMUM_QUERY_LENGTH} characters`, actual: `${length}` };
+    const refusal = switches.refusal("authorization.length", finding);
+    if (refusal !== undefined) return { refusal };
+  }
   const names = [...parameters.keys()];
   const repeated = names.find((name, index) => names.indexOf(name) < index);
   if (repeated !== undefined) {

@@ -8,6 +8,9 @@ const PENDING_LIFETIME_MS = 600_000;
 /** It is remembered for this long after its end, so that the log can tell late from unknown. */
 const PENDING_MEMORY_MS = 3_600_000;
 
+/** Anybody can begin one; beyond this many the oldest go: 40 MB of requests at their longest. */
+export const MOST_PENDING_LOGINS = 10_000;
+
 /** What the id in the pages' forms stands for. */
 export interface PendingLogin {
   readonly request: AuthorizationRequest;

@@ -4,14 +4,17 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { createDeployment } from "../../../src/emulator/create-deployment.js";
 import { createEmulator } from "../../../src/emulator/index.js";
 import { RandomSource } from "../../../src/emulator/random-source.js";
+import { TestKeys } from "../../../src/emulator/registrations/test-keys.js";
 import { AccessTokens } from "../../../src/emulator/stores/access-tokens.js";
 import { Authorizations } from "../../../src/emulator/stores/authorizations.js";
 import { ExpiringMap } from "../../../src/emulator/stores/expiring-map.js";
 import { SecretMap } from "../../../src/emulator/stores/secret-map.js";
 import { SlidingWindow } from "../../../src/emulator/stores/sliding-window.js";
 import { UsedAssertionIds } from "../../../src/emulator/stores/used-assertion-ids.js";
+import { beginPending, findPending } from "../../../src/emulator/variant-b/pending-login.js";
 import { START } from "../plugin-client.js";
 import { mutatedRequest } from "./mutated-request.js";
 import { mutation } from "./mutation.js";
@@ -100,6 +103,22 @@ describe.each(stores)("of $name at most $bound are held, all of them alive", ({ 
     // A tenth goes at once, never more.
     expect(held).toBeGreaterThanOrEqual(bound * 0.9);
   });
+});
+
+test("of logins that anybody can begin at most 10,000 wait for their person, the newest", () => {
+  const lasting = { publicUrl: () => "http://h.example", testKeys: new TestKeys(undefined) };
+  const deployment = createDeployment({ now: () => START }, lasting);
+  deployment.apiClients.register({ clientId: "portal", redirectUris: ["https://portal.example/"] });
+  const [client] = deployment.apiClients.list();
+  if (client === undefined) throw new Error("not registered");
+  const [redirectUri = ""] = client.redirectUris;
+  const request = { client, redirectUri, state: "s", codeChallenge: undefined, scopes: undefined };
+  const ids = Array.from({ length: 11_500 }, () => beginPending(deployment, request));
+  const held = deployment.pendingLogins.dump().length;
+  expect(held).toBeLessThanOrEqual(10_000);
+  expect(held).toBeGreaterThanOrEqual(9000);
+  expect(findPending(deployment, ids.at(-1) ?? "")).toBe(request);
+  expect(findPending(deployment, ids[0] ?? "")).toMatchObject({ rule: "login.pending" });
 });
 
 test("the bound holds after a restore too", () => {

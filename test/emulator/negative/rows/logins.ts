@@ -26,6 +26,18 @@ function told(name: string, rule: RuleId, changes: object): Row {
   return asked(name, [rule], changes, toldCallback(rule));
 }
 
+/** A request whose query has exactly so many characters, by a long state. */
+function long(length: number, more: Pick<Row, "rules" | "answer">): Row {
+  return {
+    name: `9110 15.5.15: a query of ${length} characters`,
+    request(world) {
+      const rest = new URL(world.authorizationUrl({ state: "" }), "http://h").search.length - 1;
+      return world.send(world.authorizationUrl({ state: "s".repeat(length - rest) }));
+    },
+    ...more,
+  };
+}
+
 const URI = "authorization.redirect-uri";
 const requests: readonly Row[] = [
   asked("an authorization request shows the login page", [], {}, loginPage),
@@ -33,6 +45,8 @@ const requests: readonly Row[] = [
     ...untold("6749 3.1: client_id twice", "authorization.duplicate-parameter", {}),
     request: (world) => world.send(`${world.authorizationUrl()}&client_id=portal`),
   },
+  long(4096, { rules: [], answer: loginPage }),
+  long(4097, { rules: ["authorization.length"], answer: loginError("authorization.length") }),
   untold("client_id that nobody registered", "authorization.client", { client_id: "nobody" }),
   untold("client_id that is absent", "authorization.client", { client_id: undefined }),
   untold("client_id of a service account", "authorization.client", { client_id: "worker" }),
