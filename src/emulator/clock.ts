@@ -44,9 +44,9 @@ export class MovableClock implements EmulatorClock {
   #state: ClockState;
 
   constructor(base: () => number, initial: (base: number) => ClockState = () => ({ offsetMs: 0 })) {
-    this.#base = base;
+    this.#base = () => readBase(base);
     this.#initial = initial;
-    this.#state = initial(base());
+    this.#state = initial(this.#base());
   }
 
   now(): number {
@@ -90,14 +90,37 @@ export class MovableClock implements EmulatorClock {
   }
 }
 
+/** What the option `now` gives. @throws EmulatorError `option_invalid` */
+function readBase(base: () => number): number {
+  let at: unknown;
+  try {
+    at = base();
+  } catch (cause) {
+    throw new EmulatorError("option_invalid", "now: must not throw", {
+      issues: ["now: must not throw"],
+      cause,
+    });
+  }
+  if (Number.isFinite(at)) return at as number;
+  const issue = "now: must give epoch milliseconds";
+  throw new EmulatorError("option_invalid", issue, { issues: [issue] });
+}
+
 /** Epoch milliseconds. @throws EmulatorError `option_invalid` */
 export function readInstant(instant: Instant): number {
   if (typeof instant === "string" && !ZONED.test(instant.trim())) {
     throw invalid("an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
   }
-  const at = typeof instant === "number" ? instant : new Date(instant).getTime();
+  const at = millisecondsOf(instant);
   if (Number.isFinite(at) && Math.abs(at) <= FURTHEST_MS) return at;
   throw invalid("an instant must be epoch milliseconds, a Date, or a string like 2026-03-01T12:00:00Z");
+}
+
+/** A Date of another realm is one; null, which Date would take for 1970, is none. */
+function millisecondsOf(instant: unknown): number {
+  if (typeof instant === "number") return instant;
+  const isDate = Object.prototype.toString.call(instant) === "[object Date]";
+  return typeof instant === "string" || isDate ? new Date(instant as string | Date).getTime() : Number.NaN;
 }
 
 function invalid(problem: string): EmulatorError {

@@ -11,10 +11,11 @@ import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
 import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
 import { launchInProcess } from "./host/launch-in-process.js";
+import { readLaunchIdentity, readLogin, readPluginIdentity } from "./in-process-arguments.js";
 import { InProcessConnection } from "./in-process-connection.js";
 import { JournalWaiters } from "./journal/journal-waiters.js";
 import { wholeOf } from "./json-answer.js";
-import { type Listening, listenOn } from "./listen.js";
+import { type Listening, listenOn, readAddress } from "./listen.js";
 import { TestKeys } from "./registrations/test-keys.js";
 import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
 import { takeSnapshot } from "./snapshot/take-snapshot.js";
@@ -76,11 +77,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const connection = new InProcessConnection(request);
       return wholeOf(await abortable(answer(request, connection), request.signal));
     },
-    async listen({ port = 0, host = "127.0.0.1" } = {}) {
+    async listen(options = {}) {
+      const address = readAddress(options);
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
       isListening = true;
       try {
-        listening = await listenOn(answer, { port, host });
+        listening = await listenOn(answer, address);
       } catch (error) {
         isListening = false;
         throw error;
@@ -108,14 +110,14 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     registerApiClient: (registration) => deployment.apiClients.register(registration),
     registerOperator: (registration) => deployment.operators.register(registration),
     updateOperator: (update) => deployment.operators.update(update),
-    launch: (request) => launchInProcess(() => deployment, request),
-    login: (request) => loginInProcess(deployment, request),
+    launch: (request) => launchInProcess(() => deployment, readLaunchIdentity(request)),
+    login: (request) => loginInProcess(deployment, readLogin(request, publicUrl())),
     testKey(plugin) {
-      const key = testKeys.find(plugin);
+      const key = testKeys.find(readPluginIdentity(plugin));
       if (key !== undefined) return key;
       throw new EmulatorError(
         "not_registered",
-        "no plugin of that tenant and client_id was registered without a jwks",
+        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks, and no snapshot holds it",
       );
     },
     clock: following(() => deployment.time),
@@ -125,7 +127,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     journal: following(() => deployment.journal),
     reset(changes = {}) {
       const changed = { ...settings, ...parseChanges(changes) };
-      ({ deployment, app } = build(changed));
+      const fresh = build(changed);
+      deployment.faults.release();
+      ({ deployment, app } = fresh);
       lasting.waiters.startOver();
       settings = changed;
     },
@@ -134,7 +138,8 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const restored = createDeployment(settings, lasting);
       restoreSnapshot(restored, snapshot);
       // The records of what happened are no state: they stay.
-      const { journal, customerLog, flows } = deployment;
+      const { journal, customerLog, flows, faults } = deployment;
+      faults.release();
       deployment = { ...restored, journal, customerLog, flows };
     },
   };

@@ -5,6 +5,7 @@ import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
 import { type Devices, devicesSchema } from "./api/device-list.js";
 import type { LaunchState } from "./deployment.js";
 import { EmulatorError } from "./emulator-error.js";
+import { isJson } from "./is-json.js";
 import { parseInput } from "./parse-input.js";
 import type { RuleSettings } from "./rule-switches.js";
 import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
@@ -130,7 +131,7 @@ const refreshPath = z
 const status = z.number().int().min(400).max(499);
 /** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2) stay what they are. */
 const tokenResponseExtras = z
-  .record(z.string(), z.json())
+  .record(z.string(), z.custom<unknown>(isJson, "must be JSON"))
   .refine((extras) => !("access_token" in extras || "refresh_token" in extras), "must not name a token");
 
 const fields = z.strictObject({
@@ -176,7 +177,14 @@ export const optionNames: readonly string[] = [
 
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const options = parseInput(schema, input, "option_invalid", "createEmulator");
-  return options.seed === undefined ? options : { ...options, seed: parseSeed(options.seed) };
+  const { seed, devices, tokenResponseExtras } = options;
+  // Copies, as of all other options: what becomes of the caller's objects is no change.
+  return {
+    ...options,
+    ...(seed && { seed: parseSeed(seed) }),
+    ...(devices && { devices: structuredClone(devices) }),
+    ...(tokenResponseExtras && { tokenResponseExtras: structuredClone(tokenResponseExtras) }),
+  };
 }
 
 /** What clients already hold of it cannot change: its address, its clock and the keys it made. */

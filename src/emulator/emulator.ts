@@ -26,7 +26,7 @@ export interface Emulator {
    * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a client with,
    * unless `publicUrl` was given for another. A person watches and steers it at `/_emulator` under it.
    *
-   * @throws {@link EmulatorError} `already_listening`, `listen_failed`.
+   * @throws {@link EmulatorError} `already_listening`, `listen_failed`, `option_invalid` (port, host).
    */
   listen(options?: { port?: number; host?: string }): Promise<{ url: string; close(): Promise<void> }>;
   /** The base URL whose token URL `aud` must name. Without a trailing slash. */
@@ -59,7 +59,7 @@ export interface Emulator {
    * Launches a user-interface plugin as its operator does in the host application, without a browser. Every rule
    * holds but the operator's password.
    *
-   * @throws {@link EmulatorError} `launch_refused`.
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what names no launch.
    * @see the description, section 5.3
    * @example
    * const launch = emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
@@ -70,7 +70,8 @@ export interface Emulator {
    * Logs a person in at Variant B's authorization endpoint, without a browser, and gives the URL that the browser
    * would be sent to. Every rule holds but the operator's password.
    *
-   * @throws {@link EmulatorError} `login_refused`: what a page would tell the person, and not the app.
+   * @throws {@link EmulatorError} `login_refused`: what a page would tell the person, and not the app; `option_invalid`
+   *   for what is no URL or names no person.
    * @see the description, section 5.8
    * @example
    * const { callbackUrl } = emulator.login({ url, userId: "ada" });

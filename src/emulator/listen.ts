@@ -3,16 +3,29 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { z } from "zod";
 import type { Connection } from "./connection.js";
 import { EmulatorError } from "./emulator-error.js";
 import { HttpConnection } from "./http-connection.js";
 import { JsonAnswer } from "./json-answer.js";
+import { parseInput } from "./parse-input.js";
 import { PARSED_BY_NODE } from "./read-body.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */
 const REQUEST_TIMEOUT_MS = 10_000;
 /** After this, close ends the requests that are still in flight. */
 const CLOSE_GRACE_MS = 250;
+
+/** Node takes a host that is empty or no string for every interface. */
+const address = z.strictObject({
+  port: z.number().int().min(0).max(65_535).default(0),
+  host: z.string().min(1).default("127.0.0.1"),
+});
+
+/** @throws {@link EmulatorError} `option_invalid` */
+export function readAddress(input: unknown): { port: number; host: string } {
+  return parseInput(address, input, "option_invalid", "listen");
+}
 
 /** A server that listens. */
 export interface Listening {

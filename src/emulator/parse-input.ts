@@ -14,7 +14,9 @@ export function parseInput<Output>(
   code: EmulatorErrorCode,
   what: string,
 ): Output {
-  const parsed = schema.safeParse(input);
+  const parsed = safeParse(schema, input);
+  if (parsed === undefined)
+    throw new EmulatorError(code, `${what}: cannot be read`, { issues: ["cannot be read"] });
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.map((issue) =>
     issue.path.length === 0
@@ -22,6 +24,18 @@ export function parseInput<Output>(
       : `${issue.path.map(shownMember).join(".")}: ${messageOf(issue)}`,
   );
   throw new EmulatorError(code, `${what}: ${issues.join("; ")}`, { issues });
+}
+
+/** Undefined: reading it throws, as by a getter of its own or where it holds itself. */
+function safeParse<Output>(
+  schema: z.ZodType<Output>,
+  input: unknown,
+): z.ZodSafeParseResult<Output> | undefined {
+  try {
+    return schema.safeParse(input);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a member's name may be told. */

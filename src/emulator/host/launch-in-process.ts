@@ -2,6 +2,7 @@
 import type { Deployment } from "../deployment.js";
 import { EmulatorError } from "../emulator-error.js";
 import { recordAuthCode, recordLaunch } from "../flow/launch-steps.js";
+import { readChallenge } from "../in-process-arguments.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import { authorizeLaunch, type LaunchAnswer, type LaunchIdentity, openLaunch } from "./launch.js";
@@ -15,7 +16,7 @@ export interface Launch {
    * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` is the launch's own unless given. After
    * a reset or a restore it asks the host that is there then, which may not know the launch.
    *
-   * @throws {@link EmulatorError} `launch_refused`.
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what is no object, or an opaqueCode that is no string.
    */
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
@@ -29,7 +30,8 @@ export function launchInProcess(current: () => Deployment, identity: LaunchIdent
   if ("rule" in opened) throw refuse(opening, identity, opened);
   return {
     ...opened,
-    authorize({ codeChallenge, opaqueCode = opened.opaqueCode }) {
+    authorize(init) {
+      const { codeChallenge, opaqueCode = opened.opaqueCode } = readChallenge(init);
       const deployment = current();
       const asked = { tenantId, clientId, userId, opaqueCode, codeChallenge };
       const answer = authorizeLaunch(deployment, asked);
@@ -47,7 +49,9 @@ function refuse(
 ): EmulatorError {
   customerLog.record(clock(), { tenantId, clientId }, refusal);
   const { says } = rules[refusal.rule];
-  return new EmulatorError("launch_refused", `the host refuses the launch: ${says}`, {
+  const { expected, actual } = refusal;
+  const problem = `the host refuses the launch: ${says} Expected ${expected}, got ${actual}.`;
+  return new EmulatorError("launch_refused", problem, {
     issues: [refusal.rule],
   });
 }
