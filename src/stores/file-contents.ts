@@ -4,6 +4,7 @@ import { open } from "node:fs/promises";
 import { StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 import { systemCode } from "./file-fault.js";
+import { isOwn, isPrivate } from "./file-owner.js";
 
 const kind = "bivariant token store";
 const format = 1;
@@ -55,7 +56,9 @@ async function readPrivately(path: string): Promise<Uint8Array | undefined> {
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) unavailable(`${path} is no file: name a file for the store`);
-    if (process.platform !== "win32" && (stats.mode & 0o077) !== 0) {
+    if (!isOwn(stats))
+      unavailable(`${path} belongs to another user: name another file, or make it this user's`);
+    if (!isPrivate(stats)) {
       const mode = (stats.mode & 0o777).toString(8).padStart(4, "0");
       unavailable(`Others may use ${path} (mode ${mode}); run: chmod 600 '${path.replace(/'/g, "'\\''")}'`);
     }

@@ -9,6 +9,7 @@ import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
 import { systemCode } from "./file-fault.js";
 import { describeHolder, hasEnded, isHolder, newHolder, type Watch } from "./file-lock-holder.js";
+import { checkLockFolder } from "./file-owner.js";
 import { beatOf, keepAlive, pause, type WriteLock } from "./file-write-lock.js";
 
 /** The write lock is had within this time even by who came for a free key with no time to wait. */
@@ -32,6 +33,7 @@ export interface KeyLockOptions {
  */
 export async function takeKeyLock(options: KeyLockOptions): Promise<() => Promise<void>> {
   const { folder, timeoutMs, endsAt, writes } = options;
+  await checkLockFolder(folder);
   const prefix = createHash("sha256").update(options.name).digest("hex").slice(0, 32);
   for (let tries = 0; ; tries++) {
     let { living } = await locksIn(options, prefix);

@@ -19,6 +19,7 @@ import {
   newHolder,
   type Watch,
 } from "./file-lock-holder.js";
+import { checkLockFolder } from "./file-owner.js";
 import { turns } from "./turns.js";
 
 export interface WriteLock {
@@ -87,6 +88,7 @@ async function take(folder: string, watch: Watch, endsAt: number): Promise<strin
   const register = join(folder, "write");
   const own = join(register, newHolder());
   for (let tries = 0; ; tries++) {
+    await checkLockFolder(folder);
     const names = await readdir(register).catch((error) => {
       if (systemCode(error) === "ENOENT") return [];
       throw error;
@@ -94,12 +96,14 @@ async function take(folder: string, watch: Watch, endsAt: number): Promise<strin
     const holders = names.filter((name) => name === "free" || isHolder(name));
     const [holder] = holders;
     if (holder === undefined) await prepare(folder, register);
-    // More than one: read amidst a rename.
-    if (holder !== undefined && holders.length === 1) {
-      const seen = join(register, holder);
-      if (holder === "free" || hasEnded(holder) || watch.isGone(holder, await beatOf(seen))) {
-        if (await renamed(seen, own)) return own;
-      }
+    for (const name of holders) {
+      const seen = join(register, name);
+      const isTaken = name !== "free" && !hasEnded(name) && !watch.isGone(name, await beatOf(seen));
+      if (isTaken) continue;
+      if (holders.length === 1 && (await renamed(seen, own))) return own;
+      // More than one: read amidst a rename, and then this one is gone already; or not made by us, and then it has to
+      // go out of the way. No name is ever given twice, and `free` stays.
+      if (holders.length > 1 && name !== "free") await renamed(seen, join(folder, `stray.${name}`));
     }
     if (performance.now() >= endsAt) {
       const who = holder === undefined || holder === "free" ? "others" : describeHolder(holder);

@@ -36,7 +36,7 @@ export interface FileStoreOptions {
  * five seconds without a sign of life otherwise, also for a holder that was suspended so long: what it then writes
  * with `ifVersion` is a conflict.
  *
- * The file must be its user's alone (mode 0600) and is refused otherwise. A link at `path` is followed, and its target
+ * The file must be its user's alone (its own, mode 0600), the folder of the locks too (0700); else they are refused. A link at `path` is followed, and its target
  * replaced. The folder is made if it is missing, its parent is not. A file that is torn, changed by hand or another
  * program's is set aside as `<path>.corrupt-<timestamp>` and reported once; one of another key is refused and left.
  *

@@ -171,6 +171,48 @@ describe.skipIf(!posix)("a folder that may not be written", () => {
   });
 });
 
+describe.skipIf(!posix)("what others could have written is not used:", () => {
+  const isRoot = process.geteuid?.() === 0;
+
+  test.skipIf(!isRoot)("a file of another user, whom root may read", async () => {
+    await fileStore(path, { key }).set("key", "value");
+    chownSync(path, 65_534, 65_534);
+    const { get, set } = await outcomes(path);
+    for (const error of [get, set]) expect(error).toMatchObject(unavailable(/belongs to another user/));
+  });
+
+  const folders = [
+    { name: "that others may write to", make: (locks: string) => mkdirSync(locks), mode: 0o777 },
+    { name: "that others may look into", make: (locks: string) => mkdirSync(locks), mode: 0o755 },
+    {
+      name: "of another user",
+      make(locks: string) {
+        mkdirSync(locks);
+        if (isRoot) chownSync(locks, 65_534, 65_534);
+      },
+      mode: isRoot ? 0o700 : 0o770,
+    },
+    {
+      name: "that is a link to one elsewhere",
+      make(locks: string) {
+        mkdirSync(`${locks}-elsewhere`, { mode: 0o700 });
+        symlinkSync(`${locks}-elsewhere`, locks);
+      },
+      mode: 0o700,
+    },
+  ];
+  test.each(folders)("a folder of locks $name", async ({ make, mode }) => {
+    const locks = `${path}.locks`;
+    make(locks);
+    chmodSync(locks, mode);
+    const { get, set, delete: deleted, lock } = await outcomes(path);
+    expect(get).toBeUndefined();
+    for (const error of [set, deleted, lock])
+      expect(error).toMatchObject(unavailable(/only this user may use \(mode 0700\): remove it/));
+    expect(readdirSync(locks)).toEqual([]);
+  });
+});
+
 // A limit on the size of files stands for a full disk: the write fails halfway.
 test.skipIf(!posix)("a file that can grow no more: what was stored before is still there", async () => {
   await fileStore(path, { key }).set("key", "value");

@@ -156,6 +156,27 @@ describe("the write lock", () => {
     await writeLock(patient).run({ folder, ...limits }, async () => {});
   });
 
+  test.each([
+    { name: "whose process has ended", stray: () => here(endedPid()), watch: patient },
+    { name: "of another machine that gives no sign", stray: () => elsewhere, watch: greedy },
+  ])(
+    "is not held up by a second folder of a holder $name, which is kept beside",
+    async ({ stray, watch }) => {
+      await heldBy("free");
+      const name = stray();
+      mkdirSync(join(folder, "write", name));
+      writeFileSync(join(folder, "write", name, "contents"), "");
+      const { task, most } = overlaps();
+      const gone = {
+        isGone: (holder: string, beat: number) => holder === name && watch.isGone(holder, beat),
+      };
+      await Promise.all(Array.from({ length: 20 }, () => writeLock(gone).run({ folder, ...limits }, task)));
+      expect(most()).toBe(1);
+      expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
+      expect(readdirSync(join(folder, `stray.${name}`))).toEqual(["contents"]);
+    },
+  );
+
   test("heals when somebody emptied or removed its folder", async () => {
     await heldBy("free");
     rmdirSync(join(folder, "write", "free"));
@@ -339,7 +360,7 @@ describe("the lock of a key", () => {
   });
 
   test("what lies about in the folder holds nobody up, and stays", async () => {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeFileSync(join(folder, `${"0".repeat(32)}.notes`), "");
     await (await take(patient))();
     expect(lockFiles()).toEqual([`${"0".repeat(32)}.notes`]);
