@@ -36,9 +36,10 @@ export interface FileStoreOptions {
  * five seconds without a sign of life otherwise, also for a holder that was suspended so long: what it then writes
  * with `ifVersion` is a conflict.
  *
- * The file must be its user's alone (its own, mode 0600), the folder of the locks too (0700); else they are refused. A link at `path` is followed, and its target
- * replaced. The folder is made if it is missing, its parent is not. A file that is torn, changed by hand or another
- * program's is set aside as `<path>.corrupt-<timestamp>` and reported once; one of another key is refused and left.
+ * The file must be its user's alone (its own, mode 0600), the folder of the locks too (0700); else they are refused. A
+ * link at `path` is followed, and its target replaced. The folder is made if it is missing, its parent is not. A file
+ * that is torn, changed by hand or another program's is set aside as `<path>.corrupt-<timestamp>` and reported once; one
+ * of another key is refused and left.
  *
  * With a key, values are JWE (RFC 7516, `dir` with `A256GCM`) bound to their key name, version and expiry, and key
  * names are HMACs. Whoever may write the file can still remove entries, or bring back an older file.
