@@ -157,6 +157,11 @@ plugins:
       args: ["--seed-file", "/nowhere/tenant.yaml"],
       says: "seed_invalid",
     },
+    {
+      name: "a watched seed file behind a name that is too long",
+      args: ["--seed-file", `/tmp/${"x".repeat(300)}/tenant.yaml`, "--watch"],
+      says: "error seed_invalid",
+    },
     { name: "--watch without a file", args: ["--watch"], says: "--watch needs a --seed-file" },
     {
       name: "a tenant beside a seed file",

@@ -10,8 +10,12 @@ const LOOK_MS = 100;
 export type FileState = string;
 
 export function stateOfFile(file: string): FileState {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? "absent" : stateOf(found);
+  try {
+    return stateOf(statSync(file, { bigint: true }));
+  } catch {
+    // Why, whoever reads it is told.
+    return "absent";
+  }
 }
 
 /**
