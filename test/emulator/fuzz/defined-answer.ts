@@ -108,7 +108,7 @@ const scripted: Shape = oneOf(refused(400, 403), notFound);
 
 /** By what the journal took the request for. */
 const shapes: Readonly<Record<string, Shape>> = {
-  authorize: oneOf(page(200, 400), redirect(302, `${CALLBACK}?error=`)),
+  authorize: oneOf(page(200, 400, 414), redirect(302, `${CALLBACK}?error=`)),
   showLogin: page(200, 400),
   logIn: oneOf(page(400, 403), redirect(303, `${BASE}/v1/auth/consent?request=`, `${CALLBACK}?error=`)),
   showConsent: page(200, 400),

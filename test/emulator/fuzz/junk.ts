@@ -65,11 +65,19 @@ const OTHER_TYPES: readonly unknown[] = [
 
 const LENGTHS = [41, 41, 201, 201, 4096, 65_537];
 
-/** Nested arrays, as many deep: deeper than a recursion may go. */
-export function nested(depth: number): unknown {
-  let value: unknown = [];
-  for (let level = 1; level < depth; level++) value = [value];
-  return value;
+/** Arrays in arrays, deeper than a recursion may go; made only where it is written, so that a failure can be printed. */
+class Nested {
+  readonly depth: number;
+
+  constructor(depth: number) {
+    this.depth = depth;
+  }
+
+  toJSON(): unknown {
+    let value: unknown = [];
+    for (let level = 1; level < this.depth; level++) value = [value];
+    return value;
+  }
 }
 
 /** Of any code points; `fc.string` of them would first list all there are. */
@@ -88,5 +96,5 @@ export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: oddString },
   { weight: 3, arbitrary: fc.constantFrom(...OTHER_TYPES) },
   { weight: 2, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
-  { weight: 1, arbitrary: fc.constantFrom(100, 2000).map(nested) },
+  { weight: 1, arbitrary: fc.constantFrom(100, 2000).map((depth) => new Nested(depth)) },
 );
