@@ -54,20 +54,19 @@ beforeEach(() => {
   consents = true;
 });
 
+function credentialOf({ clientId, clientSecret }: { clientId: string; clientSecret?: string }) {
+  const { authorizationEndpoint } = provider;
+  const authorizationParameters = { scope };
+  return apiClient({ clientId, clientSecret, redirectUri, authorizationEndpoint, authorizationParameters });
+}
+
 /** A person back from the authorization endpoint, with the code not sent yet. The client's clock runs ahead at will. */
 async function backFromLogin(client: { clientId: string; clientSecret?: string } = publicClient) {
-  const { authorizationEndpoint } = provider;
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
   const options = {
     baseUrl: front.url,
-    credential: apiClient({
-      clientId: client.clientId,
-      clientSecret: client.clientSecret,
-      redirectUri,
-      authorizationEndpoint,
-      authorizationParameters: { scope },
-    }),
+    credential: credentialOf(client),
     person: "session-1",
     store: memoryStore({ now }),
     now,
@@ -203,7 +202,9 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     const { auth, options, login, callbackUrl, letTokenExpire } = await loggedIn();
     const { value } = await auth.getAccessToken();
 
-    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl, store: memoryStore() }));
+    // Nothing is shared: with the same store, or the same credential, it would not be sent at all.
+    const elsewhere = { ...options, store: memoryStore(), credential: credentialOf(publicClient) };
+    const error = await rejectionOf(completeLogin({ ...elsewhere, login, callbackUrl }));
 
     expect(error).toMatchObject({ code: "login_refused" });
     expect(provider.refusals.at(-1)).toMatch(/authorization code already consumed/);
