@@ -1,11 +1,13 @@
 // The faults that are armed, and which of them strikes a request.
 import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import type { RandomSource } from "../random-source.js";
 import type { Fault, FaultMatch, FaultMoment } from "./fault.js";
 import { momentOf, parseFault } from "./parse-fault.js";
 
 /**
  * The faults of one emulator. A request is struck by at most one at each moment: the oldest armed one that matches.
+ * A reset or a restore also ends the waiting of what a slow one holds back: it is answered at once, on the old state.
  *
  * @example
  * emulator.faults.add({ name: "lost-answer", match: { grant: "refresh_token" } });
@@ -53,10 +55,23 @@ interface Armed {
 export class Faults implements EmulatorFaults {
   readonly #random: RandomSource;
   readonly #armed = new Map<string, Armed>();
+  readonly #release = new AbortController();
   #added = 0;
 
   constructor(random: RandomSource) {
     this.#random = random;
+    // One for each answer that is held back, and those may be many.
+    setMaxListeners(0, this.#release.signal);
+  }
+
+  /** Aborted as soon as nothing is to be slow any more. */
+  get released(): AbortSignal {
+    return this.#release.signal;
+  }
+
+  /** For those of a deployment that another one takes the place of. */
+  release(): void {
+    this.#release.abort();
   }
 
   add(input: Fault): FaultHandle {

@@ -10,31 +10,34 @@ export interface Sending {
   reset?: boolean;
   /** Bytes of the body that are sent at most; "half" of them. */
   cutAfter?: number | "half";
-  delayMs?: number;
-  bytesPerSecond?: number;
+  slow?: {
+    readonly delayMs: number;
+    readonly bytesPerSecond: number | undefined;
+    /** Ends the slowness, not the answer. */
+    readonly released: AbortSignal;
+  };
   /** Milliseconds that `Date` is off. */
   skewMs?: number;
 }
 
 /** Waits for as long as the answer is held back; false if none is to be sent, or nobody waits for it any more. */
-export async function holdBack({ reset, delayMs }: Sending, connection: Connection): Promise<boolean> {
+export async function holdBack({ reset, slow }: Sending, connection: Connection): Promise<boolean> {
   if (reset === true) return false;
-  if (delayMs === undefined) return true;
-  await wait(delayMs, connection.gone);
+  if (slow === undefined) return true;
+  await wait(slow.delayMs, connection.gone, slow.released);
   return !connection.gone.aborted;
 }
 
 export async function sendAnswer(
   answer: Response,
-  { cutAfter, bytesPerSecond }: Sending,
+  { cutAfter, slow }: Sending,
   connection: Connection,
 ): Promise<Response> {
-  if (cutAfter === undefined && bytesPerSecond === undefined) return answer;
+  if (cutAfter === undefined && slow?.bytesPerSecond === undefined) return answer;
   const body = new Uint8Array(await answer.arrayBuffer());
   if (cutAfter === undefined) {
     if (body.length === 0) return new Response(null, answer);
-    const speed = bytesPerSecond ?? body.length;
-    return connection.send(headOf(answer, body.length), (ended) => drip(body, speed, ended), "complete");
+    return connection.send(headOf(answer, body.length), (ended) => slowly(body, slow, ended), "complete");
   }
   // Of an empty body too something is missing.
   const length = Math.max(1, body.length);
@@ -47,6 +50,12 @@ function headOf({ status, headers: own }: Response, length: number): Response {
   const headers = new Headers(own);
   headers.set("content-length", String(length));
   return new Response(null, { status: statusWithContent(status), headers });
+}
+
+function slowly(body: Uint8Array, slow: Sending["slow"], ended: AbortSignal): AsyncIterable<Uint8Array> {
+  return slow?.bytesPerSecond === undefined
+    ? once(body)
+    : drip(body, slow.bytesPerSecond, ended, slow.released);
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -82,11 +82,12 @@ async function beforeHandler(
   if (fault.name === "rate-limited") return rateLimitedAnswer(fault, deployment.clock());
   if (fault.name === "reset") return noAnswer(sending);
   if (fault.name !== "slow" || endpoint === "api") return undefined;
-  await wait(fault.delayMs ?? 0, connection.gone);
+  await wait(fault.delayMs ?? 0, connection.gone, deployment.faults.released);
   return connection.gone.aborted ? noAnswer(sending) : undefined;
 }
 
-async function afterHandler({ sending }: FaultyRequest, fault: Fault, answer: Response): Promise<Response> {
+async function afterHandler(asked: FaultyRequest, fault: Fault, answer: Response): Promise<Response> {
+  const { sending } = asked;
   switch (fault.name) {
     case "status":
       return statusAnswer(fault);
@@ -97,7 +98,7 @@ async function afterHandler({ sending }: FaultyRequest, fault: Fault, answer: Re
       sending.cutAfter = fault.bytes ?? "half";
       return answer;
     case "slow":
-      slowDown(sending, fault);
+      slowDown(asked, fault);
       return answer;
     case "malformed-json":
       return malformedJson(answer);
@@ -119,8 +120,10 @@ function noAnswer(sending: Sending): Response {
   return new Response(null);
 }
 
-function slowDown(sending: Sending, { bytesPerSecond, delayMs }: FaultOf<"slow">): void {
-  sending.delayMs = delayMs ?? 0;
+function slowDown(
+  { deployment, sending }: FaultyRequest,
+  { bytesPerSecond, delayMs }: FaultOf<"slow">,
+): void {
   const speed = bytesPerSecond ?? (delayMs === undefined ? DEFAULT_BYTES_PER_SECOND : undefined);
-  if (speed !== undefined) sending.bytesPerSecond = speed;
+  sending.slow = { delayMs: delayMs ?? 0, bytesPerSecond: speed, released: deployment.faults.released };
 }
