@@ -9,7 +9,7 @@ import type { LoginRequest } from "./variant-b/login-in-process.js";
 const plugin = z.object({ tenantId: z.string(), clientId: z.string() });
 const launch = z.object({ ...plugin.shape, userId: z.string() });
 /** Whether the challenge is one is a rule of the launch. */
-const challenge = z.object({ codeChallenge: z.unknown(), opaqueCode: z.string().optional() });
+const challenge = z.object({ codeChallenge: z.unknown().optional(), opaqueCode: z.string().optional() });
 const login = z.strictObject({
   url: z.string(),
   userId: z.string(),
