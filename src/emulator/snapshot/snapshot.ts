@@ -2,7 +2,7 @@
 
 export const SNAPSHOT_FORMAT = "bivariant-emulator";
 /** Goes up whenever an older snapshot could no longer be read. */
-export const SNAPSHOT_VERSION = 2;
+export const SNAPSHOT_VERSION = 1;
 
 /** JSON: write it with `JSON.stringify`, give it to `restore` of any emulator. Its `state` is not for reading. */
 export interface EmulatorSnapshot {
