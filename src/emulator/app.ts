@@ -2,21 +2,21 @@
 import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/api-endpoint.js";
 import { type ApiRoute, variantOf } from "./api/api-route.js";
-import { asPost } from "./as-post.js";
-import type { Connection } from "./connection.js";
 import type { Deployment } from "./deployment.js";
 import type { Sending } from "./faults/sending.js";
 import { underFaults } from "./faults/under-faults.js";
 import { hostRoutes } from "./host/host-routes.js";
+import { asPost } from "./http/as-post.js";
+import type { Connection } from "./http/connection.js";
+import { pathUnder } from "./http/path-under.js";
+import { VersionedPaths } from "./http/versioned-path.js";
 import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
 import { assetRoutes } from "./pages/asset-routes.js";
-import { pathUnder } from "./path-under.js";
 import type { RuleId } from "./rules.js";
 import { shown } from "./shown.js";
 import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
 import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
 import { loginRoutes } from "./variant-b/login-routes.js";
-import { VersionedPaths } from "./versioned-path.js";
 
 /** One request's own: what it was taken for, and how its answer goes back. Both are written to. */
 export interface Way {

@@ -1,21 +1,22 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
-import { abortable } from "./abortable.js";
+
 import { createAdmin } from "./admin/answer-admin.js";
 import { answerRequest } from "./answer-request.js";
 import type { ApiRoute } from "./api/api-route.js";
 import { routeTable } from "./api/route-table.js";
 import { type App, createApp } from "./app.js";
-import type { Connection } from "./connection.js";
 import { createDeployment } from "./create-deployment.js";
 import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
 import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
 import { launchInProcess } from "./host/launch-in-process.js";
+import { abortable } from "./http/abortable.js";
+import type { Connection } from "./http/connection.js";
+import { InProcessConnection } from "./http/in-process-connection.js";
+import { wholeOf } from "./http/json-answer.js";
+import { type Listening, listenOn, readAddress } from "./http/listen.js";
 import { readLaunchIdentity, readLogin, readPluginIdentity } from "./in-process-arguments.js";
-import { InProcessConnection } from "./in-process-connection.js";
 import { JournalWaiters } from "./journal/journal-waiters.js";
-import { wholeOf } from "./json-answer.js";
-import { type Listening, listenOn, readAddress } from "./listen.js";
 import { TestKeys } from "./registrations/test-keys.js";
 import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
 import { takeSnapshot } from "./snapshot/take-snapshot.js";

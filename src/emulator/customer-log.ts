@@ -1,9 +1,9 @@
 // What the customer's log shows: every refusal with its real reason, which the anonymous caller is not told.
 import { z } from "zod";
 import { type RequestNote, shownTenant } from "./journal/journal-entry.js";
-import { ruleIdSchema } from "./journal/rule-id-schema.js";
 import { parseInput } from "./parse-input.js";
 import { answerTo, type Refusal } from "./refusal.js";
+import { ruleIdSchema } from "./rules/rule-id-schema.js";
 import { type RuleId, rules } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores/bounded-list.js";

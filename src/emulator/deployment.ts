@@ -6,7 +6,7 @@ import type { CustomerLog } from "./customer-log.js";
 import type { Faults } from "./faults/faults.js";
 import type { FlowRecord } from "./flow/flow-record.js";
 import type { LaunchCode, LaunchRecord } from "./host/launch.js";
-import type { Journal } from "./journal.js";
+import type { Journal } from "./journal/journal.js";
 import type { KeptSession } from "./pages/browser-session.js";
 import type { RandomSource } from "./random-source.js";
 import type { ApiClients } from "./registrations/api-clients.js";

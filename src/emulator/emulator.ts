@@ -5,7 +5,7 @@ import type { EmulatorOptions } from "./emulator-options.js";
 import type { EmulatorFaults } from "./faults/faults.js";
 import type { LaunchIdentity } from "./host/launch.js";
 import type { Launch } from "./host/launch-in-process.js";
-import type { Journal } from "./journal.js";
+import type { Journal } from "./journal/journal.js";
 import type { ApiClientRegistration } from "./registrations/api-clients.js";
 import type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";
 import type { PluginRegistration, PluginUpdate } from "./registrations/plugin-registration.js";

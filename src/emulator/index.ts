@@ -19,10 +19,10 @@ export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.j
 export type { Grant } from "./grant.js";
 export type { LaunchAnswer, LaunchIdentity } from "./host/launch.js";
 export type { Launch } from "./host/launch-in-process.js";
+export type { Journal } from "./journal/journal.js";
 export type { Endpoint, JournalEntry } from "./journal/journal-entry.js";
 export type { JournalFilter } from "./journal/journal-filter.js";
 export type { WaitOptions } from "./journal/journal-waiters.js";
-export type { Journal } from "./journal.js";
 export { type Option, type OptionId, options } from "./options-table.js";
 export type { ApiClientRegistration } from "./registrations/api-clients.js";
 export type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";

@@ -1,7 +1,7 @@
 // The answers whose text is at hand are Responses in every respect, read or not.
 import { expect, test } from "vitest";
+import { JsonAnswer, jsonAnswer, wholeOf } from "../../src/emulator/http/json-answer.js";
 import { createEmulator } from "../../src/emulator/index.js";
-import { JsonAnswer, jsonAnswer, wholeOf } from "../../src/emulator/json-answer.js";
 
 const VALUE = { error: "invalid_grant" };
 const TEXT = JSON.stringify(VALUE);

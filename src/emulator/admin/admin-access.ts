@@ -1,6 +1,6 @@
 // Who may use the page at /_emulator: people on this machine, and nothing that a site of somebody else makes them send.
 import { isIP } from "node:net";
-import { isMediaType } from "../media-type.js";
+import { isMediaType } from "../http/media-type.js";
 
 /** Who may; see `EmulatorOptions`. */
 export type AdminAccess = "loopback" | "everywhere" | false;

@@ -1,11 +1,11 @@
 // Answers what is asked of /_emulator: beside the deployment, so that no journal or log shows it and no reset ends it.
 import { randomBytes } from "node:crypto";
-import type { Connection } from "../connection.js";
 import { defaultOptions } from "../default-options.js";
 import { EmulatorError } from "../emulator-error.js";
+import type { Connection } from "../http/connection.js";
+import { pathUnder } from "../http/path-under.js";
 import { HOST_SCRIPT_PATH, STYLESHEET_PATH } from "../pages/asset-paths.js";
 import { linkTo } from "../pages/page-route.js";
-import { pathUnder } from "../path-under.js";
 import { type AdminRefusal, refuseCall } from "./admin-access.js";
 import { adminActions, adminFiles, adminPages } from "./admin-routes.js";
 import { ADMIN_PATH, type AdminAction, type AdminSite, type AdminView } from "./admin-site.js";

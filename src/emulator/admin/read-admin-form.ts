@@ -1,5 +1,5 @@
 // Reads the form that somebody posted at /_emulator, with the file that it may upload.
-import { readBody } from "../read-body.js";
+import { readBody } from "../http/read-body.js";
 
 /** The fields, a file as text; undefined for what is too large, broke off, or is no form. */
 export async function readAdminForm(

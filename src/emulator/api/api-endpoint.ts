@@ -1,6 +1,6 @@
 // Answers a call to an API route, once its bearer token was found to allow it.
 import type { Deployment } from "../deployment.js";
-import type { RequestNote } from "../journal.js";
+import type { RequestNote } from "../journal/journal.js";
 import type { Refusal } from "../refusal.js";
 import { type ApiRoute, variantOf } from "./api-route.js";
 import { asTold, callAnswer, refusalAnswer } from "./call-answers.js";

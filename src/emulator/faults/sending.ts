@@ -1,5 +1,5 @@
 // What a fault makes of the sending of an answer, once there is one.
-import type { Connection } from "../connection.js";
+import type { Connection } from "../http/connection.js";
 import { statusWithContent } from "./content.js";
 import { drip } from "./drip.js";
 import { wait } from "./wait.js";

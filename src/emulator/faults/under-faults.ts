@@ -1,6 +1,7 @@
 // Lets the faults that strike a request do what they do, before its handler, after it, or in its place.
-import type { Connection } from "../connection.js";
+
 import type { Deployment } from "../deployment.js";
+import type { Connection } from "../http/connection.js";
 import type { RequestNote } from "../journal/journal-entry.js";
 import {
   malformedJson,

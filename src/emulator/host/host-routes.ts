@@ -89,10 +89,7 @@ async function signIn(visit: Visit): Promise<Response> {
   const { deployment, request } = visit;
   const { tenantId, place, session } = arrive(visit);
   const form = await readOwnForm(visit, session);
-  if ("rule" in form) {
-    record(visit, form);
-    return backToHost(deployment, tenantId);
-  }
+  if (form === undefined) return backToHost(deployment, tenantId);
   const userId = form.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
   const isTheirs = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
@@ -108,22 +105,20 @@ async function signOut(visit: Visit): Promise<Response> {
   const { deployment, request } = visit;
   const { tenantId, place, session } = arrive(visit);
   const form = await readOwnForm(visit, session);
-  if ("rule" in form) {
-    record(visit, form);
-    return backToHost(deployment, tenantId);
-  }
+  if (form === undefined) return backToHost(deployment, tenantId);
   return backToHost(deployment, tenantId, openSession(deployment, place, request, undefined).setCookie);
 }
 
-/** A form of a page that this browser was shown. */
+/** A form of a page that this browser was shown; what is none is recorded. */
 async function readOwnForm(
-  { deployment, request }: Visit,
+  visit: Visit,
   session: BrowserSession | undefined,
-): Promise<URLSearchParams | Refusal> {
-  const isRuled = deployment.switches.isEnforced("launch.form");
-  const form = await readForm(request, !isRuled);
-  const isOurs = !isRuled || isOfSession(session, form?.get("form_token"));
-  return form === undefined || !isOurs ? notOfThePage() : form;
+): Promise<URLSearchParams | undefined> {
+  const isRuled = visit.deployment.switches.isEnforced("launch.form");
+  const form = await readForm(visit.request, !isRuled);
+  if (form !== undefined && (!isRuled || isOfSession(session, form.get("form_token")))) return form;
+  record(visit, notOfThePage());
+  return undefined;
 }
 
 async function launch(visit: Visit): Promise<Response> {

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { type Fault, type FaultName, faultMoments } from "../faults/fault.js";
 import { GRANTS, type Grant } from "../grant.js";
 import { parseInput } from "../parse-input.js";
+import { ruleIdSchema } from "../rules/rule-id-schema.js";
 import type { RuleId } from "../rules.js";
 import { type Endpoint, type JournalEntry, shownPath, shownTenant } from "./journal-entry.js";
-import { ruleIdSchema } from "./rule-id-schema.js";
 
 /** What is left out does not matter. A name that is none is refused: it would match nothing, and pass unnoticed. */
 export interface JournalFilter {

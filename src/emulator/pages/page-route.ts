@@ -1,6 +1,6 @@
 // A route that serves a browser: a page, a form, an asset, or what a page's script asks.
 import type { Deployment } from "../deployment.js";
-import type { RequestNote } from "../journal.js";
+import type { RequestNote } from "../journal/journal.js";
 
 /** One request of a browser. */
 export interface Visit {

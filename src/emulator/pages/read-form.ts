@@ -1,6 +1,6 @@
 // Reads what a form or a script of our own pages sent.
-import { isMediaType } from "../media-type.js";
-import { readBody } from "../read-body.js";
+import { isMediaType } from "../http/media-type.js";
+import { readBody } from "../http/read-body.js";
 
 /** The fields, or undefined for what no form of ours sends; `isAnyTypeRead` reads whatever comes as a form. */
 export async function readForm(

@@ -1,6 +1,6 @@
 // Variant A's answers at the token endpoint.
 import type { Deployment, RetryAfter } from "../deployment.js";
-import { jsonAnswer } from "../json-answer.js";
+import { jsonAnswer } from "../http/json-answer.js";
 import { answerTo, type Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";

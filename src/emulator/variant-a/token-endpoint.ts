@@ -2,7 +2,7 @@
 import type { Deployment } from "../deployment.js";
 import { recordTokenRequest } from "../flow/token-steps.js";
 import { asGrant } from "../grant.js";
-import type { RequestNote } from "../journal.js";
+import type { RequestNote } from "../journal/journal.js";
 import type { Refusal } from "../refusal.js";
 import { isMadeUpId } from "../shown.js";
 import { presentCode } from "./check-code.js";

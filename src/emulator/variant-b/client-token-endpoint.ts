@@ -1,7 +1,7 @@
 // Variant B's token endpoint: a JSON body in, an access token out; with a refresh token if a person logged in.
 import type { Deployment } from "../deployment.js";
 import { recordTokenRequest } from "../flow/token-steps.js";
-import type { RequestNote } from "../journal.js";
+import type { RequestNote } from "../journal/journal.js";
 import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { exchangeCode } from "./exchange-code.js";

@@ -1,8 +1,8 @@
 // Reads the JSON body of a token request and refuses what is no well-formed one.
 import { z } from "zod";
 import { asGrant, type Grant, shownGrantType } from "../grant.js";
-import { isMediaType } from "../media-type.js";
-import { MAXIMUM_BODY_BYTES, readBody } from "../read-body.js";
+import { isMediaType } from "../http/media-type.js";
+import { MAXIMUM_BODY_BYTES, readBody } from "../http/read-body.js";
 import type { Refusal } from "../refusal.js";
 import type { RuleSwitches } from "../rule-switches.js";
 import { shown } from "../shown.js";

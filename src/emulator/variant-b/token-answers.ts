@@ -1,6 +1,6 @@
 // Variant B's answers at the token endpoint.
 import type { Deployment } from "../deployment.js";
-import { jsonAnswer } from "../json-answer.js";
+import { jsonAnswer } from "../http/json-answer.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import type { PersonTokens } from "./person-tokens.js";

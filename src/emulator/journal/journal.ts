@@ -1,10 +1,11 @@
 // The requests that the emulator saw, for tests to assert on and to wait for.
-import { type JournalEntry, journalEntry, type RequestNote } from "./journal/journal-entry.js";
-import { type JournalFilter, journalFilter } from "./journal/journal-filter.js";
-import { JournalWaiters, type WaitOptions } from "./journal/journal-waiters.js";
-import { BoundedList } from "./stores/bounded-list.js";
 
-export type { RequestNote } from "./journal/journal-entry.js";
+import { BoundedList } from "../stores/bounded-list.js";
+import { type JournalEntry, journalEntry, type RequestNote } from "./journal-entry.js";
+import { type JournalFilter, journalFilter } from "./journal-filter.js";
+import { JournalWaiters, type WaitOptions } from "./journal-waiters.js";
+
+export type { RequestNote } from "./journal-entry.js";
 
 /** Entries beyond this are forgotten, oldest first. */
 const CAPACITY = 10_000;

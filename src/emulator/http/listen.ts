@@ -4,11 +4,11 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { z } from "zod";
+import { EmulatorError } from "../emulator-error.js";
+import { parseInput } from "../parse-input.js";
 import type { Connection } from "./connection.js";
-import { EmulatorError } from "./emulator-error.js";
 import { HttpConnection } from "./http-connection.js";
 import { JsonAnswer } from "./json-answer.js";
-import { parseInput } from "./parse-input.js";
 import { PARSED_BY_NODE } from "./read-body.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */
