@@ -6,6 +6,7 @@ import type { ApiRoute } from "./api/api-route.js";
 import { routeTable } from "./api/route-table.js";
 import { type App, createApp } from "./app.js";
 import { createDeployment } from "./create-deployment.js";
+import { defaultOptions } from "./default-options.js";
 import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
 import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
@@ -20,11 +21,7 @@ import { JournalWaiters } from "./journal/journal-waiters.js";
 import { TestKeys } from "./registrations/test-keys.js";
 import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
 import { takeSnapshot } from "./snapshot/take-snapshot.js";
-import { TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
 import { loginInProcess } from "./variant-b/login-in-process.js";
-
-/** RFC 6761 section 6.3: names under localhost never leave the machine. */
-const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
 
 /**
  * An emulated deployment of the service that enforces every rule of its description, in memory. Where the description
@@ -54,7 +51,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
   let listening: Listening | undefined;
   let isListening = false;
-  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
+  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? defaultOptions.publicUrl) + prefix;
 
   const testKeys = new TestKeys(settings.randomSeed);
   const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };
@@ -155,12 +152,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
 }
 
 function appOf(settings: EmulatorOptions, prefix: string): App {
-  const refreshPath = settings.refreshPath ?? TOKEN_PATH_B;
+  const refreshPath = settings.refreshPath ?? defaultOptions.refreshPath;
   const routes = routesOf(settings);
-  return createApp({ variants: settings.variants ?? ["A", "B"], prefix, routes, refreshPath });
+  return createApp({ variants: settings.variants ?? defaultOptions.variants, prefix, routes, refreshPath });
 }
 
-function routesOf({ routes = [], refreshPath = TOKEN_PATH_B }: EmulatorOptions): ApiRoute[] {
+function routesOf({ routes = [], refreshPath = defaultOptions.refreshPath }: EmulatorOptions): ApiRoute[] {
   return routeTable(routes, refreshPath);
 }
 
