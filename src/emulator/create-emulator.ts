@@ -72,7 +72,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
-      const connection = new InProcessConnection(request);
+      const connection = new InProcessConnection(request, input);
       return wholeOf(await abortable(answer(request, connection), request.signal));
     },
     async listen(options = {}) {

@@ -2,7 +2,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Fault } from "../../src/emulator/index.js";
+import type { Emulator, Fault } from "../../src/emulator/index.js";
+import { collectGarbage } from "../support/collect-garbage.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { PluginClient } from "./plugin-client.js";
 import { ways } from "./two-ways.js";
@@ -34,6 +35,23 @@ const slow: { name: string; fault: Fault }[] = [
   { name: "a late request", fault: { name: "slow", at: "before-token", delayMs: HOUR_MS } },
 ];
 
+const callers: {
+  name: string;
+  send: (emulator: Emulator, url: string, init: RequestInit) => Promise<Response>;
+}[] = [
+  { name: "a URL", send: ({ fetch }, url, init) => fetch(url, init) },
+  { name: "a request", send: ({ fetch }, url, init) => fetch(new Request(url, init)) },
+  {
+    name: "a request and more",
+    send: ({ fetch }, url, init) => fetch(new Request(url, init), { headers: { accept: "*/*" } }),
+  },
+];
+
+function requested() {
+  const plugin = new PluginClient();
+  return { emulator: plugin.emulator, form: plugin.form() };
+}
+
 describe.each(slow)("$name", ({ fault }) => {
   const read = async (sent: Promise<Response>) => (await sent).text();
 
@@ -55,6 +73,24 @@ describe.each(slow)("$name", ({ fault }) => {
     const [entry] = await plugin.emulator.journal.waitFor({ fault: "slow" });
     expect(entry?.status).toBe(fault.name === "slow" && fault.bytesPerSecond !== undefined ? 200 : 0);
   });
+
+  test.each(callers)(
+    "in-process: ends with the abort of a caller that gave $name and holds no request any more",
+    async ({ send }) => {
+      const { emulator, form } = requested();
+      const handle = emulator.faults.add(fault);
+      const controller = new AbortController();
+      const init = { method: "POST", body: form, signal: controller.signal };
+      const rejection = rejectionOf(read(send(emulator, `${emulator.publicUrl}${TOKEN}`, init)));
+      await expect.poll(() => handle.fired).toBe(1);
+      // Past this the engine keeps no more of what was sent than what is in use.
+      await new Promise(setImmediate);
+      collectGarbage();
+      const reason = new Error("enough");
+      controller.abort(reason);
+      expect(await rejection).toBe(reason);
+    },
+  );
 
   test.each(ways)("$name: ends with a reset and with a restore, answered", async ({ open }) => {
     const plugin = new PluginClient();

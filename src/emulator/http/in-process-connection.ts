@@ -4,9 +4,13 @@ import type { Connection, SlowBody } from "./connection.js";
 export class InProcessConnection implements Connection {
   readonly gone: AbortSignal;
   readonly remoteAddress = undefined;
+  /** A request's signal follows its caller's while the request lives: of those that nobody holds any more it hears nothing. */
+  readonly held: readonly unknown[];
 
-  constructor(request: Request) {
+  /** `given`: what the caller made, where `request` was made of it. */
+  constructor(request: Request, given: unknown) {
     this.gone = request.signal;
+    this.held = [request, given];
   }
 
   reset(): never {
@@ -14,22 +18,22 @@ export class InProcessConnection implements Connection {
   }
 
   send(head: Response, body: SlowBody, ending: "complete" | "cut"): Response {
-    const { gone } = this;
     const ended = new AbortController();
-    const end = () => ended.abort(gone.reason);
-    gone.addEventListener("abort", end, { once: true });
+    const end = () => ended.abort(this.gone.reason);
+    this.gone.addEventListener("abort", end, { once: true });
     const bytes = body(ended.signal)[Symbol.asyncIterator]();
     const stream = new ReadableStream<Uint8Array>({
-      async pull(controller) {
+      // Of `this`, for what it holds must live as long as the stream.
+      pull: async (controller) => {
         const { done, value } = await bytes.next();
         if (done !== true) return controller.enqueue(value);
-        gone.removeEventListener("abort", end);
-        if (gone.aborted) controller.error(gone.reason);
+        this.gone.removeEventListener("abort", end);
+        if (this.gone.aborted) controller.error(this.gone.reason);
         else if (ending === "complete") controller.close();
         else controller.error(terminated());
       },
-      cancel() {
-        gone.removeEventListener("abort", end);
+      cancel: () => {
+        this.gone.removeEventListener("abort", end);
         ended.abort();
       },
     });

@@ -1,7 +1,5 @@
 // What the emulator holds stays bounded: each store by its own number, whatever the clock does, and the whole by what is
 // still alive.
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createDeployment } from "../../../src/emulator/create-deployment.js";
@@ -15,6 +13,7 @@ import { SecretMap } from "../../../src/emulator/stores/secret-map.js";
 import { SlidingWindow } from "../../../src/emulator/stores/sliding-window.js";
 import { UsedAssertionIds } from "../../../src/emulator/stores/used-assertion-ids.js";
 import { beginPending, findPending } from "../../../src/emulator/variant-b/pending-login.js";
+import { collectGarbage } from "../../support/collect-garbage.js";
 import { START } from "../plugin-client.js";
 import { mutatedRequest } from "./mutated-request.js";
 import { mutation } from "./mutation.js";
@@ -169,10 +168,7 @@ test("the journal keeps 10,000 requests and the customer's log 1000 refusals, wh
 
 /** Bytes that are reachable, buffers included. */
 function reachableBytes(): number {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  collect();
-  collect();
+  collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
