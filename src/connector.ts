@@ -13,6 +13,7 @@ import type { LookupTypes } from "./client/outcome.js";
 import { type CreateServiceOptions, createService, type Service } from "./create-service.js";
 import { ConfigurationError, type Variant } from "./errors.js";
 import { memoryStore } from "./stores/memory.js";
+import { requireSignal } from "./variants/require-signal.js";
 import type { Target } from "./variants/variant.js";
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
@@ -91,10 +92,16 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   };
 
   return Object.freeze({
-    async connect({ baseUrl, tenantId, signal }: ConnectTarget): Promise<Service<T>> {
+    async connect(wanted: ConnectTarget): Promise<Service<T>> {
+      if (typeof wanted !== "object" || wanted === null)
+        throw new ConfigurationError("option_invalid", "baseUrl and tenantId are missing.", {
+          option: "options",
+        });
+      const { baseUrl, tenantId } = wanted;
+      const signal = requireSignal(wanted.signal);
       const only = credentials.length === 1 ? credentials[0] : undefined;
       const target = parseTarget({ ...options, baseUrl, tenantId }, only?.variant);
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw signal.reason;
       // A wrong key or secret is told before anything is asked.
       const prepared = new SharedRenewal(() =>
         Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),

@@ -1,6 +1,5 @@
 /** Variant B: sending a person to the authorization endpoint, and what comes back from there. */
 import type { PreparedApiClient } from "./auth/api-client.js";
-import { requireSignal } from "./auth/auth-options.js";
 import { authorizationRequest } from "./auth/authorization-request.js";
 import { readCallback } from "./auth/authorization-response.js";
 import { requireCodeVerifier } from "./auth/code-grant.js";
@@ -9,6 +8,7 @@ import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
 import { personContext } from "./auth/person-context.js";
 import { ConfigurationError } from "./errors.js";
 import { memoryStore } from "./stores/memory.js";
+import { requireSignal } from "./variants/require-signal.js";
 
 /** What must be remembered between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */
 export interface PendingLogin {

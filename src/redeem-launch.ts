@@ -1,10 +1,10 @@
 /** Variant A: the code of a launch, exchanged for a token of the operator who launched the plugin. */
-import { requireSignal } from "./auth/auth-options.js";
 import { requireCode, requireCodeVerifier } from "./auth/code-grant.js";
 import { exchangeCode } from "./auth/exchange-code.js";
 import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
 import { personContext } from "./auth/person-context.js";
 import { memoryStore } from "./stores/memory.js";
+import { requireSignal } from "./variants/require-signal.js";
 
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
   /** Part of the path that the code is sent to. */

@@ -1,5 +1,6 @@
 /** The options that every way to a token shares, checked once and with their defaults filled in. */
 import { ConfigurationError } from "../errors.js";
+import { requireDuration } from "../variants/require-duration.js";
 import type { Fetch } from "../variants/variant.js";
 import type { OnEvent } from "./events.js";
 import type { TokenStore } from "./token-store.js";
@@ -67,8 +68,8 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
     hasOwnFetch: options.fetch !== undefined,
     now: options.now ?? Date.now,
-    timeoutMs: duration("timeoutMs", options.timeoutMs, 10_000, 1),
-    rateLimitDeadlineMs: duration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
+    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
+    rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
     store: options.store,
     waitUntil: quiet(options.waitUntil),
@@ -81,14 +82,6 @@ function isStore(store: unknown): boolean {
   return ["get", "set", "delete", "lock"].every((name) => typeof methods[name] === "function");
 }
 
-/** Of any realm; `null` is none, as in a RequestInit. @throws ConfigurationError `option_invalid` */
-export function requireSignal(signal: unknown): AbortSignal | undefined {
-  if (signal === undefined || signal === null) return undefined;
-  const { aborted, addEventListener } = signal as Partial<AbortSignal>;
-  if (typeof aborted === "boolean" && typeof addEventListener === "function") return signal as AbortSignal;
-  throw invalid("signal", "is no AbortSignal");
-}
-
 /** A runtime may refuse to keep a promise alive, after an answer was sent for instance: no caller is harmed by it. */
 function quiet(waitUntil: AuthOptions["waitUntil"]): AuthOptions["waitUntil"] {
   if (waitUntil === undefined) return undefined;
@@ -99,15 +92,6 @@ function quiet(waitUntil: AuthOptions["waitUntil"]): AuthOptions["waitUntil"] {
       // The promise runs on as long as the runtime lets it.
     }
   };
-}
-
-/** Above this `setTimeout` fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
-
-function duration(name: string, value: unknown, fallback: number, least: number): number {
-  if (value === undefined) return fallback;
-  if (typeof value === "number" && value >= least && value <= longestTimerMs) return value;
-  throw invalid(name, `is no number of milliseconds from ${least} to ${longestTimerMs}`);
 }
 
 function invalid(option: string, why: string): ConfigurationError {

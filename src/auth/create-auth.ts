@@ -1,5 +1,5 @@
 /** An Auth from one credential, without detection: whoever knows the variant needs nothing of the other. */
-import type { Variant } from "../errors.js";
+import { ConfigurationError, type Variant } from "../errors.js";
 import { parseBaseUrl } from "../variants/base-url.js";
 import { parseTenantId } from "../variants/tenant-id.js";
 import type { Target } from "../variants/variant.js";
@@ -28,6 +28,8 @@ export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOpti
  * const { value } = await auth.getAccessToken();
  */
 export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Auth & { readonly variant: V } {
+  if (typeof options !== "object" || options === null)
+    throw new ConfigurationError("option_invalid", "The options are missing.", { option: "options" });
   const driver = driverOf(options.credential);
   const { variant } = options.credential;
   const target = parseTarget(options, variant);

@@ -9,10 +9,11 @@
  * No timers: renewal is driven by use. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
+import { requireSignal } from "../variants/require-signal.js";
 import type { Target } from "../variants/variant.js";
 import type { AccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
-import { type ResolvedAuthOptions, requireSignal } from "./auth-options.js";
+import type { ResolvedAuthOptions } from "./auth-options.js";
 import { backoffMs } from "./backoff.js";
 import { type EventBody, teller } from "./events.js";
 import { SharedRenewal } from "./shared-renewal.js";

@@ -2,10 +2,12 @@
  * Which variant a deployment serves, found out without spending a credential: the questions carry no client id,
  * secret, assertion or code, and only an answer that nothing else gives decides.
  */
-import type { Detection, Evidence, Variant } from "../errors.js";
+import { ConfigurationError, type Detection, type Evidence, type Variant } from "../errors.js";
 import { version } from "../version.js";
 import { parseBaseUrl } from "./base-url.js";
 import { type Answer, exchange, jsonObject } from "./exchange.js";
+import { requireDuration } from "./require-duration.js";
+import { requireSignal } from "./require-signal.js";
 import { parseTenantId } from "./tenant-id.js";
 import type { Fetch, Target } from "./variant.js";
 import { errorsOfA, isFixedDescriptionOfA, tokenEndpointOfA } from "./variant-a.js";
@@ -16,6 +18,9 @@ export const detectionUserAgent: string = `bivariant/${version} (variant detecti
 
 /** A grant type that no service knows: "grant_type is neither ..." (section 7.1) is the answer hoped for. */
 const unknownGrantType = "bivariant-detect";
+
+/** Of one HTTP request. */
+const defaultTimeoutMs = 10_000;
 
 /** Statuses that only something which read the JSON body is expected to give at Variant B's token endpoint. */
 const tellingStatusesOfB: readonly number[] = [400, 401, 415, 422];
@@ -44,11 +49,26 @@ export interface DetectVariantOptions {
  * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
+  const checked = checkOptions(options);
   const target = {
     baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecureHttp),
     tenantId: parseTenantId(options.tenantId, options.tenantIdPattern),
   };
-  return detect(target, ["A", "B"], { ...options, untilYes: false });
+  return detect(target, ["A", "B"], { ...checked, untilYes: false });
+}
+
+/** @throws ConfigurationError `option_invalid` */
+function checkOptions(options: DetectVariantOptions): Omit<DetectOptions, "untilYes"> {
+  const invalid = (option: string, why: string) =>
+    new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
+  if (typeof options !== "object" || options === null) throw invalid("options", "are missing");
+  const { fetch, now, allowInsecureHttp } = options;
+  for (const [name, value] of Object.entries({ fetch, now }))
+    if (value !== undefined && typeof value !== "function") throw invalid(name, "is no function");
+  if (allowInsecureHttp !== undefined && typeof allowInsecureHttp !== "boolean")
+    throw invalid("allowInsecureHttp", "is neither true nor false");
+  const timeoutMs = requireDuration("timeoutMs", options.timeoutMs, defaultTimeoutMs, 1);
+  return { fetch, now, timeoutMs, signal: requireSignal(options.signal) };
 }
 
 export interface DetectOptions {
@@ -157,7 +177,13 @@ async function ask(
         redirect: "manual",
         signal: abort,
       }),
-    { variant, baseUrl: new URL(url).origin, now: now ?? Date.now, timeoutMs: timeoutMs ?? 10_000, signal },
+    {
+      variant,
+      baseUrl: new URL(url).origin,
+      now: now ?? Date.now,
+      timeoutMs: timeoutMs ?? defaultTimeoutMs,
+      signal,
+    },
   );
   onAnswer?.(variant, answer);
   return answer;

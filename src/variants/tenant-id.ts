@@ -6,7 +6,7 @@ const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
 /**
  * Checks a tenant id before it goes into a path.
  *
- * @throws ConfigurationError `tenant_id_invalid`
+ * @throws ConfigurationError `tenant_id_invalid`, `option_invalid` for a pattern that is none
  */
 export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenantIdPattern): string {
   const invalid = (why: string) =>
@@ -15,6 +15,10 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
       `tenantId ${why}. Give the tenant's id as it stands in the customer's URLs, such as "acme".`,
       { option: "tenantId" },
     );
+  if (!(pattern instanceof RegExp))
+    throw new ConfigurationError("option_invalid", "tenantIdPattern is no regular expression.", {
+      option: "tenantIdPattern",
+    });
   if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
   if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
   // `tenantIdPattern` may widen what a tenant id looks like, never where it leads.

@@ -1,5 +1,6 @@
 /** A task with a time limit that a caller can abort, and that neither a deaf fetch nor a slow drip outlives. */
 import { isBivariantError, TransportError, type Variant } from "../errors.js";
+import { requireSignal } from "./require-signal.js";
 import { transportError } from "./transport-error.js";
 
 export interface TimeLimitOptions {
@@ -14,14 +15,16 @@ export interface TimeLimitOptions {
  * Runs a task that sends a request, and aborts it at its time limit. Neither `AbortSignal.timeout` nor
  * `AbortSignal.any`: both cost more than the call they guard, and the latter leaks.
  *
+ * @throws ConfigurationError `option_invalid` for a signal that is none
  * @throws TransportError `timed_out`, or what the fault of the task amounts to
  * @throws the signal's reason when it is aborted
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
-  { variant, baseUrl, timeoutMs, signal }: TimeLimitOptions,
+  { variant, baseUrl, timeoutMs, ...options }: TimeLimitOptions,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
+    const signal = requireSignal(options.signal);
     if (signal?.aborted) return reject(signal.reason);
     const controller = new AbortController();
     const end = () => {

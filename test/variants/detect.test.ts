@@ -422,6 +422,8 @@ describe("what goes on the wire", () => {
     expect(detection.evidence[0]?.contentType).toBe("application/json");
   });
 
+  const there = { baseUrl: "https://a.example", tenantId: "acme" };
+  const invalid = "option_invalid";
   test.each([
     { name: "no base URL", options: { baseUrl: "", tenantId: "acme" }, code: "base_url_invalid" },
     {
@@ -430,10 +432,33 @@ describe("what goes on the wire", () => {
       code: "base_url_insecure",
     },
     { name: "no tenant", options: { baseUrl: "https://a.example", tenantId: "" }, code: "tenant_id_invalid" },
+    { name: "a timeoutMs that no timer keeps", options: { ...there, timeoutMs: 2 ** 31 }, code: invalid },
+    { name: "a timeoutMs of 0", options: { ...there, timeoutMs: 0 }, code: invalid },
+    { name: "a timeoutMs that is a text", options: { ...there, timeoutMs: "5" }, code: invalid },
+    { name: "a clock that is none", options: { ...there, now: 5 }, code: invalid },
+    { name: "a pattern that is none", options: { ...there, tenantIdPattern: "x" }, code: invalid },
+    {
+      name: "allowInsecureHttp that is a text",
+      options: { ...there, allowInsecureHttp: "no" },
+      code: invalid,
+    },
   ])("bad input is told before any request: $name", async ({ options, code }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
     const error = await rejectionOf(detectVariant({ ...options, fetch } as DetectVariantOptions));
     expect(error).toMatchObject({ name: "ConfigurationError", code });
     expect(fetch.calls).toHaveLength(0);
+  });
+
+  test.each([undefined, null])(
+    "bad input is told before any request: options that are %s",
+    async (options) => {
+      const error = await rejectionOf(detectVariant(options as never));
+      expect(error).toMatchObject({ name: "ConfigurationError", code: invalid });
+    },
+  );
+
+  test("bad input is told before any request: a fetch that is none", async () => {
+    const error = await rejectionOf(detectVariant({ ...there, fetch: 42 as never }));
+    expect(error).toMatchObject({ name: "ConfigurationError", code: invalid, option: "fetch" });
   });
 });
