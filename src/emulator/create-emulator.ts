@@ -19,6 +19,12 @@ import { type Listening, listenOn, readAddress } from "./http/listen.js";
 import { readLaunchIdentity, readLogin, readPluginIdentity } from "./in-process-arguments.js";
 import { JournalWaiters } from "./journal/journal-waiters.js";
 import { TestKeys } from "./registrations/test-keys.js";
+import {
+  unregisterApiClient,
+  unregisterOperator,
+  unregisterPlugin,
+  unregisterServiceAccount,
+} from "./registrations/unregister.js";
 import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
 import { takeSnapshot } from "./snapshot/take-snapshot.js";
 import { loginInProcess } from "./variant-b/login-in-process.js";
@@ -104,10 +110,16 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     },
     registerPlugin: (registration) => deployment.plugins.register(registration),
     updatePlugin: (update) => deployment.plugins.update(update, deployment.clock()),
+    unregisterPlugin: (plugin) => unregisterPlugin(deployment, plugin),
     registerServiceAccount: (registration) => deployment.serviceAccounts.register(registration),
+    updateServiceAccount: (update) => deployment.serviceAccounts.update(update),
+    unregisterServiceAccount: (account) => unregisterServiceAccount(deployment, account),
     registerApiClient: (registration) => deployment.apiClients.register(registration),
+    updateApiClient: (update) => deployment.apiClients.update(update),
+    unregisterApiClient: (client) => unregisterApiClient(deployment, client),
     registerOperator: (registration) => deployment.operators.register(registration),
     updateOperator: (update) => deployment.operators.update(update),
+    unregisterOperator: (operator) => unregisterOperator(deployment, operator),
     launch: (request) => launchInProcess(() => deployment, readLaunchIdentity(request)),
     login: (request) => loginInProcess(deployment, readLogin(request, publicUrl())),
     testKey(plugin) {

@@ -17,7 +17,7 @@ export type EmulatorErrorCode =
   | "journal_timeout";
 
 /**
- * Thrown by `createEmulator`, the `register…` and `update…` methods, `listen`, `faults.add` and the journal when they are
+ * Thrown by `createEmulator`, the `register…`, `update…` and `unregister…` methods, `listen`, `faults.add` and the journal when they are
  * called wrongly, by `journal.waitFor` when nothing came, and by `launch` and `login` where a page would refuse the
  * person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never holds their values,
  * because a registration holds secrets.

@@ -6,10 +6,22 @@ import type { EmulatorFaults } from "./faults/faults.js";
 import type { LaunchIdentity } from "./host/launch.js";
 import type { Launch } from "./host/launch-in-process.js";
 import type { Journal } from "./journal/journal.js";
-import type { ApiClientRegistration } from "./registrations/api-clients.js";
-import type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";
+import type {
+  ApiClientIdentity,
+  ApiClientRegistration,
+  ApiClientUpdate,
+} from "./registrations/api-client-registration.js";
+import type {
+  OperatorIdentity,
+  OperatorRegistration,
+  OperatorUpdate,
+} from "./registrations/operator-registration.js";
 import type { PluginRegistration, PluginUpdate } from "./registrations/plugin-registration.js";
-import type { ServiceAccountRegistration } from "./registrations/service-accounts.js";
+import type {
+  ServiceAccountIdentity,
+  ServiceAccountRegistration,
+  ServiceAccountUpdate,
+} from "./registrations/service-account-registration.js";
 import type { PluginIdentity, TestKey } from "./registrations/test-keys.js";
 import type { EmulatorRules } from "./rule-switches.js";
 import type { EmulatorSnapshot } from "./snapshot/snapshot.js";
@@ -42,10 +54,55 @@ export interface Emulator {
    * @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `not_registered`.
    */
   updatePlugin(update: PluginUpdate): void;
+  /**
+   * From the next request on the plugin is not registered: its token requests are refused (`plugin.registered`), and its
+   * tokens as those of a disabled plugin are (`bearer.plugin-enabled`). For good: a plugin that is registered under the
+   * same name later has none of its tokens, launches and codes. Its `testKey` and its spent `jti` values stay, and are
+   * those of the later one too.
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
+   * @see the description, sections 3 and 7.1
+   * @example
+   * emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter" });
+   */
+  unregisterPlugin(plugin: PluginIdentity): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerServiceAccount(registration: ServiceAccountRegistration): void;
+  /**
+   * Live: from the next request on the new secret counts and the old one is refused; scopes count from the next token
+   * on. Tokens already minted stay as they are: only Variant A's registrations are re-checked on each call.
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
+   * @example
+   * emulator.updateServiceAccount({ clientId: "worker", clientSecret: "another" });
+   */
+  updateServiceAccount(update: ServiceAccountUpdate): void;
+  /**
+   * From the next request on it is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`). For
+   * good: whoever is registered under its client_id later has none of them.
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
+   */
+  unregisterServiceAccount(account: ServiceAccountIdentity): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerApiClient(registration: ApiClientRegistration): void;
+  /**
+   * Live: the secret counts from the next request on; redirect URIs, scopes, name and tenant count for logins that begin
+   * from then on. A login in progress, a code and what people allowed stay as they are, with their tokens.
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
+   * @example
+   * emulator.updateApiClient({ clientId: "portal", clientSecret: null }); // from now on a public client
+   */
+  updateApiClient(update: ApiClientUpdate): void;
+  /**
+   * From the next request on it is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is
+   * revoked (`bearer.revoked`), its codes and the logins in progress are forgotten. For good: whoever is registered under
+   * its client_id later has none of it, not even the refresh tokens (`refresh.revoked`).
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
+   */
+  unregisterApiClient(client: ApiClientIdentity): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered`. */
   registerOperator(registration: OperatorRegistration): void;
   /**
@@ -55,6 +112,14 @@ export interface Emulator {
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   updateOperator(update: OperatorUpdate): void;
+  /**
+   * From the next request on nobody signs in under that name, and whoever was signed in is so no longer. Tokens that act
+   * for the person are revoked (`bearer.revoked`, `refresh.revoked`), their launches and codes are forgotten. For good:
+   * whoever is registered under that name later is somebody else.
+   *
+   * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
+   */
+  unregisterOperator(operator: OperatorIdentity): void;
   /**
    * Launches a user-interface plugin as its operator does in the host application, without a browser. Every rule
    * holds but the operator's password.

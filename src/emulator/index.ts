@@ -24,12 +24,24 @@ export type { Endpoint, JournalEntry } from "./journal/journal-entry.js";
 export type { JournalFilter } from "./journal/journal-filter.js";
 export type { WaitOptions } from "./journal/journal-waiters.js";
 export { type Option, type OptionId, options } from "./options-table.js";
-export type { ApiClientRegistration } from "./registrations/api-clients.js";
-export type { OperatorRegistration, OperatorUpdate } from "./registrations/operator-registration.js";
+export type {
+  ApiClientIdentity,
+  ApiClientRegistration,
+  ApiClientUpdate,
+} from "./registrations/api-client-registration.js";
+export type {
+  OperatorIdentity,
+  OperatorRegistration,
+  OperatorUpdate,
+} from "./registrations/operator-registration.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugin-registration.js";
 export type { JsonWebKeySet } from "./registrations/registered-keys.js";
 export type { Role } from "./registrations/role.js";
-export type { ServiceAccountRegistration } from "./registrations/service-accounts.js";
+export type {
+  ServiceAccountIdentity,
+  ServiceAccountRegistration,
+  ServiceAccountUpdate,
+} from "./registrations/service-account-registration.js";
 export type { PluginIdentity, TestKey } from "./registrations/test-keys.js";
 export type { EmulatorRules, RuleSettings } from "./rule-switches.js";
 export type { Rule } from "./rules/rule.js";

@@ -40,10 +40,10 @@ const checksOfEveryToken: readonly Check<Call>[] = [
 const checksOfPlugins: readonly Check<Call>[] = [
   {
     rule: "bearer.plugin-enabled",
-    find({ plugin }) {
-      if (plugin?.enabled) return undefined;
-      const actual = plugin === undefined ? "not registered" : "disabled";
-      return { expected: "an enabled plugin", actual };
+    find({ plugin, token: { unregistered } }) {
+      if (plugin?.enabled && unregistered !== "plugin") return undefined;
+      const registered = plugin?.enabled ? "registered anew: a token of its former registration" : "disabled";
+      return { expected: "an enabled plugin", actual: plugin === undefined ? "not registered" : registered };
     },
   },
   {

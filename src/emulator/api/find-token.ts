@@ -13,7 +13,8 @@ interface Presented {
   readonly token: IssuedToken;
   /** Of the path: Variant B's paths name none, there the token alone decides. */
   readonly tenantId: string | undefined;
-  readonly isRevoked: boolean;
+  /** How it was revoked; undefined: it was not. */
+  readonly revoked: string | undefined;
   readonly now: number;
 }
 
@@ -28,8 +29,8 @@ const checks: readonly Check<Presented>[] = [
   },
   {
     rule: "bearer.revoked",
-    find: ({ isRevoked }) =>
-      isRevoked ? { expected: "what the person allowed", actual: "it was revoked" } : undefined,
+    find: ({ revoked }) =>
+      revoked === undefined ? undefined : { expected: "a token that was not revoked", actual: revoked },
   },
   {
     rule: "bearer.tenant",
@@ -58,7 +59,16 @@ export function findToken(
     const refusal = switches.refusal("bearer.known", { expected: `a token of Variant ${variant}`, actual });
     if (refusal !== undefined || token === undefined) return refusal;
   }
-  const { authorizationId } = token;
-  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked === true;
-  return firstRefusal(switches, checks, { token, tenantId, isRevoked, now: clock() }) ?? token;
+  const revoked = revocation(authorizations, token);
+  return firstRefusal(switches, checks, { token, tenantId, revoked, now: clock() }) ?? token;
+}
+
+/** A plugin that is gone is a matter of the rule about plugins. */
+function revocation(
+  authorizations: Deployment["authorizations"],
+  { authorizationId, unregistered }: IssuedToken,
+): string | undefined {
+  if (unregistered !== undefined && unregistered !== "plugin") return `its ${unregistered} was unregistered`;
+  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked;
+  return isRevoked === true ? "what the person allowed was revoked" : undefined;
 }

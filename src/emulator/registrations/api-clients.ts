@@ -1,29 +1,9 @@
 // The registered clients of Variant B that people log in to, and the check of their secrets.
-import { z } from "zod";
 import { EmulatorError } from "../emulator-error.js";
-import { parseInput } from "../parse-input.js";
-import { clientIdSchema } from "./client-id.js";
-import { redirectUriSchema } from "./redirect-uri.js";
-import { scopeSchema } from "./scope.js";
+import { parseApiClient, parseApiClientIdentity, parseApiClientUpdate } from "./api-client-registration.js";
 import { isSecretOf, secretDigest } from "./secret-digest.js";
-import { tenantIdSchema } from "./tenant-id.js";
 
-/** What an administrator enters under API clients (description, section 2.5; its fields are not shown). */
-export interface ApiClientRegistration {
-  readonly clientId: string;
-  /** Held against `redirect_uri` exactly; the port of a loopback IP literal is free (RFC 8252 section 7.3). */
-  readonly redirectUris: readonly string[];
-  /** Makes the client a confidential one: it must then send the secret. Default: a public client, which sends none. */
-  readonly clientSecret?: string | undefined;
-  /** The scopes that the client may be allowed. Default: whatever the person has. */
-  readonly scopes?: readonly string[] | undefined;
-  /** What the consent page calls it. Default: the client_id. */
-  readonly name?: string | undefined;
-  /** The tenant whose people may log in. Default: those of every tenant. */
-  readonly tenantId?: string | undefined;
-}
-
-/** A registered API client. The secret is held as a digest. */
+/** A registered API client. Replaced as a whole by an update. The secret is held as a digest. */
 export interface ApiClient {
   readonly clientId: string;
   readonly redirectUris: readonly string[];
@@ -32,15 +12,6 @@ export interface ApiClient {
   readonly name: string;
   readonly tenantId: string | undefined;
 }
-
-const schema = z.strictObject({
-  clientId: clientIdSchema,
-  redirectUris: z.array(redirectUriSchema).min(1),
-  clientSecret: z.string().min(1).optional(),
-  scopes: z.array(scopeSchema).optional(),
-  name: z.string().min(1).max(100).optional(),
-  tenantId: tenantIdSchema.optional(),
-});
 
 export class ApiClients {
   readonly #byClientId = new Map<string, ApiClient>();
@@ -52,7 +23,7 @@ export class ApiClients {
   }
 
   register(input: unknown): void {
-    const sheet = parseInput<ApiClientRegistration>(schema, input, "registration_invalid", "API client");
+    const sheet = parseApiClient(input);
     const { clientId } = sheet;
     if (this.find(clientId) !== undefined || this.#isTaken(clientId)) {
       throw new EmulatorError("already_registered", `client ${clientId} is already registered`);
@@ -65,6 +36,33 @@ export class ApiClients {
       name: sheet.name ?? clientId,
       tenantId: sheet.tenantId,
     });
+  }
+
+  update(input: unknown): void {
+    const change = parseApiClientUpdate(input);
+    const client = this.#registered(change.clientId);
+    const { clientSecret, scopes = client.scopes, tenantId = client.tenantId } = change;
+    this.#byClientId.set(client.clientId, {
+      clientId: client.clientId,
+      redirectUris: change.redirectUris ?? client.redirectUris,
+      secretDigest: digestAfter(clientSecret, client.secretDigest),
+      scopes: scopes === null ? undefined : scopes && new Set(scopes),
+      name: change.name ?? client.name,
+      tenantId: tenantId ?? undefined,
+    });
+  }
+
+  /** Returns what is no longer registered. */
+  unregister(input: unknown): ApiClient {
+    const client = this.#registered(parseApiClientIdentity(input).clientId);
+    this.#byClientId.delete(client.clientId);
+    return client;
+  }
+
+  #registered(clientId: string): ApiClient {
+    const client = this.find(clientId);
+    if (client !== undefined) return client;
+    throw new EmulatorError("not_registered", `API client ${clientId} is not registered`);
   }
 
   find(clientId: string): ApiClient | undefined {
@@ -93,4 +91,9 @@ export class ApiClients {
     }
     return isSecretOf(client.secretDigest, clientSecret) ? client : undefined;
   }
+}
+
+function digestAfter(change: string | null | undefined, current: Buffer | undefined): Buffer | undefined {
+  if (change === undefined) return current;
+  return change === null ? undefined : secretDigest(change);
 }

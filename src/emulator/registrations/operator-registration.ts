@@ -23,12 +23,18 @@ export interface OperatorRegistration {
   readonly password?: string | undefined;
 }
 
+/** Which operator. */
+export interface OperatorIdentity {
+  readonly tenantId: string;
+  readonly userId: string;
+}
+
 /** A live change of one operator; what is left out stays. */
 export type OperatorUpdate = OperatorRegistration;
 
+const identity = { tenantId: tenantIdSchema, userId: z.string().min(1).max(255) };
 const schema = z.strictObject({
-  tenantId: tenantIdSchema,
-  userId: z.string().min(1).max(255),
+  ...identity,
   firstname: z.string().max(100).optional(),
   lastname: z.string().max(100).optional(),
   capabilities: z.array(scopeSchema).optional(),
@@ -38,4 +44,9 @@ const schema = z.strictObject({
 
 export function parseOperator(input: unknown): OperatorRegistration {
   return parseInput<OperatorRegistration>(schema, input, "registration_invalid", "operator");
+}
+
+/** Whole registrations are identities too: what else they hold does not matter. */
+export function parseOperatorIdentity(input: unknown): OperatorIdentity {
+  return parseInput<OperatorIdentity>(z.object(identity), input, "registration_invalid", "operator");
 }

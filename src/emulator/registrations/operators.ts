@@ -1,6 +1,6 @@
 // The people of each tenant, as they are at this moment.
 import { EmulatorError } from "../emulator-error.js";
-import { parseOperator } from "./operator-registration.js";
+import { type OperatorIdentity, parseOperator, parseOperatorIdentity } from "./operator-registration.js";
 import type { Role } from "./role.js";
 import { isSecretOf, secretDigest } from "./secret-digest.js";
 
@@ -52,13 +52,7 @@ export class Operators {
 
   update(input: unknown): void {
     const { password, ...change } = parseOperator(input);
-    const operator = this.find(change.tenantId, change.userId);
-    if (operator === undefined) {
-      throw new EmulatorError(
-        "not_registered",
-        `operator ${change.userId} is not registered in ${change.tenantId}`,
-      );
-    }
+    const operator = this.#registered(change);
     this.#put({
       ...operator,
       firstname: change.firstname ?? operator.firstname,
@@ -67,6 +61,19 @@ export class Operators {
       roles: change.roles ?? operator.roles,
       passwordDigest: password === undefined ? operator.passwordDigest : secretDigest(password),
     });
+  }
+
+  /** Returns who is no longer registered. */
+  unregister(input: unknown): Operator {
+    const operator = this.#registered(parseOperatorIdentity(input));
+    this.#tenants.get(operator.tenantId)?.delete(operator.userId);
+    return operator;
+  }
+
+  #registered({ tenantId, userId }: OperatorIdentity): Operator {
+    const operator = this.find(tenantId, userId);
+    if (operator !== undefined) return operator;
+    throw new EmulatorError("not_registered", `operator ${userId} is not registered in ${tenantId}`);
   }
 
   dump(): readonly unknown[] {

@@ -6,6 +6,7 @@ import type { JsonWebKeySet } from "./registered-keys.js";
 import { type Role, roleSchema } from "./role.js";
 import { scopeSchema } from "./scope.js";
 import { tenantIdSchema } from "./tenant-id.js";
+import type { PluginIdentity } from "./test-keys.js";
 
 /** "There are two kinds of plugin" (description, section 1). */
 export type PluginType = "service" | "user_interface";
@@ -95,4 +96,9 @@ export function parsePluginRegistration(input: unknown): PluginRegistration {
 
 export function parsePluginUpdate(input: unknown): PluginUpdate {
   return parseInput<PluginUpdate>(updateSchema, input, "registration_invalid", "plugin update");
+}
+
+/** Whole registrations are identities too: what else they hold does not matter. */
+export function parsePluginIdentity(input: unknown): PluginIdentity {
+  return parseInput<PluginIdentity>(z.object(identity), input, "registration_invalid", "plugin");
 }

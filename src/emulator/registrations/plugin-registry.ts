@@ -1,10 +1,10 @@
 // The plugins registered in each tenant, as they are at this moment.
 import { EmulatorError } from "../emulator-error.js";
 import type { FormerGrant, Plugin } from "./plugin.js";
-import { parsePluginRegistration, parsePluginUpdate } from "./plugin-registration.js";
+import { parsePluginIdentity, parsePluginRegistration, parsePluginUpdate } from "./plugin-registration.js";
 import { readRegisteredKeys } from "./registered-keys.js";
 import type { Role } from "./role.js";
-import type { JwksSource } from "./test-keys.js";
+import type { JwksSource, PluginIdentity } from "./test-keys.js";
 
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "external-plugins" }];
@@ -53,13 +53,7 @@ export class PluginRegistry {
 
   update(input: unknown, now: number): void {
     const change = parsePluginUpdate(input);
-    const plugin = this.find(change.tenantId, change.clientId);
-    if (plugin === undefined) {
-      throw new EmulatorError(
-        "not_registered",
-        `plugin ${change.clientId} is not registered in ${change.tenantId}`,
-      );
-    }
+    const plugin = this.#registered(change);
     this.#put({
       ...plugin,
       enabled: change.enabled ?? plugin.enabled,
@@ -73,6 +67,19 @@ export class PluginRegistry {
       },
       formerGrants: this.#formerGrantsAfter(plugin, now),
     });
+  }
+
+  /** Returns what is no longer registered. */
+  unregister(input: unknown): Plugin {
+    const plugin = this.#registered(parsePluginIdentity(input));
+    this.#tenants.get(plugin.tenantId)?.delete(plugin.clientId);
+    return plugin;
+  }
+
+  #registered({ tenantId, clientId }: PluginIdentity): Plugin {
+    const plugin = this.find(tenantId, clientId);
+    if (plugin !== undefined) return plugin;
+    throw new EmulatorError("not_registered", `plugin ${clientId} is not registered in ${tenantId}`);
   }
 
   /** "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1). */

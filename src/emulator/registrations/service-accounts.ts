@@ -1,35 +1,20 @@
 // The registered clients of Variant B for machine-to-machine use, and the check of their secrets.
-import { z } from "zod";
 import { EmulatorError } from "../emulator-error.js";
-import { parseInput } from "../parse-input.js";
-import { clientIdSchema } from "./client-id.js";
-import { scopeSchema } from "./scope.js";
 import { isSecretOf, secretDigest } from "./secret-digest.js";
-import { tenantIdSchema } from "./tenant-id.js";
+import {
+  parseServiceAccount,
+  parseServiceAccountIdentity,
+  parseServiceAccountUpdate,
+  type ServiceAccountIdentity,
+} from "./service-account-registration.js";
 
-/** What an administrator enters under Service accounts (description, section 2.5; its fields are not shown). */
-export interface ServiceAccountRegistration {
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly tenantId: string;
-  /** Scopes the account's role reaches. What a role reaches is not shown. Default: every route of Variant B. */
-  readonly scopes?: readonly string[] | undefined;
-}
-
-/** A registered account. The secret is held as a digest. */
+/** A registered account. Replaced as a whole by an update. The secret is held as a digest. */
 export interface ServiceAccount {
   readonly tenantId: string;
   readonly clientId: string;
   readonly secretDigest: Buffer;
   readonly scopes: ReadonlySet<string> | undefined;
 }
-
-const schema = z.strictObject({
-  clientId: clientIdSchema,
-  clientSecret: z.string().min(1),
-  tenantId: tenantIdSchema,
-  scopes: z.array(scopeSchema).optional(),
-});
 
 export class ServiceAccounts {
   readonly #byClientId = new Map<string, ServiceAccount>();
@@ -41,12 +26,7 @@ export class ServiceAccounts {
   }
 
   register(input: unknown): void {
-    const sheet = parseInput<ServiceAccountRegistration>(
-      schema,
-      input,
-      "registration_invalid",
-      "service account",
-    );
+    const sheet = parseServiceAccount(input);
     // Variant B's token path names no tenant: the client_id alone decides which one the token is for.
     if (this.#byClientId.has(sheet.clientId) || this.#isTaken(sheet.clientId)) {
       throw new EmulatorError("already_registered", `client ${sheet.clientId} is already registered`);
@@ -57,6 +37,31 @@ export class ServiceAccounts {
       secretDigest: secretDigest(sheet.clientSecret),
       scopes: sheet.scopes && new Set(sheet.scopes),
     });
+  }
+
+  update(input: unknown): void {
+    const change = parseServiceAccountUpdate(input);
+    const account = this.#registered(change);
+    const { clientSecret, scopes = account.scopes } = change;
+    this.#byClientId.set(account.clientId, {
+      ...account,
+      secretDigest: clientSecret === undefined ? account.secretDigest : secretDigest(clientSecret),
+      scopes: scopes === null ? undefined : scopes && new Set(scopes),
+    });
+  }
+
+  /** Returns what is no longer registered. */
+  unregister(input: unknown): ServiceAccount {
+    const account = this.#registered(parseServiceAccountIdentity(input));
+    this.#byClientId.delete(account.clientId);
+    return account;
+  }
+
+  #registered({ clientId, tenantId }: ServiceAccountIdentity): ServiceAccount {
+    const account = this.find(clientId);
+    if (account !== undefined && (tenantId ?? account.tenantId) === account.tenantId) return account;
+    const where = tenantId === undefined ? "" : ` in ${tenantId}`;
+    throw new EmulatorError("not_registered", `service account ${clientId} is not registered${where}`);
   }
 
   /**

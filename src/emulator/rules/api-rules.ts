@@ -43,10 +43,11 @@ export const apiRules: Readonly<Record<ApiRuleId, RuleEntry>> = {
   },
   "bearer.revoked": {
     section: "not shown (RFC 6749 section 4.1.2, RFC 9700 section 4.14.2)",
-    says: "What the person allowed was not revoked by the reuse of a code or of a rotated refresh token.",
+    says: "The token was not revoked: by the reuse of a code or of a rotated refresh token, or because its person, service account or API client was unregistered.",
     answer: unauthorized,
-    remedy: "Send the user to the authorization endpoint again; a refresh does not help.",
-    off: "A token outlives the revocation of what the person allowed.",
+    remedy:
+      "Send the user to the authorization endpoint again; a refresh does not help. What was unregistered has to be registered first.",
+    off: "A token outlives the revocation of what the person allowed, and the registration of whom it stands for.",
   },
   "bearer.tenant": {
     section: "1, 4.1, 5.7",
@@ -57,7 +58,7 @@ export const apiRules: Readonly<Record<ApiRuleId, RuleEntry>> = {
   },
   "bearer.plugin-enabled": {
     section: "2.1, 3",
-    says: "The registration is re-checked live on each call: the plugin is registered and enabled.",
+    says: "The registration is re-checked live on each call: the plugin is registered and enabled, and was not registered anew meanwhile.",
     answer: unauthorized,
     remedy: "The customer enables the plugin under Settings, Tenant Settings, External Plugins.",
     off: "The token of a disabled plugin, or of one that is not registered, is good.",

@@ -5,10 +5,10 @@ import type { Deployment } from "../deployment.js";
 import { EmulatorError } from "../emulator-error.js";
 import type { Fault } from "../faults/fault.js";
 import { parseInput } from "../parse-input.js";
-import type { ApiClientRegistration } from "../registrations/api-clients.js";
+import type { ApiClientRegistration } from "../registrations/api-client-registration.js";
 import type { OperatorRegistration } from "../registrations/operator-registration.js";
 import type { PluginRegistration } from "../registrations/plugin-registration.js";
-import type { ServiceAccountRegistration } from "../registrations/service-accounts.js";
+import type { ServiceAccountRegistration } from "../registrations/service-account-registration.js";
 
 /**
  * Everything that can be registered, the faults that are armed, and where the clock begins.

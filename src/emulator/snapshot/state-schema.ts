@@ -94,6 +94,7 @@ export const stateSchema: Readonly<Record<string, z.ZodType>> = {
       userId: text.optional(),
       authorizationId: text.optional(),
       expiresAt: number,
+      unregistered: z.enum(["plugin", "service account", "operator"]).optional(),
     }),
   ),
   usedAssertionIds: expiring(z.strictObject({ expiresAt: number })),

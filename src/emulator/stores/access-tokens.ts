@@ -15,7 +15,11 @@ export interface IssuedToken {
   readonly scopes: ReadonlySet<string> | undefined;
   /** Epoch milliseconds; from this instant on the token is refused. */
   readonly expiresAt: number;
+  /** Whose registration was taken away: the token is refused for good, whoever is registered under that name later. */
+  readonly unregistered?: Unregistered | undefined;
 }
+
+export type Unregistered = "plugin" | "service account" | "operator";
 
 export class AccessTokens {
   readonly #tokens: SecretMap<IssuedToken>;
@@ -31,6 +35,13 @@ export class AccessTokens {
 
   find(value: string): IssuedToken | undefined {
     return this.#tokens.find(value);
+  }
+
+  /** What is meant is refused from now on, and still known: the log can tell why. */
+  end(unregistered: Unregistered, isMeant: (token: IssuedToken) => boolean): void {
+    this.#tokens.revise((token) =>
+      token.unregistered === undefined && isMeant(token) ? { ...token, unregistered } : token,
+    );
   }
 
   dump(): readonly unknown[] {

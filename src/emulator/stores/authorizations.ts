@@ -45,6 +45,15 @@ export class Authorizations {
     this.#byId.set(id, { ...kept, authorization: { ...kept.authorization, revoked: true } }, now);
   }
 
+  /** The same of all that are meant. */
+  revokeAll(isMeant: (authorization: Authorization) => boolean): void {
+    this.#byId.revise((kept) =>
+      isMeant(kept.authorization)
+        ? { ...kept, authorization: { ...kept.authorization, revoked: true } }
+        : kept,
+    );
+  }
+
   dump(): readonly unknown[] {
     return this.#byId.dump();
   }

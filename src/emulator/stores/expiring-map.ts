@@ -36,6 +36,15 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
     this.#entries.delete(key);
   }
 
+  /** Puts in the place of each value what `revision` makes of it; what it makes undefined goes. */
+  revise(revision: (value: Value) => Value | undefined): void {
+    for (const [key, value] of this.#entries) {
+      const revised = revision(value);
+      if (revised === undefined) this.#entries.delete(key);
+      else this.#entries.set(key, revised);
+    }
+  }
+
   get size(): number {
     return this.#entries.size;
   }

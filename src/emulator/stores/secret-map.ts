@@ -44,6 +44,16 @@ export class SecretMap<Value> {
     this.#byHash.delete(hash(secret));
   }
 
+  /** Puts in the place of each value what `revision` makes of it. */
+  revise(revision: (value: Value) => Value): void {
+    this.#byHash.revise((kept) => ({ ...kept, value: revision(kept.value) }));
+  }
+
+  /** Takes away every value that is meant: from now on it is as unknown as one that was never handed out. */
+  forget(isMeant: (value: Value) => boolean): void {
+    this.#byHash.revise((kept) => (isMeant(kept.value) ? undefined : kept));
+  }
+
   dump(): readonly unknown[] {
     return this.#byHash.dump();
   }
