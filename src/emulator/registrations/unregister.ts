@@ -15,11 +15,8 @@ export function unregisterPlugin(deployment: Deployment, input: unknown): void {
 export function unregisterServiceAccount(deployment: Deployment, input: unknown): void {
   const { serviceAccounts, accessTokens } = deployment;
   const { clientId } = serviceAccounts.unregister(input);
-  // A client_id is unique in Variant B at any one time; an API client of that name had people.
-  accessTokens.end(
-    "service account",
-    (token) => token.variant === "B" && token.clientId === clientId && token.userId === undefined,
-  );
+  // No tenant: a client_id is unique in Variant B. What an API client of that name had is revoked already.
+  accessTokens.end("service account", (token) => token.variant === "B" && token.clientId === clientId);
 }
 
 export function unregisterApiClient(deployment: Deployment, input: unknown): void {
