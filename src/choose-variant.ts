@@ -6,6 +6,7 @@ import type { TokenEndpointState } from "./auth/token-attempt.js";
 import { type Detection, UnexpectedResponseError, type Variant, VariantError } from "./errors.js";
 import { detect } from "./variants/detect.js";
 import type { Answer } from "./variants/exchange.js";
+import type { StopSignal } from "./variants/stop-signal.js";
 import type { Target } from "./variants/variant.js";
 
 /** A verdict is asked for again after this: deployments move, if rarely. */
@@ -46,7 +47,7 @@ export async function chooseByDetection(
   return shared.join(signal);
 }
 
-async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
+async function detectOnce(context: DetectionContext, signal: StopSignal): Promise<Detection> {
   const stored = await readVerdict(context);
   if (stored !== undefined) return stored;
   const detection = await ask(context, context.order, true, signal);
@@ -59,13 +60,11 @@ async function ask(
   { target, options, stateOf }: DetectionContext,
   order: readonly Variant[],
   untilYes: boolean,
-  signal: AbortSignal | undefined,
+  signal: StopSignal,
 ): Promise<Detection> {
   const { gate, clock } = stateOf("A", target);
   const deadlineAt = options.now() + options.rateLimitDeadlineMs;
-  const leave = order.includes("A")
-    ? await gate.enter({ deadlineAt, signal: signal ?? new AbortController().signal })
-    : () => {};
+  const leave = order.includes("A") ? await gate.enter({ deadlineAt, signal }) : () => {};
   try {
     const onAnswer = (variant: Variant, answer: Answer) => {
       if (variant !== "A") return;
@@ -132,7 +131,7 @@ export async function explainByDetection(
   variant: Variant,
   isDetected: boolean,
   context: DetectionContext,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<unknown> {
   if (!(error instanceof UnexpectedResponseError) || !isMisplaced(error)) return error;
   // Without a tenant there is nothing to ask Variant A about.

@@ -14,6 +14,7 @@ import { type CreateServiceOptions, createService, type Service } from "./create
 import { ConfigurationError, type Variant } from "./errors.js";
 import { memoryStore } from "./stores/memory.js";
 import { requireSignal } from "./variants/require-signal.js";
+import type { StopSignal } from "./variants/stop-signal.js";
 import type { Target } from "./variants/variant.js";
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
@@ -82,7 +83,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const { variant } = credential;
     const { target } = context;
     return auths.get(JSON.stringify([variant, target.baseUrl, target.tenantId, isDetected]), () => {
-      const explain = (error: unknown, signal: AbortSignal) =>
+      const explain = (error: unknown, signal: StopSignal) =>
         explainByDetection(error, variant, isDetected, context, signal);
       const state = stateOf(variant, target);
       const driver = driverOf(credential);

@@ -33,12 +33,13 @@ class HeldToken implements AccessToken {
   declare readonly operator?: Operator;
   declare readonly roles?: readonly { readonly name: string; readonly group?: string }[];
 
-  constructor({ value, ...rest }: AccessTokenFields) {
+  constructor({ value, expiresAt, issuedAt, tenant, operator, roles }: AccessTokenFields) {
     this.#value = value;
-    this.expiresAt = rest.expiresAt;
-    for (const [key, field] of Object.entries(rest)) {
-      if (field !== undefined) Object.assign(this, { [key]: field });
-    }
+    this.expiresAt = expiresAt;
+    if (issuedAt !== undefined) this.issuedAt = issuedAt;
+    if (tenant !== undefined) this.tenant = tenant;
+    if (operator !== undefined) this.operator = operator;
+    if (roles !== undefined) this.roles = roles;
     Object.freeze(this);
   }
 

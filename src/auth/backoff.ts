@@ -1,4 +1,5 @@
 /** The schedule of section 8 of the description: "a few seconds, doubling, with random jitter". */
+import type { StopSignal } from "../variants/stop-signal.js";
 
 const firstStepMs = 2_000;
 const longestStepMs = 64_000;
@@ -11,7 +12,7 @@ export function backoffMs(refusals: number): number {
 }
 
 /** Waits. A caller's abort ends the wait with the signal's reason. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+export function sleep(ms: number, signal: StopSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const onAbort = () => {

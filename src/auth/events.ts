@@ -75,11 +75,11 @@ export type EventBody = ServiceEvent extends infer E
 /** Gives a function that tells the events of one identity. */
 export function teller(
   context: Omit<EventContext, "at">,
-  options: { readonly onEvent: OnEvent | undefined; readonly now: () => number },
+  { onEvent, now }: { readonly onEvent: OnEvent | undefined; readonly now: () => number },
 ): (body: EventBody) => void {
+  if (onEvent === undefined) return () => {};
   const { variant, baseUrl, tenantId } = context;
-  return (body) =>
-    tell(options.onEvent, { ...body, variant, baseUrl, tenantId, at: options.now() } as ServiceEvent);
+  return (body) => tell(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
 }
 
 /** Calls a listener and keeps its errors, thrown or rejected, away from whoever has something to tell. */

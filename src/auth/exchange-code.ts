@@ -9,6 +9,7 @@ import {
   UnexpectedResponseError,
   wireText,
 } from "../errors.js";
+import type { StopSignal } from "../variants/stop-signal.js";
 import { wasNotSent } from "../variants/transport-error.js";
 import { createAccessToken } from "./access-token.js";
 import { teller } from "./events.js";
@@ -41,7 +42,7 @@ export function exchangeCode(
 async function run(
   context: PersonContext,
   grant: CodeGrant,
-  signal: AbortSignal,
+  signal: StopSignal,
   keep: () => void,
 ): Promise<PersonLifecycle> {
   const { variant, target, options, state, prepared, key, person } = context;

@@ -1,5 +1,6 @@
 /** Tokens of a machine's credential: from the store if another process asked already, else from the token endpoint. */
 import { isBivariantError, type Variant } from "../errors.js";
+import type { StopSignal } from "../variants/stop-signal.js";
 import type { Target } from "../variants/variant.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
@@ -18,7 +19,7 @@ export interface MachineTokenSourceContext {
   readonly state: TokenEndpointState;
   readonly options: ResolvedAuthOptions;
   /** Turns an error that the other variant would explain into one that says so. */
-  readonly explain?: ((error: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
+  readonly explain?: ((error: unknown, signal: StopSignal) => Promise<unknown>) | undefined;
 }
 
 export class MachineTokenSource implements TokenSource {

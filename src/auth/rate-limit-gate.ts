@@ -2,6 +2,7 @@
 import { RateLimitedError, type Variant } from "../errors.js";
 import type { Answer } from "../variants/exchange.js";
 import { parseRetryAfterMs } from "../variants/retry-after.js";
+import type { StopSignal } from "../variants/stop-signal.js";
 import { backoffMs, sleep } from "./backoff.js";
 
 /** The share of a `Retry-After` that is added at random: never earlier than asked. */
@@ -53,7 +54,7 @@ export class RateLimitGate {
    * @throws RateLimitedError at once when it opens after `deadlineAt` (epoch milliseconds)
    * @throws the signal's reason
    */
-  async enter({ deadlineAt, signal }: { deadlineAt: number; signal: AbortSignal }): Promise<() => void> {
+  async enter({ deadlineAt, signal }: { deadlineAt: number; signal: StopSignal }): Promise<() => void> {
     // Who waited once takes his turn to the end: the first that passes says nothing of room for the whole crowd.
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
       const now = this.#now();
@@ -131,7 +132,7 @@ interface Probe {
   readonly ended: Promise<void>;
 }
 
-function endOf(probe: Promise<void>, signal: AbortSignal): Promise<void> {
+function endOf(probe: Promise<void>, signal: StopSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const onAbort = () => reject(signal.reason);

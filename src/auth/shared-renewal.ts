@@ -1,17 +1,18 @@
 /** One renewal that many callers wait for: it is aborted only when nobody waits for it any more. */
+import { StopController, type StopSignal } from "../variants/stop-signal.js";
 
 export class SharedRenewal<T> {
   /** Never rejects unhandled. */
   readonly result: Promise<T>;
-  readonly #controller = new AbortController();
+  readonly #controller = new StopController();
   readonly #onEnd: () => void;
   #waiters = 0;
   #kept = false;
 
   /** `onEnd` is called once it is settled or aborted: whoever comes then needs another. */
-  constructor(run: (signal: AbortSignal) => Promise<T>, onEnd: () => void = () => {}) {
+  constructor(run: (signal: StopSignal) => Promise<T>, onEnd: () => void = () => {}) {
     this.#onEnd = onEnd;
-    this.result = run(this.#controller.signal);
+    this.result = run(this.#controller);
     this.result.then(onEnd, onEnd);
   }
 

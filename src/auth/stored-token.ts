@@ -1,6 +1,6 @@
 /** A token as it rests in a store, shared by every process of one identity. */
 import { isStoreError } from "../errors.js";
-import { type TimeLimitOptions, withTimeLimit } from "../variants/time-limit.js";
+import { type TimeLimitOptions, waitWithin } from "../variants/time-limit.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { TokenStore } from "./token-store.js";
 
@@ -13,7 +13,7 @@ export async function readStoredToken(
 ): Promise<AccessToken | undefined> {
   if (store === undefined) return undefined;
   try {
-    const entry = await withTimeLimit(async () => store.get(key), limit);
+    const entry = await waitWithin(limit, async () => store.get(key));
     if (entry === undefined) return undefined;
     const fields = JSON.parse(entry.value) as Record<string, unknown>;
     const { value, expiresAt, issuedAt } = fields;

@@ -1,6 +1,7 @@
 /** One token request, sent once: what it tells of the rate limit and of the server's clock is learnt on the way. */
 import { TransportError, type Variant } from "../errors.js";
 import { type Answer, exchange } from "../variants/exchange.js";
+import type { StopSignal } from "../variants/stop-signal.js";
 import type { Target } from "../variants/variant.js";
 import { version } from "../version.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
@@ -42,7 +43,7 @@ export type Attempted = Answered | { readonly fault: TransportError };
 export async function attemptToken(
   send: (attempt: TokenAttempt) => Promise<SentAttempt>,
   { variant, target, state, options, tell }: TokenAttemptContext,
-  { isByOwnClock = false, signal }: { isByOwnClock?: boolean; signal?: AbortSignal | undefined },
+  { isByOwnClock = false, signal }: { isByOwnClock?: boolean; signal?: StopSignal | undefined },
 ): Promise<Attempted> {
   let sent: SentAttempt | undefined;
   let correctedByMs = 0;

@@ -10,6 +10,7 @@
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { requireSignal } from "../variants/require-signal.js";
+import type { StopSignal } from "../variants/stop-signal.js";
 import type { Target } from "../variants/variant.js";
 import type { AccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
@@ -151,7 +152,7 @@ export class TokenLifecycle implements Auth {
     return renewal;
   }
 
-  async #renew(signal: AbortSignal, isBackground: boolean, keep: () => void): Promise<AccessToken> {
+  async #renew(signal: StopSignal, isBackground: boolean, keep: () => void): Promise<AccessToken> {
     const token = await this.#context.source.renew({
       signal,
       isBackground,

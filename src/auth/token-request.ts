@@ -1,6 +1,7 @@
 /** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
 import { TokenRequestError, UnexpectedResponseError, wireText } from "../errors.js";
 import { parseRetryAfterMs } from "../variants/retry-after.js";
+import type { StopSignal } from "../variants/stop-signal.js";
 import type { AccessTokenFields } from "./access-token.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
 import { backoffMs, sleep } from "./backoff.js";
@@ -40,7 +41,7 @@ export interface GrantedToken {
 export async function requestToken(
   first: PreparedCredential,
   context: TokenRequestContext,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<GrantedToken> {
   const { options, state } = context;
   const deadlineAt = options.now() + (context.isBackground ? 0 : options.rateLimitDeadlineMs);
@@ -90,7 +91,7 @@ async function sendOnce(
   prepared: PreparedCredential,
   context: TokenRequestContext,
   isByOwnClock: boolean,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<Attempted> {
   try {
     return await attemptToken((attempt) => prepared.send(attempt), context, { isByOwnClock, signal });

@@ -1,9 +1,10 @@
 /** Where a lifecycle's next token comes from: a machine's credential, or a person's grant. */
+import type { StopSignal } from "../variants/stop-signal.js";
 import type { AccessToken } from "./access-token.js";
 
 export interface Renewal {
   /** Aborted when nobody waits any more; of no effect on what was sent and must run to its end. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   /** A token is still served meanwhile, and nobody waits. */
   readonly isBackground: boolean;
   /** The value of the token that is served now: the store may hold no newer one. */

@@ -8,6 +8,7 @@ import { parseBaseUrl } from "./base-url.js";
 import { type Answer, exchange, jsonObject } from "./exchange.js";
 import { requireDuration } from "./require-duration.js";
 import { requireSignal } from "./require-signal.js";
+import type { StopSignal } from "./stop-signal.js";
 import { parseTenantId } from "./tenant-id.js";
 import type { Fetch, Target } from "./variant.js";
 import { errorsOfA, isFixedDescriptionOfA, tokenEndpointOfA } from "./variant-a.js";
@@ -74,7 +75,7 @@ function checkOptions(options: DetectVariantOptions): Omit<DetectOptions, "until
 export interface DetectOptions {
   readonly fetch?: Fetch | undefined;
   readonly now?: (() => number) | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: StopSignal | undefined;
   readonly timeoutMs?: number | undefined;
   /** Stops at the first variant that is there. */
   readonly untilYes: boolean;

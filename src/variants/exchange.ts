@@ -1,5 +1,6 @@
 /** One HTTP request and its bounded answer: what a detection and a token request have in common. */
 import { UnexpectedResponseError, type Variant } from "../errors.js";
+import type { StopSignal } from "./stop-signal.js";
 import { withTimeLimit } from "./time-limit.js";
 
 /** An answer, read whole. */
@@ -19,7 +20,7 @@ export interface ExchangeOptions {
   readonly now: () => number;
   /** For the whole exchange, from sending to the last byte. */
   readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: StopSignal | undefined;
 }
 
 const maximumBodyBytes = 1024 * 1024;

@@ -1,6 +1,7 @@
 /** A task with a time limit that a caller can abort, and that neither a deaf fetch nor a slow drip outlives. */
 import { isBivariantError, TransportError, type Variant } from "../errors.js";
 import { requireSignal } from "./require-signal.js";
+import type { StopSignal } from "./stop-signal.js";
 import { transportError } from "./transport-error.js";
 
 export interface TimeLimitOptions {
@@ -8,7 +9,7 @@ export interface TimeLimitOptions {
   /** Whom the request goes to, for messages. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: StopSignal | undefined;
 }
 
 /**
@@ -21,12 +22,29 @@ export interface TimeLimitOptions {
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
+  options: TimeLimitOptions,
+): Promise<T> {
+  const controller = new AbortController();
+  return waitWithin(
+    options,
+    () => task(controller.signal),
+    (reason) => controller.abort(reason),
+  );
+}
+
+/**
+ * Waits for a task that nothing can abort: at the time limit only the wait for it ends, and `stopped` is called.
+ *
+ * @throws as `withTimeLimit`
+ */
+export function waitWithin<T>(
   { variant, baseUrl, timeoutMs, ...options }: TimeLimitOptions,
+  task: () => Promise<T>,
+  stopped: (reason: unknown) => void = () => {},
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const signal = requireSignal(options.signal);
     if (signal?.aborted) return reject(signal.reason);
-    const controller = new AbortController();
     const end = () => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
@@ -35,12 +53,12 @@ export function withTimeLimit<T>(
     const stop = (reason: unknown) => {
       end();
       reject(reason);
-      controller.abort(reason);
+      stopped(reason);
     };
     const onAbort = () => stop(signal?.reason);
     const timer = setTimeout(() => stop(timedOut(variant, baseUrl, timeoutMs)), timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
-    task(controller.signal).then(
+    task().then(
       (value) => {
         end();
         resolve(value);
