@@ -15,10 +15,11 @@ export async function answerRequest(
   const note = journal.arrived();
   const sending: Sending = {};
   const customerLog = deployment.customerLog.of(note);
-  const answer = await app({ ...deployment, customerLog }, request, { note, sending, connection });
+  const answer = await app.answer({ ...deployment, customerLog }, request, { note, sending, connection });
   // One clock: a client that learns the server's time from Date learns this one.
   answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
   const isSent = await holdBack(sending, connection);
-  journal.record(at, request, isSent ? answer.status : 0, note);
+  const { method, url } = request;
+  journal.record(at, { method, path: new URL(url).pathname }, isSent ? answer.status : 0, note);
   return isSent ? sendAnswer(answer, sending, connection) : connection.reset();
 }

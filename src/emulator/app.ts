@@ -8,14 +8,14 @@ import { underFaults } from "./faults/under-faults.js";
 import { hostRoutes } from "./host/host-routes.js";
 import { asPost } from "./http/as-post.js";
 import type { Connection } from "./http/connection.js";
+import { asResponse } from "./http/json-answer.js";
 import { pathUnder } from "./http/path-under.js";
+import { FetchedRequest } from "./http/received-request.js";
 import { VersionedPaths } from "./http/versioned-path.js";
 import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
 import { assetRoutes } from "./pages/asset-routes.js";
-import type { RuleId } from "./rules.js";
 import { shown } from "./shown.js";
-import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
-import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
+import { plainPaths, type TokenEndpoint, tokenEndpoints } from "./token-endpoints.js";
 import { loginRoutes } from "./variant-b/login-routes.js";
 
 /** One request's own: what it was taken for, and how its answer goes back. Both are written to. */
@@ -25,7 +25,11 @@ export interface Way {
   readonly connection: Connection;
 }
 
-export type App = (deployment: Deployment, request: Request, way: Way) => Promise<Response>;
+export interface App {
+  answer(deployment: Deployment, request: Request, way: Way): Promise<Response>;
+  /** Where a POST to this path goes; undefined for one that is to be looked at more closely, whatever it is. */
+  tokenEndpointAt(path: string): { readonly endpoint: TokenEndpoint; readonly tenantId?: string } | undefined;
+}
 
 const pageRoutes = [...hostRoutes, ...loginRoutes, ...assetRoutes];
 
@@ -55,7 +59,8 @@ export function createApp(served: {
     },
   });
   const methodsByPath = new Map<string, Set<string>>();
-  const tokenEndpoints = new Map<string, TokenEndpoint>();
+  const endpoints = tokenEndpoints(served);
+  const postHandlers = new Map<string, { endpoint: TokenEndpoint; handler: Handler }>();
 
   const serve = (
     endpoint: Endpoint,
@@ -65,7 +70,8 @@ export function createApp(served: {
     path: string,
     handler: Handler,
   ) => {
-    if (variant === undefined ? served.variants.length === 0 : !served.variants.includes(variant)) return;
+    if (variant === undefined ? served.variants.length === 0 : !served.variants.includes(variant))
+      return undefined;
     const pattern = path.replace(/\{([^}]+)\}/g, ":$1");
     versionedPaths.add(path);
     methodsByPath.set(pattern, (methodsByPath.get(pattern) ?? new Set()).add(method));
@@ -77,27 +83,17 @@ export function createApp(served: {
       return underFaults(asked, () => handler(context));
     };
     hono.on(method, pattern, noted);
-    if (endpoint !== "token") return;
-    const isA = variant === "A";
-    const methodRule = isA ? "token-request.method" : "client-request.method";
-    tokenEndpoints.set(pattern, { methodRule, encoding: isA ? "form" : "json", answer: noted });
+    return { pattern, handler: noted };
   };
 
-  serve("token", "A", "requestToken", "POST", TOKEN_PATH_A, ({ req, env }) => {
-    const tenantId = req.param("tenantId") ?? "";
-    env.note.tenantId = tenantId;
-    const path = env.isUnversioned ? TOKEN_PATH_A.replace("/v1", "") : TOKEN_PATH_A;
-    return answerTokenRequest(env.deployment, tenantId, req.raw, env.note, path);
-  });
-  const refreshesHere = served.refreshPath === TOKEN_PATH_B;
-  serve("token", "B", "requestToken", "POST", TOKEN_PATH_B, (context) => {
-    const place = refreshesHere ? "every grant" : "every grant but refresh";
-    return answerClientRequest(context.env.deployment, context.req.raw, context.env.note, place);
-  });
-  if (!refreshesHere) {
-    serve("token", "B", "requestToken", "POST", served.refreshPath, (context) =>
-      answerClientRequest(context.env.deployment, context.req.raw, context.env.note, "refresh"),
-    );
+  for (const endpoint of endpoints) {
+    const { variant, path } = endpoint;
+    const token = serve("token", variant, "requestToken", "POST", path, async ({ req, env }) => {
+      const postedTo = { tenantId: req.param("tenantId"), isUnversioned: env.isUnversioned };
+      const answer = await endpoint.answer(env.deployment, new FetchedRequest(req.raw), env.note, postedTo);
+      return asResponse(answer);
+    });
+    if (token !== undefined) postHandlers.set(token.pattern, { endpoint, handler: token.handler });
   }
   for (const route of pageRoutes) {
     serve("page", route.variant, route.operation, route.method, route.path, async (context) => {
@@ -114,9 +110,9 @@ export function createApp(served: {
   for (const [pattern, methods] of methodsByPath) {
     const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : [])].join(", ");
     const refused = () => new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
-    const endpoint = tokenEndpoints.get(pattern);
+    const token = postHandlers.get(pattern);
     hono.all(pattern, (context) =>
-      endpoint === undefined ? refused() : answerOtherMethod(context, endpoint, refused),
+      token === undefined ? refused() : answerOtherMethod(context, token.endpoint, token.handler, refused),
     );
   }
   hono.notFound(({ req, env }) => {
@@ -132,20 +128,18 @@ export function createApp(served: {
     }
     return Response.json({ error: "not_found" }, { status: 404 });
   });
-  return async (deployment, request, way) =>
-    hono.fetch(request, { deployment, isUnversioned: false, ...way });
+  return {
+    answer: async (deployment, request, way) =>
+      hono.fetch(request, { deployment, isUnversioned: false, ...way }),
+    tokenEndpointAt: plainPaths(endpoints, served.prefix),
+  };
 }
 
-/** How a token endpoint takes what is no POST. */
-interface TokenEndpoint {
-  readonly methodRule: RuleId;
-  readonly encoding: "form" | "json";
-  readonly answer: Handler;
-}
-
+/** A method of a token endpoint that is no POST. */
 function answerOtherMethod(
   context: Context<Environment>,
-  { methodRule, encoding, answer }: TokenEndpoint,
+  { methodRule, encoding }: TokenEndpoint,
+  post: Handler,
   refused: () => Response,
 ): Response | Promise<Response> {
   const { deployment } = context.env;
@@ -153,7 +147,7 @@ function answerOtherMethod(
   const refusal = deployment.switches.refusal(methodRule, finding);
   if (refusal === undefined) {
     context.req.raw = asPost(context.req.raw, encoding);
-    return answer(context);
+    return post(context);
   }
   const tenantId = context.req.param("tenantId");
   deployment.customerLog.record(deployment.clock(), { tenantId }, refusal);

@@ -2,6 +2,7 @@
 
 import { createAdmin } from "./admin/answer-admin.js";
 import { answerRequest } from "./answer-request.js";
+import { answerTokenPost } from "./answer-token-post.js";
 import type { ApiRoute } from "./api/api-route.js";
 import { routeTable } from "./api/route-table.js";
 import { type App, createApp } from "./app.js";
@@ -14,8 +15,9 @@ import { launchInProcess } from "./host/launch-in-process.js";
 import { abortable } from "./http/abortable.js";
 import type { Connection } from "./http/connection.js";
 import { InProcessConnection } from "./http/in-process-connection.js";
-import { wholeOf } from "./http/json-answer.js";
+import { asResponse } from "./http/json-answer.js";
 import { type Listening, listenOn, readAddress } from "./http/listen.js";
+import { FetchedRequest, type ReceivedRequest } from "./http/received-request.js";
 import { readLaunchIdentity, readLogin, readPluginIdentity } from "./in-process-arguments.js";
 import { JournalWaiters } from "./journal/journal-waiters.js";
 import { TestKeys } from "./registrations/test-keys.js";
@@ -74,19 +76,25 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     return page ?? answerRequest(arrivedAt.app, arrivedAt.deployment, request, connection);
   };
 
+  const answerPost = (path: string, request: ReceivedRequest) =>
+    answerTokenPost(app, deployment, path, request);
+
   const emulator: Emulator = {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
-      const connection = new InProcessConnection(request, input);
-      return wholeOf(await abortable(answer(request, connection), request.signal));
+      const { method, url, signal } = request;
+      const plain =
+        method === "POST" ? answerPost(new URL(url).pathname, new FetchedRequest(request)) : undefined;
+      const answering = plain?.then(asResponse) ?? answer(request, new InProcessConnection(request, input));
+      return abortable(answering, signal);
     },
     async listen(options = {}) {
       const address = readAddress(options);
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
       isListening = true;
       try {
-        listening = await listenOn(answer, address);
+        listening = await listenOn({ answer, answerTokenPost: answerPost }, address);
       } catch (error) {
         isListening = false;
         throw error;

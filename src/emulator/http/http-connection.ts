@@ -3,7 +3,6 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Connection, SlowBody } from "./connection.js";
-import type { JsonAnswer } from "./json-answer.js";
 
 export class HttpConnection implements Connection {
   readonly #incoming: IncomingMessage;
@@ -45,17 +44,6 @@ export class HttpConnection implements Connection {
   reset(): Response {
     const { socket } = this.#incoming;
     if (!socket.destroyed) socket.resetAndDestroy();
-    return RESPONSE_ALREADY_SENT;
-  }
-
-  /** At once and in one piece, if nobody has read it. */
-  sendJson(answer: JsonAnswer): Response {
-    const { unread } = answer;
-    const outgoing = this.#outgoing;
-    if (unread === undefined || outgoing.destroyed) return answer;
-    const headers: Record<string, string | number> = Object.fromEntries(answer.headers);
-    headers["content-length"] = Buffer.byteLength(unread);
-    outgoing.writeHead(answer.status, headers).end(unread);
     return RESPONSE_ALREADY_SENT;
   }
 

@@ -1,15 +1,16 @@
 // Serves a fetch handler over HTTP on loopback, and stops promptly.
 import { once } from "node:events";
-import type { Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { z } from "zod";
 import { EmulatorError } from "../emulator-error.js";
 import { parseInput } from "../parse-input.js";
 import type { Connection } from "./connection.js";
 import { HttpConnection } from "./http-connection.js";
-import { JsonAnswer } from "./json-answer.js";
-import { PARSED_BY_NODE } from "./read-body.js";
+import { IncomingRequest } from "./incoming-request.js";
+import type { JsonAnswer } from "./json-answer.js";
+import type { ReceivedRequest } from "./received-request.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -35,24 +36,37 @@ export interface Listening {
   close(): Promise<void>;
 }
 
+/** What a server asks of whoever answers. */
+export interface Answering {
+  /** Undefined: not a plain post to a token endpoint. `path` as received. */
+  answerTokenPost(path: string, request: ReceivedRequest): Promise<JsonAnswer> | undefined;
+  answer(request: Request, connection: Connection): Promise<Response>;
+}
+
 /** @throws {@link EmulatorError} `listen_failed` with the system's error as `cause`. */
 export async function listenOn(
-  answer: (request: Request, connection: Connection) => Promise<Response>,
+  { answerTokenPost, answer }: Answering,
   address: { port: number; host: string },
 ): Promise<Listening> {
   const closing = new AbortController();
-  const server = createAdaptorServer({
-    async fetch(request, environment) {
+  const listener = getRequestListener(
+    (request, environment) => {
       const { incoming, outgoing } = environment as HttpBindings;
-      Object.assign(request, { [PARSED_BY_NODE]: true });
-      const connection = new HttpConnection(incoming, outgoing, closing.signal);
-      const answered = await answer(request, connection);
-      return answered instanceof JsonAnswer ? connection.sendJson(answered) : answered;
+      return answer(request, new HttpConnection(incoming, outgoing, closing.signal));
     },
     // The emulator shares its process with the code under test: its globals stay as they are.
-    overrideGlobalObjects: false,
-    serverOptions: { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
-  }) as Server;
+    { overrideGlobalObjects: false },
+  );
+  const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };
+  const server = createServer(timeouts, (incoming, outgoing) => {
+    const plain = incoming.method === "POST" ? IncomingRequest.of(incoming) : undefined;
+    const answering = plain && answerTokenPost(incoming.url ?? "", plain);
+    if (answering === undefined) return listener(incoming, outgoing);
+    return answering.then(
+      (answered) => sendJson(outgoing, answered),
+      (error) => outgoing.destroy(error),
+    );
+  });
   server.listen(address.port, address.host);
   try {
     await once(server, "listening");
@@ -83,4 +97,9 @@ async function closeServer(server: Server): Promise<void> {
 function originOf({ address, family, port }: AddressInfo): string {
   if (family === "IPv6") return `http://[${address === "::" ? "::1" : address}]:${port}`;
   return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
+}
+
+/** At once and in one piece. */
+function sendJson(outgoing: ServerResponse, { status, headers, body }: JsonAnswer): void {
+  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
 }

@@ -6,9 +6,6 @@ export const MAXIMUM_BODY_BYTES = 65_536;
 /** Bytes, for a rule that is off: no request can make the emulator hold more. */
 const UNRULED_BODY_BYTES = 16 * 1_048_576;
 
-/** Marks a request whose body cannot be longer than its Content-Length says: Node's parser sees to it. */
-export const PARSED_BY_NODE: unique symbol = Symbol("parsed by Node");
-
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const anyText = new TextDecoder("utf-8");
 
@@ -20,12 +17,10 @@ export interface BodyReading {
 }
 
 /** The body as text; or why there is none. Unreadable: it broke off, or is not UTF-8. */
-export async function readBody(
-  request: Request,
-  { isAnySizeRead = false, isAnyTextRead = false }: BodyReading = {},
-): Promise<{ text: string } | { fault: "too large" | "unreadable" }> {
-  const maximumBytes = isAnySizeRead ? UNRULED_BODY_BYTES : MAXIMUM_BODY_BYTES;
-  if (!isAnyTextRead && isKnownToFit(request, maximumBytes)) return readWhole(request);
+export type ReadBody = { readonly text: string } | { readonly fault: "too large" | "unreadable" };
+
+export async function readBody(request: Request, reading: BodyReading = {}): Promise<ReadBody> {
+  const maximumBytes = reading.isAnySizeRead ? UNRULED_BODY_BYTES : MAXIMUM_BODY_BYTES;
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
@@ -40,26 +35,21 @@ export async function readBody(
       chunks.push(chunk.value);
     }
   } catch {
-    if (!isAnyTextRead) return { fault: "unreadable" };
+    return decodeBody(chunks, false, reading);
   }
-  try {
-    const decoder = isAnyTextRead ? anyText : strictUtf8;
-    return { text: decoder.decode(Buffer.concat(chunks)) };
-  } catch {
-    return { fault: "unreadable" };
-  }
+  return decodeBody(chunks, true, reading);
 }
 
-/** In-process anybody can write any Content-Length. */
-function isKnownToFit(request: Request, maximumBytes: number): boolean {
-  if (!(PARSED_BY_NODE in request)) return false;
-  const length = request.headers.get("content-length");
-  return length !== null && Number(length) <= maximumBytes;
-}
-
-async function readWhole(request: Request): Promise<{ text: string } | { fault: "unreadable" }> {
+/** `isWhole`: nothing broke off. */
+export function decodeBody(
+  chunks: readonly Uint8Array[],
+  isWhole: boolean,
+  { isAnyTextRead = false }: BodyReading,
+): ReadBody {
+  if (!isWhole && !isAnyTextRead) return { fault: "unreadable" };
   try {
-    return { text: strictUtf8.decode(await request.arrayBuffer()) };
+    const bytes = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+    return { text: (isAnyTextRead ? anyText : strictUtf8).decode(bytes) };
   } catch {
     return { fault: "unreadable" };
   }

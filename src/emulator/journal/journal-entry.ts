@@ -53,12 +53,11 @@ const LONGEST_PATH = 500;
 /** The entry, without members that are undefined. */
 export function journalEntry(
   at: number,
-  request: Request,
+  { method, path }: { readonly method: string; readonly path: string },
   status: number,
   { id, ...note }: RequestNote,
 ): JournalEntry {
-  const path = shownPath(new URL(request.url).pathname);
-  const entry: Record<string, unknown> = { id, at, method: request.method, path, status };
+  const entry: Record<string, unknown> = { id, at, method, path: shownPath(path), status };
   for (const [name, value] of Object.entries(note)) if (value !== undefined) entry[name] = value;
   if (note.tenantId !== undefined) entry.tenantId = shownTenant(note.tenantId);
   return entry as unknown as JournalEntry;

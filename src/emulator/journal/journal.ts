@@ -97,7 +97,12 @@ export class Journal {
   }
 
   /** @internal */
-  record(at: number, request: Request, status: number, note: RequestNote): void {
+  record(
+    at: number,
+    request: { readonly method: string; readonly path: string },
+    status: number,
+    note: RequestNote,
+  ): void {
     const entry = journalEntry(at, request, status, note);
     this.#entries.add(entry);
     this.#waiters.tell(entry);

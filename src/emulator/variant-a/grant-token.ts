@@ -2,6 +2,7 @@
 import { type Check, firstRefusal } from "../check.js";
 import type { Deployment } from "../deployment.js";
 import { shownGrantType } from "../grant.js";
+import type { JsonAnswer } from "../http/json-answer.js";
 import type { Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
@@ -43,7 +44,7 @@ export async function grantToken(
   tenantId: string,
   request: TokenRequest,
   tokenUrl: string,
-): Promise<Response | Refusal> {
+): Promise<JsonAnswer | Refusal> {
   const { switches, choices } = deployment;
   const asked = countedAs(deployment, tenantId, request);
   const isEveryAttemptOne = choices.unauthenticatedAttemptSpendsCode;
@@ -74,7 +75,7 @@ function answerGrant(
   plugin: Plugin,
   asked: TokenRequest,
   presented: PresentedCode | undefined,
-): Response | Refusal {
+): JsonAnswer | Refusal {
   if (asked.grantType !== "authorization_code") return mint(deployment, plugin, undefined);
   const code = checkCode(deployment, presented, plugin, asked);
   if (code !== undefined && "rule" in code) return code;
@@ -84,7 +85,7 @@ function answerGrant(
   return refusal ?? mint(deployment, plugin, operator);
 }
 
-function mint(deployment: Deployment, plugin: Plugin, operator: Operator | undefined): Response {
+function mint(deployment: Deployment, plugin: Plugin, operator: Operator | undefined): JsonAnswer {
   const now = deployment.clock();
   const { tokenLifetimeSeconds, accessTokens } = deployment;
   const { tenantId, clientId, grant } = plugin;

@@ -1,5 +1,6 @@
 // Variant A's rate limit: "per tenant, on the token endpoint; sliding window" (description, section 8).
 import type { Deployment } from "../deployment.js";
+import type { JsonAnswer } from "../http/json-answer.js";
 import { rateLimitAnswer } from "./token-answers.js";
 
 /** No tenant id is empty: the slots of all tenants together, while the rule that keeps them apart is off. */
@@ -9,7 +10,7 @@ const EVERY_TENANT = "";
 export function checkRate(
   { clock, customerLog, rateLimit, switches }: Deployment,
   tenantId: string,
-): Response | undefined {
+): JsonAnswer | undefined {
   if (rateLimit === undefined || !switches.isEnforced("token-request.rate-limit")) return undefined;
   const now = clock();
   const whose = switches.isEnforced("rate-limit.tenant") ? tenantId : EVERY_TENANT;

@@ -1,6 +1,7 @@
 // Reads the form of a token request and refuses what is no well-formed one.
 import { isMediaType } from "../http/media-type.js";
-import { MAXIMUM_BODY_BYTES, readBody } from "../http/read-body.js";
+import { MAXIMUM_BODY_BYTES } from "../http/read-body.js";
+import type { ReceivedRequest } from "../http/received-request.js";
 import type { Refusal } from "../refusal.js";
 import type { RuleSwitches } from "../rule-switches.js";
 import { shown } from "../shown.js";
@@ -23,14 +24,14 @@ export interface MalformedRequest {
 
 export async function readTokenRequest(
   switches: RuleSwitches,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<TokenRequest | MalformedRequest> {
   const isTypeRuled = switches.isEnforced("token-request.media-type");
-  const contentType = request.headers.get("content-type");
+  const contentType = request.header("content-type");
   if (isTypeRuled && !isMediaType(contentType, "application/x-www-form-urlencoded"))
     return unread(mediaTypeRefusal(shown(contentType ?? undefined)));
   const isAnySizeRead = !switches.isEnforced("token-request.body-size");
-  const body = await readBody(request, { isAnySizeRead, isAnyTextRead: !isTypeRuled });
+  const body = await request.readBody({ isAnySizeRead, isAnyTextRead: !isTypeRuled });
   if ("fault" in body) {
     if (body.fault === "unreadable") return unread(mediaTypeRefusal("a body that broke off or is not UTF-8"));
     const expected = `at most ${MAXIMUM_BODY_BYTES} bytes`;
@@ -51,7 +52,11 @@ function codesIn(form: URLSearchParams): readonly string[] {
   return form.getAll("grant_type").includes("authorization_code") ? form.getAll("code") : [];
 }
 
-function checkForm(switches: RuleSwitches, form: URLSearchParams, request: Request): Refusal | undefined {
+function checkForm(
+  switches: RuleSwitches,
+  form: URLSearchParams,
+  request: ReceivedRequest,
+): Refusal | undefined {
   const seen = new Set<string>();
   const repeated = [...form.keys()].find((name) => seen.size === seen.add(name).size);
   const repetition =
@@ -62,9 +67,10 @@ function checkForm(switches: RuleSwitches, form: URLSearchParams, request: Reque
           actual: shown(repeated),
         });
   if (repetition !== undefined) return repetition;
-  const second = request.headers.has("authorization")
-    ? "an Authorization header"
-    : form.get("client_secret") && "a client_secret";
+  const second =
+    request.header("authorization") !== null
+      ? "an Authorization header"
+      : form.get("client_secret") && "a client_secret";
   if (!second) return undefined;
   return switches.refusal("token-request.one-authentication", {
     expected: "the assertion alone",

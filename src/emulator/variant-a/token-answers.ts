@@ -1,6 +1,6 @@
 // Variant A's answers at the token endpoint.
 import type { Deployment, RetryAfter } from "../deployment.js";
-import { jsonAnswer } from "../http/json-answer.js";
+import { type JsonAnswer, jsonAnswer } from "../http/json-answer.js";
 import { answerTo, type Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugin.js";
@@ -18,7 +18,7 @@ export function tokenAnswer(
   plugin: Plugin,
   operator: Operator | undefined,
   accessToken: string,
-): Response {
+): JsonAnswer {
   const user = operator && {
     userId: operator.userId,
     firstname: operator.firstname,
@@ -35,7 +35,7 @@ export function tokenAnswer(
 }
 
 /** Says nothing but the error code: the reason is for the customer's log. */
-export function refusalAnswer({ choices, switches }: Deployment, refusal: Refusal): Response {
+export function refusalAnswer({ choices, switches }: Deployment, refusal: Refusal): JsonAnswer {
   const { status, error } = answerTo(refusal);
   const fixed = FIXED_DESCRIPTION + (choices.fixedTextFullStop ? "." : "");
   const reason = `${refusal.rule}: expected ${refusal.expected}, got ${refusal.actual}`;
@@ -56,14 +56,16 @@ export function asTold({ choices, switches }: Deployment, refusal: Refusal): Ref
 }
 
 /** The body of the 429 is not shown: it is empty. `freesAt` and `now` are epoch milliseconds. */
-export function rateLimitAnswer(freesAt: number, now: number, retryAfter: RetryAfter): Response {
-  const headers = new Headers(NOT_STORED);
-  // Rounded up to whole seconds: whoever honours the header is admitted.
-  if (retryAfter === "seconds") headers.set("retry-after", String(Math.ceil((freesAt - now) / 1000)));
-  if (retryAfter === "date") {
-    headers.set("retry-after", new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString());
-  }
-  return new Response(null, { status: 429, headers });
+export function rateLimitAnswer(freesAt: number, now: number, retryAfter: RetryAfter): JsonAnswer {
+  const told = shownRetryAfter(freesAt, now, retryAfter);
+  return { status: 429, headers: { ...NOT_STORED, ...(told && { "retry-after": told }) }, body: "" };
+}
+
+/** Rounded up to whole seconds: whoever honours the header is admitted. */
+function shownRetryAfter(freesAt: number, now: number, retryAfter: RetryAfter): string | undefined {
+  if (retryAfter === "seconds") return String(Math.ceil((freesAt - now) / 1000));
+  if (retryAfter === "date") return new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
+  return undefined;
 }
 
 function flat(prefix: string, members: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -2,6 +2,8 @@
 import type { Deployment } from "../deployment.js";
 import { recordTokenRequest } from "../flow/token-steps.js";
 import { asGrant } from "../grant.js";
+import type { JsonAnswer } from "../http/json-answer.js";
+import type { ReceivedRequest } from "../http/received-request.js";
 import type { RequestNote } from "../journal/journal.js";
 import type { Refusal } from "../refusal.js";
 import { isMadeUpId } from "../shown.js";
@@ -21,10 +23,10 @@ export const TOKEN_PATH_A = "/api/v1/{tenantId}/external-plugin/oauth/token";
 export async function answerTokenRequest(
   deployment: Deployment,
   tenantId: string,
-  request: Request,
+  request: ReceivedRequest,
   note: RequestNote,
   path: string = TOKEN_PATH_A,
-): Promise<Response> {
+): Promise<JsonAnswer> {
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) return limited;
   const read = await readTokenRequest(deployment.switches, request);
@@ -39,7 +41,7 @@ export async function answerTokenRequest(
     "refusal" in read
       ? refuseMalformed(deployment, read)
       : await grantToken(deployment, tenantId, read, tokenUrl);
-  if (outcome instanceof Response) return answered(outcome);
+  if (!("rule" in outcome)) return answered(outcome);
   const told = asTold(deployment, outcome);
   const clientId = note.clientId ?? madeUpId(read);
   deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, told);

@@ -1,6 +1,8 @@
 // Variant B's token endpoint: a JSON body in, an access token out; with a refresh token if a person logged in.
 import type { Deployment } from "../deployment.js";
 import { recordTokenRequest } from "../flow/token-steps.js";
+import type { JsonAnswer } from "../http/json-answer.js";
+import type { ReceivedRequest } from "../http/received-request.js";
 import type { RequestNote } from "../journal/journal.js";
 import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
@@ -16,10 +18,10 @@ export const TOKEN_PATH_B = "/v1/auth/token";
 /** Answers one POST: 200, or an error of RFC 6749 section 5.2. */
 export async function answerClientRequest(
   deployment: Deployment,
-  request: Request,
+  request: ReceivedRequest,
   note: RequestNote,
   place: GrantPlace,
-): Promise<Response> {
+): Promise<JsonAnswer> {
   const read = await readClientRequest(deployment.switches, request, place);
   const answered = recordTokenRequest(deployment, read);
   const outcome = "rule" in read ? read : grant(deployment, read);

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { asGrant, type Grant, shownGrantType } from "../grant.js";
 import { isMediaType } from "../http/media-type.js";
-import { MAXIMUM_BODY_BYTES, readBody } from "../http/read-body.js";
+import { MAXIMUM_BODY_BYTES } from "../http/read-body.js";
+import type { ReceivedRequest } from "../http/received-request.js";
 import type { Refusal } from "../refusal.js";
 import type { RuleSwitches } from "../rule-switches.js";
 import { shown } from "../shown.js";
@@ -57,10 +58,10 @@ type Texts = Readonly<Record<string, string | undefined>>;
 
 export async function readClientRequest(
   switches: RuleSwitches,
-  request: Request,
+  request: ReceivedRequest,
   place: GrantPlace,
 ): Promise<ClientRequest | Refusal> {
-  const contentType = request.headers.get("content-type") ?? undefined;
+  const contentType = request.header("content-type") ?? undefined;
   if (!isMediaType(contentType ?? null, "application/json")) {
     const finding = { expected: "application/json", actual: shown(contentType) };
     const refusal = switches.refusal("client-request.media-type", finding);
@@ -68,7 +69,7 @@ export async function readClientRequest(
   }
   const isJsonRuled = switches.isEnforced("client-request.json");
   const isAnySizeRead = !switches.isEnforced("client-request.body-size");
-  const body = await readBody(request, { isAnySizeRead, isAnyTextRead: !isJsonRuled });
+  const body = await request.readBody({ isAnySizeRead, isAnyTextRead: !isJsonRuled });
   if ("fault" in body && body.fault === "too large") {
     const expected = `at most ${MAXIMUM_BODY_BYTES} bytes`;
     return { rule: "client-request.body-size", expected, actual: "more" };
@@ -82,11 +83,14 @@ export async function readClientRequest(
   return checkAuthentication(switches, request, fields) ?? readFields(switches, fields, place);
 }
 
-function checkAuthentication(switches: RuleSwitches, request: Request, fields: Fields): Refusal | undefined {
+function checkAuthentication(
+  switches: RuleSwitches,
+  request: ReceivedRequest,
+  fields: Fields,
+): Refusal | undefined {
   const isAsserted = fields.client_assertion !== undefined && fields.client_assertion !== "";
-  const second = request.headers.has("authorization")
-    ? "an Authorization header"
-    : isAsserted && "a client_assertion";
+  const second =
+    request.header("authorization") !== null ? "an Authorization header" : isAsserted && "a client_assertion";
   if (second === false) return undefined;
   const finding = { expected: "client_id and client_secret alone", actual: second };
   return switches.refusal("client-request.one-authentication", finding);

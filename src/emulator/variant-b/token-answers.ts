@@ -1,6 +1,6 @@
 // Variant B's answers at the token endpoint.
 import type { Deployment } from "../deployment.js";
-import { jsonAnswer } from "../http/json-answer.js";
+import { type JsonAnswer, jsonAnswer } from "../http/json-answer.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import type { PersonTokens } from "./person-tokens.js";
@@ -15,13 +15,13 @@ const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
 export function clientTokenAnswer(
   { choices }: Deployment,
   { accessToken, refreshToken }: PersonTokens,
-): Response {
+): JsonAnswer {
   const body = { access_token: accessToken, refresh_token: refreshToken, ...choices.tokenResponseExtras };
   return jsonAnswer(body, { headers: NOT_STORED });
 }
 
 /** Error bodies are not shown: the shape is RFC 6749 section 5.2's, the text the rule itself. */
-export function clientRefusalAnswer(refusal: Refusal): Response {
+export function clientRefusalAnswer(refusal: Refusal): JsonAnswer {
   const { answer, says } = rules[refusal.rule];
   const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
   return jsonAnswer(body, { status: answer.status, headers: NOT_STORED });

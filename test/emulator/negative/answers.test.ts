@@ -15,6 +15,21 @@ describe.each(Object.entries(topics))("%s", (_, table) => {
   }
 });
 
+/** Sends every token request the way that faults can strike, which the others do not take. */
+const faults = [
+  { name: "status", at: "before-token", status: 500, match: { tenantId: "nobody" } },
+  { name: "lost-answer", match: { tenantId: "nobody" } },
+] as const;
+
+describe.each(Object.entries(topics))("%s: while a fault waits for somebody else", (_, table) => {
+  test("each row gets the same answer, and the journal shows the same", async () => {
+    for (const row of table) {
+      const [plain, waited] = await Promise.all([play(row), play(row, { faults })]);
+      expect(waited, row.name).toEqual(plain);
+    }
+  });
+});
+
 test("the table has at least 100 rows that are refused, and no name twice in a topic", () => {
   expect(rows.filter(({ answer }) => answer.status >= 400).length).toBeGreaterThanOrEqual(100);
   for (const table of Object.values(topics)) {

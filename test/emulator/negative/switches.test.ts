@@ -17,7 +17,7 @@ function changes(row: Row, off: readonly RuleId[]): Promise<boolean> {
 }
 
 async function playChanges(row: Row, off: readonly RuleId[]): Promise<boolean> {
-  const { answer } = await play(row, off);
+  const { answer } = await play(row, { off });
   if (answer.status >= 500)
     throw new Error(`${row.name}: answered ${answer.status} with ${off.join(", ")} off`);
   return !isDeepStrictEqual(answer, row.answer);
