@@ -56,6 +56,17 @@ describe("a fault", () => {
       filled: { probability: "0.5" },
       fault: { name: "lost-answer", at: "after-commit", probability: 0.5, seed: expect.any(Number) },
     },
+    {
+      name: "reset",
+      filled: { method: "GET", path: "/v1/devices", at: "resource", probability: "0.5", seed: "7" },
+      fault: {
+        name: "reset",
+        at: "resource",
+        match: { method: "GET", path: "/v1/devices" },
+        probability: 0.5,
+        seed: 7,
+      },
+    },
     { name: "duplicate-auth-code", filled: {}, fault: { name: "duplicate-auth-code" } },
     {
       name: "skewed-date",
@@ -84,6 +95,25 @@ describe("a fault", () => {
     await browser.submit("disarm", { remove: undefined });
     expect(emulator.faults.list()).toEqual([]);
     expect((await plugin.requestToken()).status).toBe(200);
+  });
+
+  test("strikes only requests of its method and path", async () => {
+    const { plugin, browser } = await at("/faults?name=status");
+    const path = "/api/v1/acme/devices";
+    await browser.submit("arm", { status: "503", at: "resource", count: "always", method: "GET", path });
+    const token = await plugin.accessToken();
+    expect((await plugin.call(token)).status).toBe(503);
+    expect((await plugin.call(token, `${path}/device-1`)).status).toBe(200);
+    expect(browser.text()).toContain(`"match":{"method":"GET","path":"${path}"}`);
+  });
+
+  test("whose path is none is pointed out, and nothing else is", async () => {
+    const { browser } = await at("/faults?name=reset");
+    await browser.submit("arm", { path: "devices", method: "GET" });
+    expectRefused(browser, /^match\.path: /);
+    const invalid = [...browser.form("arm").matchAll(/name="(\w+)"[^>]*aria-invalid/g)];
+    expect(invalid.map(([, name]) => name)).toEqual(["path"]);
+    expect(browser.fields("arm")).toContainEqual(["path", "devices"]);
   });
 
   const bad: { name: string; fault: string; filled: Filled; issue: RegExp; field: string }[] = [
@@ -123,6 +153,14 @@ describe("a fault", () => {
       filled: { probability: "2" },
       issue: /^probability: /,
       field: "probability",
+    },
+    { name: "a seed without draws", fault: "reset", filled: { seed: "7" }, issue: /^seed: /, field: "seed" },
+    {
+      name: "a seed that is none",
+      fault: "reset",
+      filled: { probability: "0.5", seed: "lucky" },
+      issue: /^seed: /,
+      field: "seed",
     },
     {
       name: "a moment that makes no sense",

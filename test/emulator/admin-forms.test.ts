@@ -142,8 +142,10 @@ describe("the state", () => {
     const browser = await new AdminBrowser(emulator).open("/_emulator/state");
     emulator.registerPlugin({ clientId: "late", tenantId: "acme", type: "service" });
     emulator.clock.freeze(0);
+    expect(browser.html).toMatch(/<details class="confirm"><summary>[^<]*<\/summary>\s*<form[^>]*\/reset"/);
     await browser.submit("reset");
     expect(emulator.clock.frozen).toBe(false);
+    expect(browser.text()).toContain("Done.");
     await browser.submit("reset");
     expect(browser.response.status).toBe(200);
     await browser.open("/_emulator/plugins");

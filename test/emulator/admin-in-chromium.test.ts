@@ -285,8 +285,12 @@ describeInChromium("in Chromium", (browser) => {
     const download = await downloading;
     expect(download.suggestedFilename()).toBe("emulator-snapshot.json");
     const snapshot = await readFile(await download.path());
-    await page.getByRole("button", { name: "Reset to the seed" }).click();
+    const reset = page.getByRole("button", { name: "Yes, reset everything" });
+    expect(await reset.isVisible()).toBe(false);
+    await page.getByText("Reset to the seed…").click();
     const isWide = () => JSON.stringify(plugin.emulator.snapshot().state).includes("schedules:write");
+    expect(isWide()).toBe(true);
+    await reset.click();
     await page.getByText("Done.").waitFor();
     expect(isWide()).toBe(false);
     await page
@@ -300,6 +304,41 @@ describeInChromium("in Chromium", (browser) => {
       .setInputFiles({ name: "s.json", mimeType: "application/json", buffer: Buffer.from("{") });
     await page.getByRole("button", { name: "Restore" }).click();
     await page.getByText("snapshot: is not JSON").waitFor();
+  });
+
+  test.each([true, false])(
+    "a plugin is unregistered in two steps, and its token is a 401; with scripts: %s",
+    async (javaScriptEnabled) => {
+      const page = await open("/plugins", { javaScriptEnabled });
+      const token = await plugin.launchedToken();
+      const planner = panel(page, "Planner");
+      const second = planner.getByRole("button", { name: "Yes, unregister Planner" });
+      expect(await second.isVisible()).toBe(false);
+      await planner.getByText("Unregister…").click();
+      expect((await plugin.call(token)).status).toBe(200);
+      await second.click();
+      await page.getByText("Done.").waitFor();
+      expect(await planner.count()).toBe(0);
+      expect(await panel(page, "Nightly").count()).toBe(1);
+      expect((await plugin.call(token)).status).toBe(401);
+    },
+  );
+
+  test("a service account's secret is replaced, by the keyboard, and shown to nobody", async () => {
+    const page = await open("/clients");
+    const worker = panel(page, "worker");
+    await worker.getByText("Secret", { exact: true }).last().focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("another secret");
+    await page.keyboard.press("Enter");
+    await worker.getByText("Done.").waitFor();
+    expect(await worker.getByLabel("New secret").inputValue()).toBe("");
+    expect(await page.content()).not.toContain("another secret");
+    const body = { grant_type: "client_credentials", client_id: "worker", client_secret: "another secret" };
+    const headers = { "content-type": "application/json" };
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    expect((await plugin.emulator.fetch("/v1/auth/token", init)).status).toBe(200);
   });
 
   test("another site's page cannot have it do anything", async () => {
@@ -343,6 +382,9 @@ describeInChromium("in Chromium", (browser) => {
       const page = await open("", { viewport: { width, height: 800 }, colorScheme: scheme });
       for (const path of PATHS) {
         await page.goto(`${url}/_emulator${path}`);
+        await page.evaluate(() => {
+          for (const details of document.querySelectorAll("details")) details.open = true;
+        });
         expect(
           await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
           path,

@@ -1,7 +1,7 @@
 // What the pages at /_emulator show, and what they never show: markup of somebody else's, and secrets.
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { Emulator, EmulatorSnapshot } from "../../src/emulator/index.js";
+import { createEmulator, type Emulator, type EmulatorSnapshot } from "../../src/emulator/index.js";
 import { AdminBrowser, at } from "./admin-browser.js";
 import { FormBrowser } from "./form-browser.js";
 import { LaunchedPlugin } from "./launched-plugin.js";
@@ -72,6 +72,38 @@ test("only what is served is on the overview, with the host applications of Vari
   const b = await at("", new PluginClient({ variants: ["B"] }));
   expect(b.browser.html).not.toContain('href="/host/acme"');
   expect(b.browser.text()).toContain("Authorization endpoint http://emulator.localhost/v1/auth/authorize");
+});
+
+describe("the tenants", () => {
+  const redirectUris = ["https://portal.example/"];
+  const cells = (html: string, tenantId: string) => {
+    const row = html.split("<tr>").find((one) => one.includes(`<code>${tenantId}</code>`)) ?? "";
+    return [...row.matchAll(/<td>(\d+)<\/td>/g)].map(([, cell]) => Number(cell));
+  };
+
+  test("count the API clients of every tenant in each, and say so", async () => {
+    const { emulator, browser } = await at("");
+    expect(browser.text()).not.toContain("every tenant");
+    emulator.registerServiceAccount({ tenantId: "umbrella", clientId: "worker", clientSecret: "s" });
+    emulator.registerApiClient({ clientId: "theirs", redirectUris, tenantId: "umbrella" });
+    emulator.registerApiClient({ clientId: "everybody's", redirectUris });
+    await browser.open("/_emulator");
+    // Plugins, service accounts, API clients, operators.
+    expect(cells(browser.html, "acme")).toEqual([1, 0, 1, 0]);
+    expect(cells(browser.html, "umbrella")).toEqual([0, 1, 2, 0]);
+    expect(browser.text()).toContain("1 API client is registered for every tenant and counted in each.");
+    emulator.registerApiClient({ clientId: "everybody's too", redirectUris });
+    await browser.open("/_emulator");
+    expect(cells(browser.html, "acme")).toEqual([1, 0, 2, 0]);
+    expect(browser.text()).toContain("2 API clients are registered for every tenant");
+  });
+
+  test("are none where there are only API clients of every tenant, and the page says that", async () => {
+    const emulator = createEmulator({ seed: { apiClients: [{ clientId: "portal", redirectUris }] } });
+    const browser = await new AdminBrowser(emulator).open("/_emulator");
+    expect(browser.text()).toContain("1 API client is registered for every tenant, and nothing else is yet.");
+    expect(browser.text()).not.toContain("Nothing is registered yet");
+  });
 });
 
 describe("the log", () => {

@@ -136,6 +136,46 @@ describe("a plugin", () => {
   });
 });
 
+describe("a plugin that is unregistered", () => {
+  test("is gone after a second step; its token is refused, and the page says that it is done", async () => {
+    const { plugin, emulator, browser } = await at("/plugins");
+    const token = await plugin.accessToken();
+    const id = browser.formOf("unregister", ...PLUGIN);
+    expect(browser.html).toMatch(
+      new RegExp(`<details class="confirm"><summary>[^<]*</summary>\\s*<form[^>]* id="${id}"`),
+    );
+    await browser.submit(id);
+    expect(browser.text()).toContain("Done.");
+    expect(browser.text()).toContain("No plugin is registered.");
+    expect((await plugin.call(token)).status).toBe(401);
+    expect(plugin.lastRule()).toBe("bearer.plugin-enabled");
+    expect(emulator.journal.entries({ operation: "unregisterPlugin" })).toEqual([]);
+  });
+
+  test("by somebody else meanwhile is told so, whatever was to be done with it", async () => {
+    for (const [kind, filled] of [
+      ["unregister", {}],
+      ["enabled", { enabled: "false" }],
+    ] as const) {
+      const { emulator, browser } = await at("/plugins");
+      emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter" });
+      await browser.submit(browser.formOf(kind, ...PLUGIN), filled);
+      expectRefused(browser, /^plugin reporter is not registered in acme$/);
+      expect(browser.html.match(/role="alert"/g)).toHaveLength(1);
+    }
+  });
+
+  test("leaves the others on the page, with their forms", async () => {
+    const { emulator, browser } = await at("/plugins");
+    emulator.registerPlugin({ tenantId: "umbrella", clientId: "reporter", type: "service" });
+    await browser.open("/_emulator/plugins");
+    await browser.submit(browser.formOf("unregister", ...PLUGIN));
+    expect(browser.text()).toContain("umbrella");
+    await browser.submit(browser.formOf("unregister", "umbrella", "reporter"));
+    expect(browser.text()).toContain("No plugin is registered.");
+  });
+});
+
 describe("an operator", () => {
   const ids = ["acme", "ada"];
   async function atOperators() {
@@ -162,5 +202,15 @@ describe("an operator", () => {
     expectRefused(browser, /^capabilities\.1: must have the form/);
     expect(browser.fields(id)).toContainEqual(["more", "everything"]);
     expect(browser.form(id)).toMatch(/name="more"[^>]*aria-invalid="true"/s);
+  });
+
+  test("who is unregistered is gone, and can be registered again as somebody else", async () => {
+    const { emulator, browser } = await atOperators();
+    await browser.submit(browser.formOf("unregister", ...ids));
+    expect(browser.text()).toContain("Done.");
+    expect(browser.text()).toContain("No operator is registered.");
+    emulator.registerOperator(ada);
+    await browser.open("/_emulator/operators");
+    expect(browser.text()).toContain("Ada Lovelace");
   });
 });

@@ -5,6 +5,7 @@ import { activity } from "./activity.js";
 import { adminScript } from "./admin-script.js";
 import type { AdminAction, AdminPage, AdminView } from "./admin-site.js";
 import { adminStyles } from "./admin-styles.js";
+import { accountAction, clientAction } from "./client-actions.js";
 import { clientsPage } from "./clients-page.js";
 import { clockAction } from "./clock-action.js";
 import { armAction, armed, disarmAction, faultsPage } from "./faults-page.js";
@@ -16,6 +17,7 @@ import { pluginAction } from "./plugin-action.js";
 import { pluginsPage } from "./plugins-page.js";
 import { ruleAction, rulesPage } from "./rules-page.js";
 import { resetAction, restoreAction, SNAPSHOT_PATH, snapshotFile, statePage } from "./state-page.js";
+import { unregisterActions } from "./unregister-actions.js";
 
 /** In the order in which they are linked. */
 export const adminPages: readonly AdminPage[] = [
@@ -34,6 +36,9 @@ export const adminActions: readonly AdminAction[] = [
   clockAction,
   pluginAction,
   operatorAction,
+  accountAction,
+  clientAction,
+  ...unregisterActions,
   armAction,
   disarmAction,
   ruleAction,

@@ -32,6 +32,7 @@ export const adminStyles = `
 form.row button, form.end button, .rules button { min-height: 2.25rem; padding: .2rem .8rem; }
 .line { display: flex; flex-wrap: wrap; align-items: end; gap: .75rem; }
 .line .field { flex: 1 1 9rem; }
+.outcome:empty { display: none; }
 .line > .alarm, .line > .done { flex: 1 1 100%; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem; align-items: start; }
 textarea {
@@ -50,6 +51,12 @@ fieldset.panel > legend { font-size: 1rem; }
 form > button { justify-self: start; }
 summary { cursor: pointer; padding: .3rem 0; color: var(--accent); }
 details > form { margin-top: .6rem; }
+.confirm > summary { display: inline-block; padding: .55rem 1rem; border: 1px solid var(--quiet); border-radius: .4rem; color: inherit; }
+.confirm > summary:hover { background: var(--accent-soft); }
+.confirm[open] > summary { border-color: var(--alarm); color: var(--alarm); }
+.confirm > form { padding: .8rem 1rem; border: 1px solid var(--alarm); border-radius: .5rem; }
+button.danger { background: var(--alarm); border-color: var(--alarm); color: var(--surface); font-weight: 600; }
+button.danger:hover { filter: brightness(1.08); }
 .button { display: inline-block; padding: .55rem 1rem; border: 1px solid var(--quiet); border-radius: .4rem; color: inherit; text-decoration: none; }
 .button:hover { background: var(--accent-soft); }
 .alarm ul { margin: .2rem 0 0; padding-left: 1.2rem; overflow-wrap: anywhere; }

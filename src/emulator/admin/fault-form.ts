@@ -79,7 +79,7 @@ export const faultFields: Readonly<Record<FaultName, readonly FaultField[]>> = {
 
 export const faultNames = Object.keys(faultMoments) as FaultName[];
 
-const MATCHED = ["tenantId", "clientId", "operation", "grant", "variant"];
+const MATCHED = ["tenantId", "clientId", "operation", "method", "path", "grant", "variant"];
 
 /** What was left empty is left out. @throws EmulatorError `option_invalid` for what is not JSON */
 export function readFault(fields: URLSearchParams): Fault {
@@ -94,6 +94,7 @@ export function readFault(fields: URLSearchParams): Fault {
     at: read("at") || undefined,
     count: read("count") === "" ? undefined : number(read("count")),
     probability: read("probability") === "" ? undefined : number(read("probability")),
+    seed: read("seed") === "" ? undefined : number(read("seed")),
     match: match.length === 0 ? undefined : Object.fromEntries(match),
   };
   return Object.fromEntries(

@@ -68,20 +68,26 @@ function fieldsOf(view: AdminView, name: FaultName): Markup {
   const tenants = [...plugins.list(), ...operators.list(), ...serviceAccounts.list()];
   const clients = [...plugins.list(), ...serviceAccounts.list(), ...apiClients.list()];
   const operations = ["requestToken", ...view.site.routes().map(({ operationId }) => operationId)];
+  const methods = ["POST", ...view.site.routes().map(({ method }) => method)];
   const suggestions = (id: string, values: readonly string[]) =>
     html`<datalist id="${id}">${[...new Set(values)].map((value) => html`<option value="${value}"></option>`)}</datalist>`;
   const choices = (values: readonly string[]) =>
     ["", ...values].map((of) => [of, of === "" ? "any" : of] as const);
   const field = (shape: Omit<Parameters<typeof textField>[1], "form">) =>
     textField(view, { ...shape, form: FORM });
+  const matched = (shape: Parameters<typeof field>[0]) =>
+    field({ ...shape, faultName: `match.${shape.name}` });
   return html`${faultFields[name].map((own) => field(own))}
 ${at.length === 0 ? html`<p class="quiet">It strikes when the host answers a launch.</p>` : selectField(view, { form: FORM, name: "at", label: "When", choices: at })}
 <div class="fields">${field({ name: "count", label: "How many requests", hint: "A number, or always. Default: 1." })}
-${field({ name: "probability", label: "Probability", hint: "Above 0, at most 1. Default: 1." })}</div>
+${field({ name: "probability", label: "Probability", hint: "Above 0, at most 1. Default: 1." })}
+${field({ name: "seed", label: "Seed", hint: "Of the draws. Default: one that is drawn." })}</div>
 <fieldset><legend>Only requests of</legend><div class="fields">
-${field({ name: "tenantId", label: "Tenant", list: "known-tenants", faultName: "match" })}
-${field({ name: "clientId", label: "Client", list: "known-clients", faultName: "match" })}
-${field({ name: "operation", label: "Operation", list: "known-operations", faultName: "match" })}
+${matched({ name: "tenantId", label: "Tenant", list: "known-tenants" })}
+${matched({ name: "clientId", label: "Client", list: "known-clients" })}
+${matched({ name: "operation", label: "Operation", list: "known-operations" })}
+${matched({ name: "method", label: "Method", list: "known-methods" })}
+${matched({ name: "path", label: "Path", hint: "Without the query." })}
 ${selectField(view, { form: FORM, name: "grant", label: "Grant", choices: choices(GRANTS) })}
 ${selectField(view, { form: FORM, name: "variant", label: "Variant", choices: choices(["A", "B"]) })}</div></fieldset>
 ${suggestions(
@@ -91,6 +97,6 @@ ${suggestions(
 ${suggestions(
   "known-clients",
   clients.map(({ clientId }) => clientId),
-)}${suggestions("known-operations", operations)}
+)}${suggestions("known-operations", operations)}${suggestions("known-methods", methods)}
 <div><button class="primary">Arm it</button></div>`;
 }

@@ -13,15 +13,17 @@ interface FormShape {
   readonly hidden?: Readonly<Record<string, string>>;
   readonly className?: string;
   readonly isUpload?: boolean;
+  /** The id of a place on the page that tells the outcome, and that the browser comes back to. Default: the form. */
+  readonly place?: string;
 }
 
 export function form(view: AdminView, shape: FormShape): Markup {
-  const { id, action, content, hidden = {}, className = "", isUpload = false } = shape;
+  const { id, action, content, hidden = {}, className = "", isUpload = false, place } = shape;
   const target = linkTo(view.deployment, ADMIN_PATH + action);
-  const all = Object.entries({ form_token: view.formToken, form: id, ...hidden });
+  const all = Object.entries({ form_token: view.formToken, form: place ?? id, ...hidden });
   return html`<form method="post" action="${target}" id="${id}" class="${className}"${isUpload ? html` enctype="multipart/form-data"` : ""}>
 ${all.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${outcome(view, id)}${content}
+${place === undefined ? outcome(view, id) : ""}${content}
 </form>`;
 }
 
@@ -30,7 +32,12 @@ export function formId(kind: string, ...names: readonly string[]): string {
   return `${kind}-${Buffer.from(JSON.stringify(names)).toString("base64url")}`;
 }
 
-function outcome({ failed, query }: AdminView, id: string): Markup | "" {
+/** Where forms that may be gone afterwards tell their outcome. */
+export function outcomePlace(view: AdminView, id: string): Markup {
+  return html`<div id="${id}" class="outcome">${outcome(view, id)}</div>`;
+}
+
+export function outcome({ failed, query }: AdminView, id: string): Markup | "" {
   if (failed?.id === id) {
     return html`<div class="alarm" role="alert" id="${id}-issues">
 <p>Nothing was changed:</p><ul>${failed.issues.map((issue) => html`<li>${issue}</li>`)}</ul></div>`;
@@ -57,7 +64,7 @@ export function textField(view: AdminView, field: Field): Markup {
   const { name, label, value = "", hint, rows, list } = field;
   const id = `${field.form}-${name}`;
   const shown = typedIn(view, field.form)?.get(name) ?? value;
-  const isAtFault = issueFields(view, field.form).includes(field.faultName ?? name);
+  const isAtFault = hasIssue(view, field.form, field.faultName ?? name);
   const described = [hint && `${id}-hint`, isAtFault && `${field.form}-issues`].filter(Boolean).join(" ");
   const attributes = html` id="${id}" name="${name}" spellcheck="false" autocomplete="off"
 ${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? html` aria-invalid="true"` : ""}${field.required ? html` required` : ""}`;
@@ -68,6 +75,14 @@ ${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? h
 ${shown}</textarea>`;
   return html`<div class="field"><label for="${id}">${label}</label>
 ${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}${input}</div>`;
+}
+
+/** A line for a secret, which is never shown: not what is held, and not what was typed. */
+export function secretField(view: AdminView, { form: of, name, label, required }: Field): Markup {
+  const isAtFault = hasIssue(view, of, name);
+  return html`<div class="field"><label for="${of}-${name}">${label}</label>
+<input type="password" id="${of}-${name}" name="${name}" autocomplete="new-password"
+${isAtFault ? html` aria-invalid="true" aria-describedby="${of}-issues"` : ""}${required ? html` required` : ""}></div>`;
 }
 
 interface Choice {
@@ -92,6 +107,7 @@ export function typedIn({ failed }: AdminView, id: string): URLSearchParams | un
 }
 
 /** "devices.0: must be …" is about the field `devices`. */
-function issueFields({ failed }: AdminView, id: string): string[] {
-  return failed?.id === id ? failed.issues.map((issue) => /^\w+/.exec(issue)?.[0] ?? "") : [];
+function hasIssue({ failed }: AdminView, id: string, field: string): boolean {
+  const paths = failed?.id === id ? failed.issues.map((issue) => /^[\w.]+/.exec(issue)?.[0]) : [];
+  return paths.some((path) => `${path}.`.startsWith(`${field}.`));
 }

@@ -3,9 +3,13 @@ import { html } from "hono/html";
 import type { Markup } from "../pages/render-page.js";
 import { displayName, type Operator } from "../registrations/operators.js";
 import type { AdminAction, AdminPage, AdminView } from "./admin-site.js";
-import { form, formId } from "./form.js";
+import { confirmation } from "./confirmation.js";
+import { form, formId, outcomePlace } from "./form.js";
 import { readScopes, scopesField } from "./scopes-field.js";
 import { facts } from "./shown-parts.js";
+
+/** Where the outcome of taking one away is told. */
+const UNREGISTERED = "unregistered";
 
 export const operatorsPage: AdminPage = { path: "/operators", title: "Operators", body };
 
@@ -20,9 +24,10 @@ export const operatorAction: AdminAction = {
 
 function body(view: AdminView): Markup {
   const operators = view.deployment.operators.list();
-  if (operators.length === 0) return html`<p class="quiet">No operator is registered.</p>`;
+  const unregistered = outcomePlace(view, UNREGISTERED);
+  if (operators.length === 0) return html`${unregistered}<p class="quiet">No operator is registered.</p>`;
   return html`<p>What a person cannot do no token does that acts for them, from the next call on.</p>
-${operators.map((operator) => panel(view, operator))}`;
+${unregistered}${operators.map((operator) => panel(view, operator))}`;
 }
 
 function panel(view: AdminView, operator: Operator): Markup {
@@ -44,5 +49,14 @@ function panel(view: AdminView, operator: Operator): Markup {
   };
   return html`<section class="panel"><h2>${displayName(operator)}</h2>${facts(rows)}
 ${form(view, { id, action: "/operators", hidden: { tenantId, userId }, content: scopesField(view, field) })}
+${confirmation(view, {
+  id: formId("unregister", tenantId, userId),
+  action: "/operators/unregister",
+  hidden: { tenantId, userId },
+  place: UNREGISTERED,
+  ask: "Unregister…",
+  says: "The person is signed out everywhere, and every token that acts for them is revoked, for good.",
+  button: `Yes, unregister ${displayName(operator)}`,
+})}
 </section>`;
 }

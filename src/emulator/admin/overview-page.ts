@@ -78,14 +78,19 @@ function tenants({ site, deployment }: AdminView): Markup {
   const { plugins, operators, serviceAccounts, apiClients } = deployment;
   const all = [...plugins.list(), ...operators.list(), ...serviceAccounts.list(), ...apiClients.list()];
   const ids = [...new Set(all.flatMap(({ tenantId }) => tenantId ?? []))];
-  if (ids.length === 0)
+  const everywhere = apiClients.list().filter(({ tenantId }) => tenantId === undefined).length;
+  const are = everywhere === 1 ? "1 API client is" : `${everywhere} API clients are`;
+  if (ids.length === 0) {
+    if (everywhere > 0) return html`<p>${are} registered for every tenant, and nothing else is yet.</p>`;
     return html`<p class="quiet">Nothing is registered yet: give a seed, or register in code.</p>`;
+  }
   const isHosted = site.settings().variants?.includes("A") ?? true;
   const of = (list: readonly { readonly tenantId: string | undefined }[], id: string) =>
     list.filter(({ tenantId }) => tenantId === id).length;
   const row = (id: string) => html`<tr><th scope="row"><code>${id}</code></th>
 <td>${isHosted ? html`<a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}">Host application</a>` : ""}</td>
-<td>${of(plugins.list(), id)}</td><td>${of(serviceAccounts.list(), id)}</td><td>${of(apiClients.list(), id)}</td><td>${of(operators.list(), id)}</td></tr>`;
+<td>${of(plugins.list(), id)}</td><td>${of(serviceAccounts.list(), id)}</td><td>${of(apiClients.list(), id) + everywhere}</td><td>${of(operators.list(), id)}</td></tr>`;
   return html`<div class="scroll" tabindex="0" role="group" aria-labelledby="tenants"><table><thead><tr><th>Tenant</th><td></td><th>Plugins</th><th>Service accounts</th>
-<th>API clients</th><th>Operators</th></tr></thead><tbody>${ids.map(row)}</tbody></table></div>`;
+<th>API clients</th><th>Operators</th></tr></thead><tbody>${ids.map(row)}</tbody></table></div>
+${everywhere === 0 ? "" : html`<p class="quiet">${are} registered for every tenant and counted in each.</p>`}`;
 }

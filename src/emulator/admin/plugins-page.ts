@@ -5,18 +5,23 @@ import type { Markup } from "../pages/render-page.js";
 import type { Plugin } from "../registrations/plugin.js";
 import type { RegisteredKey } from "../registrations/registered-keys.js";
 import type { AdminPage, AdminView } from "./admin-site.js";
-import { form, formId, textField, typedIn } from "./form.js";
+import { confirmation } from "./confirmation.js";
+import { form, formId, outcomePlace, textField, typedIn } from "./form.js";
 import { scopesField } from "./scopes-field.js";
 import { facts } from "./shown-parts.js";
+
+/** Where the outcome of taking one away is told. */
+const UNREGISTERED = "unregistered";
 
 export const pluginsPage: AdminPage = { path: "/plugins", title: "Plugins", body };
 
 function body(view: AdminView): Markup {
   const plugins = view.deployment.plugins.list();
-  if (plugins.length === 0) return html`<p class="quiet">No plugin is registered.</p>`;
+  const unregistered = outcomePlace(view, UNREGISTERED);
+  if (plugins.length === 0) return html`${unregistered}<p class="quiet">No plugin is registered.</p>`;
   const delay = view.site.settings().narrowingDelayMs ?? 0;
   return html`<p>Every change counts from the next request on, also for tokens already minted${delay === 0 ? "" : `; a narrowing after ${delay} ms`}.</p>
-${plugins.map((plugin) => panel(view, plugin))}`;
+${unregistered}${plugins.map((plugin) => panel(view, plugin))}`;
 }
 
 function panel(view: AdminView, plugin: Plugin): Markup {
@@ -56,6 +61,15 @@ ${form(view, { ...about, id: scopes.form, content: scopesField(view, scopes) })}
 ${form(view, { ...about, id: id("devices"), content: devicesField(view, id("devices"), plugin) })}
 <details${isOpen ? html` open` : ""}><summary>Replace the keys</summary>
 ${form(view, { ...about, id: keys.form, content: html`${textField(view, keys)}<button>Replace keys</button>` })}</details>
+${confirmation(view, {
+  id: id("unregister"),
+  action: "/plugins/unregister",
+  hidden: about.hidden,
+  place: UNREGISTERED,
+  ask: "Unregister…",
+  says: "Its token requests and its tokens are refused from the next request on; its tokens, launches and codes stay refused when it is registered again.",
+  button: `Yes, unregister ${name}`,
+})}
 </section>`;
 }
 

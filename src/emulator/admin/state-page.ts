@@ -5,7 +5,8 @@ import { linkTo } from "../pages/page-route.js";
 import type { Markup } from "../pages/render-page.js";
 import type { EmulatorSnapshot } from "../snapshot/snapshot.js";
 import { ADMIN_PATH, type AdminAction, type AdminPage, type AdminView } from "./admin-site.js";
-import { form } from "./form.js";
+import { confirmation } from "./confirmation.js";
+import { form, outcomePlace } from "./form.js";
 
 export const statePage: AdminPage = { path: "/state", title: "State", body };
 
@@ -28,7 +29,14 @@ function body(view: AdminView): Markup {
   const file = html`<div class="field"><label for="snapshot">Snapshot</label><input id="snapshot" name="snapshot" type="file" accept="application/json,.json" required></div>`;
   return html`<section class="panel"><h2>Reset</h2>
 <p>Back to the seed at once: registrations, tokens, codes, sessions, clock, rules, faults, logs.</p>
-${form(view, { id: "reset", action: "/reset", content: html`<button>Reset to the seed</button>` })}</section>
+${outcomePlace(view, "was-reset")}${confirmation(view, {
+  id: "reset",
+  action: "/reset",
+  place: "was-reset",
+  ask: "Reset to the seed…",
+  says: "Everything that was registered, issued or recorded since is gone then. A snapshot that you download first can be put back, without the logs.",
+  button: "Yes, reset everything",
+})}</section>
 <section class="panel"><h2>Snapshot</h2>
 <p>Everything but the logs and private keys, as JSON. Nothing in it can be presented as a credential.</p>
 <p><a class="button" href="${linkTo(view.deployment, ADMIN_PATH + SNAPSHOT_PATH)}" download>Download a snapshot</a></p></section>
