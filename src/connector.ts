@@ -10,7 +10,7 @@ import type { TokenEndpointState } from "./auth/token-attempt.js";
 import { TokenLifecycle } from "./auth/token-lifecycle.js";
 import { chooseByDetection, type DetectionContext, explainByDetection } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
-import { type CreateServiceOptions, createService, type Service } from "./create-service.js";
+import { type CreateServiceOptions, type Service, serviceMaker } from "./create-service.js";
 import { ConfigurationError, type Variant } from "./errors.js";
 import { memoryStore } from "./stores/memory.js";
 import { requireSignal } from "./variants/require-signal.js";
@@ -63,28 +63,28 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   if (typeof options !== "object" || options === null)
     throw new ConfigurationError("option_invalid", "The options are missing.", { option: "options" });
   const credentials = checkCredentials(options);
+  const only = credentials.length === 1 ? credentials[0] : undefined;
   const order = credentials.map(({ variant }) => variant);
   const resolved = resolveAuthOptions({
     ...options,
     // A token and a verdict for each tenant that is held.
     store: options.store ?? memoryStore({ now: options.now, mostEntries: 2 * mostTenants }),
   });
+  const serviceOf = serviceMaker(options, resolved);
   // What is forgotten is made again: at worst a token is asked for once more, or a gate that was open is new.
   const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
   const auths = new RecentlyUsed<TokenLifecycle>(mostTenants, (auth) => !auth.isRenewing);
   const inFlight: DetectionContext["inFlight"] = new Map();
 
-  const stateOf = (variant: Variant, { baseUrl, tenantId }: Target) =>
-    states.get(JSON.stringify([variant, baseUrl, tenantId]), () =>
-      createTokenEndpointState(variant, resolved),
-    );
+  const stateOf = (variant: Variant, target: Target) =>
+    states.get(nameOf(variant, target), () => createTokenEndpointState(variant, resolved));
 
-  const authOf = (credential: MachineCredential, context: DetectionContext, isDetected: boolean) => {
+  const authOf = (credential: MachineCredential, context: DetectionContext) => {
     const { variant } = credential;
     const { target } = context;
-    return auths.get(JSON.stringify([variant, target.baseUrl, target.tenantId, isDetected]), () => {
+    return auths.get(nameOf(variant, target), () => {
       const explain = (error: unknown, signal: StopSignal) =>
-        explainByDetection(error, variant, isDetected, context, signal);
+        explainByDetection(error, variant, only === undefined, context, signal);
       const state = stateOf(variant, target);
       const driver = driverOf(credential);
       const source = new MachineTokenSource({ variant, target, driver, state, options: resolved, explain });
@@ -100,8 +100,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
         });
       const { baseUrl, tenantId } = wanted;
       const signal = requireSignal(wanted.signal);
-      const only = credentials.length === 1 ? credentials[0] : undefined;
-      const target = parseTarget({ ...options, baseUrl, tenantId }, only?.variant);
+      const { allowInsecureHttp, tenantIdPattern } = options;
+      const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
       // A wrong key or secret is told before anything is asked.
       const prepared = new SharedRenewal(() =>
@@ -109,14 +109,19 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       );
       await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
-      if (only !== undefined) return createService(authOf(only, context, false), options) as Service<T>;
+      if (only !== undefined) return serviceOf(authOf(only, context));
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(
         ({ variant }) => detection.served[variant] === "yes",
       ) as MachineCredential;
-      return createService(authOf(found, context, true), { ...options, detection }) as Service<T>;
+      return serviceOf(authOf(found, context), detection);
     },
   });
+}
+
+/** Neither a base URL nor a tenant id holds a space. */
+function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
+  return `${variant} ${baseUrl} ${tenantId}`;
 }
 
 /** At most one credential of a variant, and only those of the variant that was named. */

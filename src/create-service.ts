@@ -1,9 +1,14 @@
 /** A service from an Auth in hand. */
 import { type OperationTypes, operations } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
-import { type AuthOptions, given, resolveAuthOptions } from "./auth/auth-options.js";
+import {
+  type AuthOptions,
+  given,
+  type ResolvedAuthOptions,
+  resolveAuthOptions,
+} from "./auth/auth-options.js";
 import { teller } from "./auth/events.js";
-import type { Api } from "./client/operation-table.js";
+import { type Api, indexOperations, type OperationIndex } from "./client/operation-table.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { buildService, type ServiceOf } from "./client/service.js";
 import type { Validate } from "./client/validate.js";
@@ -35,14 +40,31 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
     throw new ConfigurationError("option_invalid", "auth is no Auth. Make one with createAuth.", {
       option: "auth",
     });
-  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions({ ...auth.inherited, ...given(options) });
-  const { api, validate, detection } = options;
+  const resolved = resolveAuthOptions({ ...auth.inherited, ...given(options) });
+  const service = serviceMaker(options, resolved)(auth, options.detection);
+  return service as V extends Variant ? ServiceOf<V, T> : never;
+}
+
+/**
+ * Gives a function that makes services with the same options: they are looked at once, whoever has 10,000 tenants.
+ *
+ * @throws ConfigurationError `option_invalid` for an `api` that is none
+ */
+export function serviceMaker<T extends LookupTypes>(
+  { api, validate }: Pick<CreateServiceOptions<T>, "api" | "validate">,
+  { fetch, now, timeoutMs, onEvent }: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,
+): (auth: Auth, detection?: Detection) => Service<T> {
   const table = api === undefined ? operations : api.operations;
   if (typeof table?.A !== "object" || typeof table.B !== "object")
     throw new ConfigurationError("option_invalid", "api is no operations.ts that bivariant/generate made.", {
       option: "api",
     });
-  const tell = teller(auth, { onEvent, now });
-  const parts = { auth, fetch, now, timeoutMs, tell, validate, operations: table, detection };
-  return buildService<V, T>(parts) as V extends Variant ? ServiceOf<V, T> : never;
+  const indexes: { [X in Variant]?: OperationIndex } = {};
+  return (auth, detection) => {
+    indexes[auth.variant] ??= indexOperations(table[auth.variant], auth.variant);
+    const index = indexes[auth.variant] as OperationIndex;
+    const tell = teller(auth, { onEvent, now });
+    const parts = { auth, fetch, now, timeoutMs, tell, validate, index, detection };
+    return buildService<Variant, T>(parts) as Service<T>;
+  };
 }

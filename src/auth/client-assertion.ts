@@ -5,6 +5,9 @@ import type { SigningKey } from "./signing-key.js";
 /** Well under the 5 minutes of section 2.2: a fast clock must not meet the maximum. */
 const lifetimeSeconds = 60;
 
+const encoder = new TextEncoder();
+const headers = new WeakMap<SigningKey, string>();
+
 export interface ClientAssertionClaims {
   readonly clientId: string;
   /** The exact token URL posted to, as one string: an array is another thing to a strict server. */
@@ -15,7 +18,6 @@ export interface ClientAssertionClaims {
 
 /** Signs a new assertion with a `jti` of its own (RFC 7523 section 3; section 2.2 of the description). */
 export async function signClientAssertion(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
-  const header = { alg: "RS256", typ: "JWT", kid: key.keyId };
   const payload = {
     iss: claims.clientId,
     sub: claims.clientId,
@@ -25,9 +27,18 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
     iat: claims.issuedAt,
     exp: claims.issuedAt + lifetimeSeconds,
   };
-  const signed = `${encode(header)}.${encode(payload)}`;
-  const signature = await key.sign(new TextEncoder().encode(signed));
+  const signed = `${headerOf(key)}.${encode(payload)}`;
+  const signature = await key.sign(encoder.encode(signed));
   return `${signed}.${base64url(signature)}`;
+}
+
+/** The same for all assertions of a key. */
+function headerOf(key: SigningKey): string {
+  const known = headers.get(key);
+  if (known !== undefined) return known;
+  const header = encode({ alg: "RS256", typ: "JWT", kid: key.keyId });
+  headers.set(key, header);
+  return header;
 }
 
 function encode(part: object): string {

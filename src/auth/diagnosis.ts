@@ -9,7 +9,8 @@ export interface RefusedRequest {
   readonly clientId: string;
   readonly tenantId: string;
   readonly tokenEndpoint: string;
-  readonly audience: string;
+  /** As it was set. */
+  readonly audience: string | undefined;
   readonly key: SigningKey;
 }
 
@@ -22,7 +23,8 @@ export function explainRefusalOfA(refusal: Refusal, request: RefusedRequest): re
 
 /** "The assertion was refused: signature, iss or sub, aud, freshness, or a replayed jti." */
 function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
-  const hasOwnAudience = request.audience !== new URL(request.tokenEndpoint).href;
+  const { audience, tokenEndpoint } = request;
+  const hasOwnAudience = audience !== undefined && audience !== new URL(tokenEndpoint).href;
   const jwks = jwksMismatch(refusal, request);
   const replay = refusal.hasOwnFetch ? [replayed(refusal)] : [];
   // An audience that was accepted before is right, unless a proxy was changed just now.
@@ -51,7 +53,7 @@ function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause
   };
 }
 
-function audienceSet({ audience, tokenEndpoint }: RefusedRequest): Cause {
+function audienceSet({ audience = "", tokenEndpoint }: RefusedRequest): Cause {
   const isLiteral = /\{|%7b/i.test(audience);
   return {
     id: "audience_mismatch",

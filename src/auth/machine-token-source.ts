@@ -37,7 +37,7 @@ export class MachineTokenSource implements TokenSource {
 
   async renew(renewal: Renewal): Promise<AccessToken> {
     const { signal, isBackground, heldValue, refusedValue, isFresh } = renewal;
-    const { variant, target, driver, options, explain } = this.#context;
+    const { variant, target, driver, state, options, explain } = this.#context;
     const storeFailed = (code: string) => this.#tell({ type: "store_failed", code });
     const { shareInFlight } = options;
     const prepare = () => driver.prepare(target, { shareInFlight });
@@ -63,8 +63,11 @@ export class MachineTokenSource implements TokenSource {
     try {
       const acceptedFingerprint = this.#acceptedFingerprint;
       const tell = this.#tell;
-      const request = { ...this.#context, prepare, tell, acceptedFingerprint, refused, isBackground };
-      const granted = await requestToken(prepared, request, signal);
+      const granted = await requestToken(
+        prepared,
+        { variant, target, state, options, tell, prepare, acceptedFingerprint, refused, isBackground },
+        signal,
+      );
       const token = createAccessToken(granted.fields);
       this.#closing.accepted();
       this.#acceptedFingerprint = granted.prepared.fingerprint;

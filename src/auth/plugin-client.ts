@@ -37,7 +37,8 @@ export interface PluginClient {
   readonly clientId: string;
   readonly tenantId: string;
   readonly tokenEndpoint: string;
-  readonly audience: string;
+  /** As it was set; else the exact URL posted to is named. */
+  readonly audience: string | undefined;
   readonly key: SigningKey;
   /** Changes with the key; says nothing of it. */
   readonly fingerprint: string;
@@ -59,9 +60,8 @@ export async function preparePlugin(
   if (audience !== undefined) requireText(audience, "audience", "A");
   const key = await readKey(privateKey, keyId, options?.shareInFlight);
   const tokenEndpoint = tokenEndpointOfA(target);
-  const aud = audience ?? new URL(tokenEndpoint).href;
-  const fingerprint = JSON.stringify([clientId, key.keyId, key.thumbprint, aud]);
-  return { clientId, tenantId: target.tenantId, tokenEndpoint, audience: aud, key, fingerprint };
+  const fingerprint = JSON.stringify([clientId, key.keyId, key.thumbprint, audience]);
+  return { clientId, tenantId: target.tenantId, tokenEndpoint, audience, key, fingerprint };
 }
 
 /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
@@ -78,7 +78,8 @@ export async function sendPluginRequest(
     { client_id: clientId },
     // Runs last before the request is sent, so that no assertion grows old in a queue.
     async (_server, _client, body) => {
-      assertion = await sign({ clientId, audience, issuedAt: issuedAtSeconds }, key);
+      const aud = audience ?? new URL(tokenEndpoint).href;
+      assertion = await sign({ clientId, audience: aud, issuedAt: issuedAtSeconds }, key);
       body.set("client_id", clientId);
       body.set("client_assertion_type", clientAssertionType);
       body.set("client_assertion", assertion);

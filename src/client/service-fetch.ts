@@ -18,12 +18,15 @@ export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<
 
 export function createServiceFetch(options: Omit<CallerOptions, "validate">): ServiceFetch {
   const { auth, timeoutMs } = options;
-  const untilTheEnd = signalFollower();
+  // Most services are never asked for a plain fetch.
+  let follower: ReturnType<typeof signalFollower> | undefined;
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const headers = headerRecord(init.headers);
     const signal = init.signal ?? undefined;
     const method = (init.method ?? "GET").toUpperCase();
+    follower ??= signalFollower();
+    const untilTheEnd = follower;
     const { response } = await bearerFetch(
       {
         ...{ url, method, headers, body: init.body, signal, init },

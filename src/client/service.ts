@@ -2,7 +2,7 @@
 import type { Auth } from "../auth/auth.js";
 import type { Detection, Variant } from "../errors.js";
 import { type CallerOptions, createCaller } from "./caller.js";
-import { type Api, indexOperations } from "./operation-table.js";
+import type { OperationIndex } from "./operation-table.js";
 import type { CallArgs, LookupTypes, OperationId, Outcome } from "./outcome.js";
 import { createPathClient, type PathClient } from "./path-client.js";
 import { createServiceFetch, type ServiceFetch } from "./service-fetch.js";
@@ -36,14 +36,13 @@ export interface ServiceOf<X extends Variant, T extends LookupTypes> {
 }
 
 export interface ServiceParts extends CallerOptions {
-  readonly operations: Api<LookupTypes>["operations"];
+  readonly index: OperationIndex;
   readonly detection?: Detection | undefined;
 }
 
 /** Puts a service together. It never changes its variant. */
 export function buildService<X extends Variant, T extends LookupTypes>(parts: ServiceParts): ServiceOf<X, T> {
-  const { auth, operations, detection } = parts;
-  const index = indexOperations(operations[auth.variant], auth.variant);
+  const { auth, index, detection } = parts;
   const caller = createCaller(parts);
   const call = async (operationId: string, init?: Parameters<typeof caller>[1]) =>
     caller(index.byId(operationId), init);
@@ -52,9 +51,9 @@ export function buildService<X extends Variant, T extends LookupTypes>(parts: Se
     baseUrl: auth.baseUrl,
     tenantId: auth.tenantId,
     auth: auth as Auth & { readonly variant: X },
-    ...(detection === undefined ? {} : { detection }),
     call: call as unknown as Call<T>,
     paths: createPathClient<T, X>(index, caller),
     fetch: createServiceFetch(parts),
+    ...(detection === undefined ? {} : { detection }),
   });
 }

@@ -68,15 +68,18 @@ export async function readBounded(response: Response, variant: Variant): Promise
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
+  // Decoded when it is known whether more comes: at one go where all came at once, as it mostly does.
+  let latest: Uint8Array | undefined;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
+    if (done) return text + decoder.decode(latest);
     bytes += value.byteLength;
     if (bytes > maximumBodyBytes) {
       reader.cancel().catch(() => {});
       throw tooLarge();
     }
-    text += decoder.decode(value, { stream: true });
+    if (latest !== undefined) text += decoder.decode(latest, { stream: true });
+    latest = value;
   }
 }
 

@@ -24,10 +24,15 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
   // `tenantIdPattern` may widen what a tenant id looks like, never where it leads.
   if (foldsAway(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
     throw invalid("holds what would change the path");
-  // A pattern with the flag g or y keeps a position between calls.
-  if (!new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")).test(tenantId))
-    throw invalid("does not match tenantIdPattern");
+  if (!matches(pattern, tenantId)) throw invalid("does not match tenantIdPattern");
   return tenantId;
+}
+
+function matches(pattern: RegExp, tenantId: string): boolean {
+  // With the flag g or y a pattern keeps a position between calls.
+  const isStateful = pattern.global || pattern.sticky;
+  const stateless = isStateful ? new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")) : pattern;
+  return stateless.test(tenantId);
 }
 
 /** `.` and `..` vanish in every URL parser, and so do their encoded forms. */

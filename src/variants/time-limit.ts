@@ -38,12 +38,12 @@ export function withTimeLimit<T>(
  * @throws as `withTimeLimit`
  */
 export function waitWithin<T>(
-  { variant, baseUrl, timeoutMs, ...options }: TimeLimitOptions,
+  { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
   task: () => Promise<T>,
   stopped: (reason: unknown) => void = () => {},
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const signal = requireSignal(options.signal);
+    const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
     const end = () => {
       clearTimeout(timer);
