@@ -2,12 +2,11 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import type { HttpBindings } from "@hono/node-server";
 import { z } from "zod";
 import { EmulatorError } from "../emulator-error.js";
 import { parseInput } from "../parse-input.js";
 import type { Connection } from "./connection.js";
-import { HttpConnection } from "./http-connection.js";
 import { IncomingRequest } from "./incoming-request.js";
 import type { JsonAnswer } from "./json-answer.js";
 import type { ReceivedRequest } from "./received-request.js";
@@ -48,6 +47,11 @@ export async function listenOn(
   { answerTokenPost, answer }: Answering,
   address: { port: number; host: string },
 ): Promise<Listening> {
+  // With the first server: in-process nobody needs it, and it takes 25 ms to load.
+  const [{ getRequestListener }, { HttpConnection }] = await Promise.all([
+    import("@hono/node-server"),
+    import("./http-connection.js"),
+  ]);
   const closing = new AbortController();
   const listener = getRequestListener(
     (request, environment) => {

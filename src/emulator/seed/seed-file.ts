@@ -1,7 +1,7 @@
 // Reads a seed file, YAML or JSON, and says of each mistake in which line it is.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
+import type { Document } from "yaml";
 import { z } from "zod";
 import { routeTable } from "../api/route-table.js";
 import { createDeployment } from "../create-deployment.js";
@@ -11,6 +11,7 @@ import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.
 import { ISSUE_PATH, isName, parseInput } from "../parse-input.js";
 import { TestKeys } from "../registrations/test-keys.js";
 import { RuleSwitches } from "../rule-switches.js";
+import { loadYaml } from "./load-yaml.js";
 import { yamlFaults } from "./yaml-faults.js";
 
 const schema = z.looseObject({
@@ -44,6 +45,7 @@ export function readSeedFile(path: string): EmulatorOptions {
 
 /** The same of a text; `name` stands in messages. @throws EmulatorError `seed_invalid` */
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
+  const { LineCounter, parseDocument } = loadYaml();
   const lineCounter = new LineCounter();
   // Silent: what the parser would warn of, it would quote.
   const document = parseDocument(text, {
@@ -97,6 +99,7 @@ function within<Value>(member: string, read: () => Value): Value {
 
 /** Where the deepest part of an issue's path begins that the document has. */
 function offsetOf(document: Document, issue: string): number {
+  const { isNode } = loadYaml();
   const path = ISSUE_PATH.exec(issue)?.[1]?.split(".") ?? [];
   const unknown = /Unrecognized keys?: (?:"([^"]+)"|(…))/.exec(issue);
   if (unknown !== null) path.push(unknown[1] ?? "…");
@@ -110,6 +113,7 @@ function offsetOf(document: Document, issue: string): number {
 
 /** The first key there that is not told. */
 function namelessIn(document: Document, path: string[]): unknown {
+  const { isMap, isScalar } = loadYaml();
   const parent = document.getIn(path, true);
   if (!isMap(parent)) return undefined;
   return parent.items.find(({ key }) => isScalar(key) && !isName(String(key.value)))?.key;

@@ -1,5 +1,6 @@
 // Reads a client assertion without believing any of it.
-import { decodeJwt, decodeProtectedHeader } from "jose";
+import { decodeProtectedHeader } from "jose/decode/protected_header";
+import { decodeJwt } from "jose/jwt/decode";
 
 /** Header and claims as received, unverified. */
 export interface DecodedAssertion {
