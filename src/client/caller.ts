@@ -38,8 +38,13 @@ export type AnyOutcome =
 
 export type Caller = (operation: Operation, init?: CallInit) => Promise<AnyOutcome>;
 
+/** @throws ConfigurationError `option_invalid` */
 export function createCaller(options: CallerOptions): Caller {
   const { auth, now, timeoutMs, validate, tell } = options;
+  if (validate !== undefined && typeof validate !== "function")
+    throw new ConfigurationError("option_invalid", "validate is no function. Make one with validator.", {
+      option: "validate",
+    });
 
   return async (operation, init = {}) => {
     if (typeof init !== "object" || init === null)
@@ -49,9 +54,9 @@ export function createCaller(options: CallerOptions): Caller {
     const { operationId, method } = operation;
     const url = requestUrl(operation.path, init.params ?? {}, auth);
     const body = requestBody(init.body, operation.contentType);
-    const headers = headerRecord(init.headers, init.params?.header);
+    const { envelope } = init;
+    const headers = headerRecord(init.headers, init.params?.header, envelopeHeader(envelope));
     if (body !== undefined) headers["content-type"] ??= operation.contentType ?? "application/json";
-    if (init.envelope !== undefined) headers["x-envelope"] = init.envelope;
     headers.accept ??= "application/json";
     const { anonymous } = operation;
     const { signal } = init;
@@ -80,7 +85,7 @@ export function createCaller(options: CallerOptions): Caller {
     if (operation.success.includes(status)) {
       const data = parseSuccess(text, response, variant);
       // The document's schema is of the raw body: what X-Envelope wraps it in is not shown.
-      if (init.envelope === undefined) validate?.({ variant, operationId, status, data }, tell);
+      if (envelope === undefined) validate?.({ variant, operationId, status, data }, tell);
       return { ok: true, status, variant, data, response };
     }
     const isDocumented = operation.failure.includes(status);
@@ -104,6 +109,10 @@ export function createCaller(options: CallerOptions): Caller {
       throw error;
     });
   }
+}
+
+function envelopeHeader(envelope: string | undefined): Record<string, string> | undefined {
+  return envelope === undefined ? undefined : { "x-envelope": envelope };
 }
 
 function parseSuccess(text: string, response: Response, variant: "A" | "B"): unknown {

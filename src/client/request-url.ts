@@ -11,11 +11,13 @@ export interface CallParameters {
 }
 
 const querySerializer = createQuerySerializer();
+/** What encodeURIComponent throws at. */
+const loneSurrogate = /\p{Surrogate}/u;
 
 /**
  * Builds the URL of a call. `tenantId` is filled in; another tenant's is refused, since the token is bound to one.
  *
- * @throws ConfigurationError `path_parameter_missing`, `path_parameter_invalid`
+ * @throws ConfigurationError `path_parameter_missing`, `path_parameter_invalid`, `option_invalid` for a query
  */
 export function requestUrl(template: string, { path, query }: CallParameters, target: Target): string {
   const names = template.match(/\{[^{}]+\}/g);
@@ -25,10 +27,11 @@ export function requestUrl(template: string, { path, query }: CallParameters, ta
     const name = nameIn(braced);
     filled[name] = name === "tenantId" ? tenantIdOf(path, target) : pathParameter(name, path);
   }
+  const search = query === undefined ? "" : queryText(query);
   const url = createFinalURL(template, {
     baseUrl: target.baseUrl,
-    params: { path: filled, ...(query === undefined ? {} : { query }) },
-    querySerializer,
+    params: { path: filled },
+    querySerializer: () => search,
     pathSerializer: defaultPathSerializer,
   });
   // Looked at as it will be sent: a list of one, or the dot of the label style, folds no less than a plain value.
@@ -36,6 +39,18 @@ export function requestUrl(template: string, { path, query }: CallParameters, ta
   const folded = segments.findIndex(foldsAway);
   if (folded >= 0) throw folds(nameIn(template.split("/")[folded] ?? ""));
   return url;
+}
+
+function queryText(query: Readonly<Record<string, unknown>>): string {
+  try {
+    return querySerializer(query);
+  } catch {
+    throw new ConfigurationError(
+      "option_invalid",
+      "params.query cannot be written into a URL: it holds objects within objects or lists, or half a surrogate pair.",
+      { option: "params.query" },
+    );
+  }
 }
 
 function nameIn(braced: string): string {
@@ -70,6 +85,12 @@ function pathParameter(name: string, path: CallParameters["path"]): unknown {
     );
   const isPlain = parts.every((part) => ["string", "number", "boolean", "bigint"].includes(typeof part));
   if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0])))) throw folds(name);
+  if (parts.some((part) => loneSurrogate.test(String(part))))
+    throw new ConfigurationError(
+      "path_parameter_invalid",
+      `The path parameter "${name}" holds half a surrogate pair, which no URL can.`,
+      { option },
+    );
   return value;
 }
 

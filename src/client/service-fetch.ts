@@ -6,13 +6,14 @@ import { withTimeLimit } from "../variants/time-limit.js";
 import { bearerFetch } from "./bearer-fetch.js";
 import type { CallerOptions } from "./caller.js";
 import { headerRecord } from "./header-record.js";
+import { canBeSentAgain } from "./redirects.js";
 import { signalFollower } from "./signal-follower.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed after a 401, and goes nowhere else.
  * `timeoutMs` bounds the wait for the answer's head; its body is the caller's to read.
  *
- * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL
+ * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL, and for what no fetch takes
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -22,14 +23,16 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
   let follower: ReturnType<typeof signalFollower> | undefined;
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
+    const method = requestMethod(init);
     const headers = headerRecord(init.headers);
     const signal = init.signal ?? undefined;
-    const method = (init.method ?? "GET").toUpperCase();
     follower ??= signalFollower();
     const untilTheEnd = follower;
     const { response } = await bearerFetch(
       {
-        ...{ url, method, headers, body: init.body, signal, init },
+        ...{ url, method, headers, body: init.body, signal },
+        // The Fetch standard asks for it with a stream; nothing else is there to be said.
+        init: canBeSentAgain(init.body) ? init : ({ duplex: "half", ...init } as RequestInit),
         limit: (send) =>
           withTimeLimit((abort) => send(untilTheEnd(abort, signal)), {
             variant: auth.variant,
@@ -43,6 +46,24 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
     );
     return response;
   };
+}
+
+const methodName = /^[!#$%&'*+.^_`|~0-9A-Z-]+$/;
+/** Forbidden by the Fetch standard. */
+const forbiddenMethods: readonly string[] = ["CONNECT", "TRACE", "TRACK"];
+
+/** What a fetch throws a TypeError at, which would be taken for a fault of the network. */
+function requestMethod(init: RequestInit): string {
+  const refused = (option: string, why: string) =>
+    new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
+  if (typeof init !== "object" || init === null) throw refused("init", "is no object");
+  const method = String(init.method ?? "GET").toUpperCase();
+  if (!methodName.test(method) || forbiddenMethods.includes(method))
+    throw refused("method", "is none that a fetch takes");
+  const hasBody = init.body !== undefined && init.body !== null;
+  if (hasBody && (method === "GET" || method === "HEAD"))
+    throw refused("body", `does not go with ${method}: give the method, such as "POST"`);
+  return method;
 }
 
 function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
