@@ -58,6 +58,11 @@ test.each([
   { name: "broken JSON", text: '{\n "plugins": [\n}', issues: [/^t\.yaml:3: /] },
   { name: "a duplicate key", text: "plugins: []\nplugins: []\n", issues: [/^t\.yaml:2: .*unique/] },
   { name: "a tag", text: "plugins: !!js/function x\n", issues: [/^t\.yaml:1: a tag is unknown/] },
+  {
+    name: "a second document",
+    text: "plugins: []\n---\nplugins: []\n",
+    issues: [/^t\.yaml:\d: the file holds more than one document/],
+  },
   { name: "an unknown alias", text: "plugins: *x\n", issues: [/^t\.yaml:1: /] },
   {
     name: "aliases without end",

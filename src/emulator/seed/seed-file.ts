@@ -47,12 +47,12 @@ export function readSeedFile(path: string): EmulatorOptions {
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
   const { LineCounter, parseDocument } = loadYaml();
   const lineCounter = new LineCounter();
-  // Silent: what the parser would warn of, it would quote.
+  // No warnings: what the parser would warn of, it would quote. "silent" would hide a second document too.
   const document = parseDocument(text, {
     lineCounter,
     prettyErrors: false,
     stringKeys: true,
-    logLevel: "silent",
+    logLevel: "error",
   });
   const lineAt = (offset: number) => Math.max(1, lineCounter.linePos(offset).line);
   const faults = [...document.errors, ...document.warnings].map(
