@@ -116,15 +116,28 @@ export function requireText(value: unknown, option: string, variant: Variant): s
   throw new ConfigurationError("credential_invalid", `${option} is missing or empty.`, { option, variant });
 }
 
-/** Reads settings that may be a function. @throws ConfigurationError `credential_invalid` */
-export async function readSettings<T extends object>(
+/**
+ * Reads settings that may be a function; those that are none without an async layer.
+ *
+ * @throws ConfigurationError `credential_invalid`
+ */
+export function readSettings<T extends object>(
   settings: Settings<T>,
+  target: Target,
+  variant: Variant,
+): T | Promise<T> {
+  if (typeof settings === "function") return askForSettings(settings, target, variant);
+  return requireSettings(settings, variant);
+}
+
+async function askForSettings<T extends object>(
+  ask: (target: Target) => T | Promise<T>,
   target: Target,
   variant: Variant,
 ): Promise<T> {
   let value: unknown;
   try {
-    value = typeof settings === "function" ? await settings({ ...target }) : settings;
+    value = await ask({ ...target });
   } catch (cause) {
     throw new ConfigurationError(
       "credential_invalid",
@@ -132,6 +145,10 @@ export async function readSettings<T extends object>(
       { variant, cause },
     );
   }
+  return requireSettings(value, variant);
+}
+
+function requireSettings<T extends object>(value: unknown, variant: Variant): T {
   if (typeof value === "object" && value !== null) return value as T;
   throw new ConfigurationError("credential_invalid", "The credential's settings are missing.", { variant });
 }

@@ -28,7 +28,10 @@ export function keyReader(): KeyReader {
     return found;
   };
   return async (privateKey, keyId, shareInFlight = true) => {
-    const given = await readKey(privateKey, keyId);
+    const given =
+      typeof privateKey === "function"
+        ? await askForKey(privateKey as () => unknown, keyId)
+        : { privateKey, keyId };
     const imported = importedOf(given.privateKey);
     const found = imported.get(given.keyId);
     if (found?.key !== undefined) return found.key;
@@ -53,14 +56,13 @@ interface ImportedKey {
 }
 
 /** What a function gives, alone or with its `kid`. @throws ConfigurationError `key_invalid` when it fails */
-async function readKey(
-  privateKey: unknown,
+async function askForKey(
+  ask: () => unknown,
   keyId: string | undefined,
 ): Promise<{ privateKey: unknown; keyId: string | undefined }> {
-  if (typeof privateKey !== "function") return { privateKey, keyId };
   let given: unknown;
   try {
-    given = await privateKey();
+    given = await ask();
   } catch (cause) {
     throw new ConfigurationError("key_invalid", "The function that gives privateKey failed; see the cause.", {
       option: "privateKey",
