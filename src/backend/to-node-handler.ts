@@ -50,15 +50,18 @@ async function serve(
   outgoing: ServerResponse,
 ): Promise<void> {
   const gone = new AbortController();
+  let request: Request | undefined;
   outgoing.on("close", () => {
     if (!outgoing.writableFinished) gone.abort(new DOMException("The client went away.", "AbortError"));
+    // Held until here: its signal follows the other only while it lives, and a handler may keep the signal alone.
+    request = undefined;
   });
   // A connection that broke is told by "close".
   outgoing.on("error", () => {});
   incoming.on("error", () => {});
   // Here, so that the rest of this entry loads where there is no Node.
   const streams = await import("node:stream");
-  const request = toRequest(incoming, gone.signal, streams);
+  request = toRequest(incoming, gone.signal, streams);
   if (request === undefined)
     return refuse(outgoing, 400, "request_invalid", "The request has no valid address.");
   let response: Response;

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { toNodeHandler } from "../../src/backend/index.js";
+import { collectGarbage } from "../support/collect-garbage.js";
 import { rig } from "./rig.js";
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
@@ -177,6 +178,29 @@ describe("a request", () => {
     leaving.abort();
     await aborted;
     expect([quick.aborted, slow.reason.name, await asked]).toEqual([false, "AbortError", "gone"]);
+  });
+
+  test("aborts its signal where the handler keeps nothing else of it", async () => {
+    let told: (signal: AbortSignal) => void = () => {};
+    const isTold = new Promise<AbortSignal>((resolve) => {
+      told = resolve;
+    });
+    const { url } = await serving(
+      toNodeHandler(({ signal }) => {
+        told(signal);
+        return new Promise<never>(() => {});
+      }),
+    );
+    const leaving = new AbortController();
+    const asked = fetch(url, { signal: leaving.signal }).catch(() => "gone");
+    const signal = await isTold;
+    const aborted = once(signal, "abort");
+    // Past this the engine keeps no more of the request than what is in use.
+    await new Promise(setImmediate);
+    collectGarbage();
+    leaving.abort();
+    await aborted;
+    expect([signal.reason.name, await asked]).toEqual(["AbortError", "gone"]);
   });
 
   test("that breaks off in its body harms nobody", async () => {
