@@ -73,7 +73,7 @@ describe("a service account", () => {
       name: "an account that nobody registered",
       kind: "secret",
       filled: { clientId: "x", clientSecret: "another-canary" },
-      issue: /^service account x is not registered$/,
+      issue: /^service account a string of length 1 is not registered$/,
     },
   ];
   test.each(bad)("stays as it is for $name", async ({ kind, filled, issue }) => {
@@ -163,7 +163,7 @@ describe("an API client", () => {
       name: "a client that nobody registered",
       kind: "about",
       filled: { clientId: "worker" },
-      issue: /^API client worker is not registered$/,
+      issue: /^API client "worker" is not registered$/,
     },
   ];
   test.each(bad)("stays as it is for $name, and nothing typed is lost", async ({ kind, filled, issue }) => {

@@ -100,7 +100,7 @@ describe("a plugin", () => {
       name: "a plugin that nobody registered",
       kind: "enabled",
       filled: { clientId: "nobody", enabled: "false" },
-      issue: /^plugin nobody is not registered/,
+      issue: /^plugin "nobody" is not registered/,
     },
     {
       name: "a tenant id that is none",
@@ -160,7 +160,7 @@ describe("a plugin that is unregistered", () => {
       const { emulator, browser } = await at("/plugins");
       emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter" });
       await browser.submit(browser.formOf(kind, ...PLUGIN), filled);
-      expectRefused(browser, /^plugin reporter is not registered in acme$/);
+      expectRefused(browser, /^plugin "reporter" is not registered in "acme"$/);
       expect(browser.html.match(/role="alert"/g)).toHaveLength(1);
     }
   });

@@ -52,6 +52,8 @@ test("a file is read as YAML or JSON", () => {
 });
 
 const SECRET = "hunter2-canary";
+/** As anything else that may be a name. */
+const LETTERS = "opensesame";
 
 test.each([
   { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/^t\.yaml:\d+: /] },
@@ -131,7 +133,43 @@ test.each([
   {
     name: "a secret after a colon without its space",
     text: `serviceAccounts:\n  - {\n    clientId: a, tenantId: acme,\n    clientSecret:${SECRET} }\n`,
-    issues: [/^t\.yaml:2: .*clientSecret: /, /^t\.yaml:4: serviceAccounts\.0: Unrecognized key: …$/],
+    issues: [
+      /^t\.yaml:2: .*clientSecret: /,
+      /^t\.yaml:4: serviceAccounts\.0: Unrecognized key: …; known are clientId, clientSecret, tenantId, scopes$/,
+    ],
+  },
+  {
+    name: "a secret of letters alone in a key's place",
+    text: `serviceAccounts:\n  - {\n    clientId: a, tenantId: acme,\n    ${LETTERS}, scope: [] }\n`,
+    issues: [
+      /^t\.yaml:2: .*clientSecret: /,
+      /^t\.yaml:4: .*Unrecognized keys: …, "scope"; known are clientId, /,
+    ],
+  },
+  {
+    name: "a secret of letters alone beside the lists",
+    text: `plugins: []\n${LETTERS}:\n`,
+    issues: [/^t\.yaml:2: Unrecognized key: …; known are plugins, serviceAccounts, /],
+  },
+  {
+    name: "a secret of letters alone as an option",
+    text: `options:\n  variants: [A]\n  ${LETTERS}: true\n`,
+    issues: [/^t\.yaml:3: options?.*Unrecognized key: …; known are /],
+  },
+  {
+    name: "a secret of letters alone as a rule's name",
+    text: `options:\n  rules:\n    ${LETTERS}: false\n`,
+    issues: [/^t\.yaml:3: options\.rules: what is there is no rule/],
+  },
+  {
+    name: "a secret of letters alone in a device's place of a fault",
+    text: `faults:\n  - { name: reset, match: { ${LETTERS}: acme } }\n`,
+    issues: [/^t\.yaml:2: faults\.0\.match: Unrecognized key: …; known are tenantId, clientId, /],
+  },
+  {
+    name: "a slip of the pen",
+    text: "plugins:\n  - { clientId: r, tenantId: acme, type: service, Scope: [] }\n",
+    issues: [/^t\.yaml:2: plugins\.0: Unrecognized key: "Scope"$/],
   },
   {
     name: "a secret as a tag",
@@ -181,5 +219,6 @@ test.each([
   const { issues: told, message } = caught as { issues: string[]; message: string };
   for (const [index, issue] of issues.entries()) expect(told[index]).toMatch(issue);
   expect(message + told.join()).not.toContain(SECRET);
+  expect(message + told.join()).not.toContain(LETTERS);
   expect(warned).not.toHaveBeenCalled();
 });

@@ -181,6 +181,25 @@ describe("what is unregistered", () => {
     expect(emulator.snapshot()).toEqual(before);
   });
 
+  test("and is unknown is told only if it looks like an id: it may be a secret in the wrong place", () => {
+    const { emulator } = new LaunchedPlugin();
+    const secret = "Sesame-7x9!kQ";
+    const attempts = [
+      () => emulator.unregisterPlugin({ tenantId: "acme", clientId: secret }),
+      () => emulator.unregisterServiceAccount({ clientId: secret }),
+      () => emulator.updateServiceAccount({ clientId: secret, scopes: [] }),
+      () => emulator.unregisterApiClient({ clientId: secret }),
+      () => emulator.updateApiClient({ clientId: secret, name: "x" }),
+      () => emulator.unregisterOperator({ tenantId: "acme", userId: secret }),
+    ];
+    for (const attempt of attempts) {
+      expect(attempt).toThrow(/ a string of length 13 is not registered/);
+    }
+    expect(() => emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter-2" })).toThrow(
+      'plugin "reporter-2" is not registered in "acme"',
+    );
+  });
+
   test("is gone from a snapshot, is back with a reset to the seed and with an older snapshot", async () => {
     const plugin = new PluginClient({
       seed: {

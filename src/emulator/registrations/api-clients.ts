@@ -1,5 +1,6 @@
 // The registered clients of Variant B that people log in to, and the check of their secrets.
 import { EmulatorError } from "../emulator-error.js";
+import { shownClientId } from "../shown.js";
 import { parseApiClient, parseApiClientIdentity, parseApiClientUpdate } from "./api-client-registration.js";
 import { isSecretOf, secretDigest } from "./secret-digest.js";
 
@@ -62,7 +63,7 @@ export class ApiClients {
   #registered(clientId: string): ApiClient {
     const client = this.find(clientId);
     if (client !== undefined) return client;
-    throw new EmulatorError("not_registered", `API client ${clientId} is not registered`);
+    throw new EmulatorError("not_registered", `API client ${shownClientId(clientId)} is not registered`);
   }
 
   find(clientId: string): ApiClient | undefined {

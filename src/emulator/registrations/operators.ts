@@ -1,5 +1,6 @@
 // The people of each tenant, as they are at this moment.
 import { EmulatorError } from "../emulator-error.js";
+import { shown, shownClientId } from "../shown.js";
 import { type OperatorIdentity, parseOperator, parseOperatorIdentity } from "./operator-registration.js";
 import type { Role } from "./role.js";
 import { isSecretOf, secretDigest } from "./secret-digest.js";
@@ -73,7 +74,8 @@ export class Operators {
   #registered({ tenantId, userId }: OperatorIdentity): Operator {
     const operator = this.find(tenantId, userId);
     if (operator !== undefined) return operator;
-    throw new EmulatorError("not_registered", `operator ${userId} is not registered in ${tenantId}`);
+    const where = `is not registered in ${shown(tenantId)}`;
+    throw new EmulatorError("not_registered", `operator ${shownClientId(userId)} ${where}`);
   }
 
   dump(): readonly unknown[] {

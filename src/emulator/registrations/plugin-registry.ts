@@ -1,5 +1,6 @@
 // The plugins registered in each tenant, as they are at this moment.
 import { EmulatorError } from "../emulator-error.js";
+import { shown, shownClientId } from "../shown.js";
 import type { FormerGrant, Plugin } from "./plugin.js";
 import { parsePluginIdentity, parsePluginRegistration, parsePluginUpdate } from "./plugin-registration.js";
 import { readRegisteredKeys } from "./registered-keys.js";
@@ -79,7 +80,8 @@ export class PluginRegistry {
   #registered({ tenantId, clientId }: PluginIdentity): Plugin {
     const plugin = this.find(tenantId, clientId);
     if (plugin !== undefined) return plugin;
-    throw new EmulatorError("not_registered", `plugin ${clientId} is not registered in ${tenantId}`);
+    const where = `is not registered in ${shown(tenantId)}`;
+    throw new EmulatorError("not_registered", `plugin ${shownClientId(clientId)} ${where}`);
   }
 
   /** "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1). */

@@ -1,5 +1,6 @@
 // The registered clients of Variant B for machine-to-machine use, and the check of their secrets.
 import { EmulatorError } from "../emulator-error.js";
+import { shown, shownClientId } from "../shown.js";
 import { isSecretOf, secretDigest } from "./secret-digest.js";
 import {
   parseServiceAccount,
@@ -60,8 +61,8 @@ export class ServiceAccounts {
   #registered({ clientId, tenantId }: ServiceAccountIdentity): ServiceAccount {
     const account = this.find(clientId);
     if (account !== undefined && (tenantId ?? account.tenantId) === account.tenantId) return account;
-    const where = tenantId === undefined ? "" : ` in ${tenantId}`;
-    throw new EmulatorError("not_registered", `service account ${clientId} is not registered${where}`);
+    const where = `is not registered${tenantId === undefined ? "" : ` in ${shown(tenantId)}`}`;
+    throw new EmulatorError("not_registered", `service account ${shownClientId(clientId)} ${where}`);
   }
 
   /**

@@ -11,6 +11,7 @@ import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.
 import { ISSUE_PATH, isName, parseInput } from "../parse-input.js";
 import { TestKeys } from "../registrations/test-keys.js";
 import { RuleSwitches } from "../rule-switches.js";
+import { hideUnknown } from "./hide-unknown.js";
 import { loadYaml } from "./load-yaml.js";
 import { yamlFaults } from "./yaml-faults.js";
 
@@ -65,7 +66,9 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
     return check(document.toJS() ?? {});
   } catch (error) {
     if (!(error instanceof EmulatorError)) throw invalid([`${name}:1: it cannot be read`]);
-    const issues = error.issues.map((issue) => `${name}:${lineAt(offsetOf(document, issue))}: ${issue}`);
+    const issues = error.issues.map(
+      (issue) => `${name}:${lineAt(offsetOf(document, issue))}: ${hideUnknown(issue)}`,
+    );
     throw invalid(issues);
   }
 }
@@ -105,18 +108,20 @@ function offsetOf(document: Document, issue: string): number {
   if (unknown !== null) path.push(unknown[1] ?? "…");
   for (let depth = path.length; depth > 0; depth--) {
     const at = path.slice(0, depth);
-    const node = at.at(-1) === "…" ? namelessIn(document, at.slice(0, -1)) : document.getIn(at, true);
+    // A key may have no value.
+    const node = document.getIn(at, true) ?? keyIn(document, at.slice(0, -1), at.at(-1) ?? "");
     if (isNode(node) && node.range) return node.range[0];
   }
   return 0;
 }
 
-/** The first key there that is not told. */
-function namelessIn(document: Document, path: string[]): unknown {
+/** The key itself; for "…" the first one there that is not told. */
+function keyIn(document: Document, path: string[], name: string): unknown {
   const { isMap, isScalar } = loadYaml();
   const parent = document.getIn(path, true);
   if (!isMap(parent)) return undefined;
-  return parent.items.find(({ key }) => isScalar(key) && !isName(String(key.value)))?.key;
+  const isMeant = (key: string) => (name === "…" ? !isName(key) : key === name);
+  return parent.items.find(({ key }) => isScalar(key) && isMeant(String(key.value)))?.key;
 }
 
 function invalid(issues: string[]): EmulatorError {
