@@ -1,7 +1,7 @@
 // A request of every page, file and form at /_emulator, as its own pages send them.
 import { adminActions, adminFiles, adminPages } from "../../../src/emulator/admin/admin-routes.js";
 import { draft, type Field, type ValidRequest } from "./valid-requests.js";
-import type { World } from "./world.js";
+import { CALLBACK, type World } from "./world.js";
 
 const PLUGIN: readonly Field[] = [
   ["tenantId", "acme"],
@@ -21,6 +21,26 @@ const filledIn: Readonly<Record<string, (world: World) => readonly Field[]>> = {
     ["userId", "ada"],
     ["capabilities", "devices:read"],
   ],
+  "/plugins/unregister": () => PLUGIN,
+  // Not ada, who launches and logs in.
+  "/operators/unregister": () => [
+    ["tenantId", "acme"],
+    ["userId", "eve"],
+  ],
+  "/clients/account": () => [
+    ["clientId", "worker"],
+    ["limited", "yes"],
+    ["scopes", "devices:read"],
+  ],
+  "/clients/client": () => [
+    ["clientId", "vault"],
+    ["name", "The vault"],
+    ["tenantId", "acme"],
+    ["redirectUris", CALLBACK],
+  ],
+  "/clients/unregister-account": () => [["clientId", "worker"]],
+  // Not the portal, which people log in to.
+  "/clients/unregister-client": () => [["clientId", "vault"]],
   "/faults": () => [
     ["name", "status"],
     ["status", "503"],

@@ -8,6 +8,7 @@ export type Change =
   | { readonly change: "clock-to"; readonly instant: number }
   | { readonly change: "clock-runs" }
   | { readonly change: "plugin"; readonly clientId: string; readonly update: object }
+  | { readonly change: "unregister"; readonly what: "reporter" | "planner" | "worker" | "vault" }
   | { readonly change: "operator"; readonly capabilities: readonly string[] }
   | { readonly change: "rule"; readonly rule: RuleId; readonly enforced: boolean }
   | { readonly change: "snapshot-and-restore" };
@@ -51,6 +52,13 @@ export const anyChange: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
+      change: fc.constant("unregister" as const),
+      what: fc.constantFrom("reporter" as const, "planner" as const, "worker" as const, "vault" as const),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
       change: fc.constant("operator" as const),
       capabilities: fc.constantFrom<string[]>([], ["devices:read"], ["schedules:execute"]),
     }),
@@ -84,22 +92,31 @@ export const anyOptions: fc.Arbitrary<EmulatorOptions> = fc.oneof(
 );
 
 export function apply({ emulator }: World, change: Change): void {
-  if (change.change === "clock") moved(() => emulator.clock.advance(change.byMs));
+  if (change.change === "clock") unless("option_invalid", () => emulator.clock.advance(change.byMs));
   else if (change.change === "clock-to") emulator.clock.set(change.instant);
   else if (change.change === "clock-runs") emulator.clock.resume();
   else if (change.change === "plugin")
-    emulator.updatePlugin({ tenantId: "acme", clientId: change.clientId, ...change.update });
+    unless("not_registered", () =>
+      emulator.updatePlugin({ tenantId: "acme", clientId: change.clientId, ...change.update }),
+    );
+  else if (change.change === "unregister") unless("not_registered", () => unregister(emulator, change.what));
   else if (change.change === "operator")
     emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities: change.capabilities });
   else if (change.change === "rule") emulator.rules.enforce(change.rule, change.enforced);
   else emulator.restore(JSON.parse(JSON.stringify(emulator.snapshot())));
 }
 
-/** Beyond the end of time the clock says so and stays. */
-function moved(move: () => void): void {
+function unregister(emulator: World["emulator"], clientId: string): void {
+  if (clientId === "worker") emulator.unregisterServiceAccount({ clientId });
+  else if (clientId === "vault") emulator.unregisterApiClient({ clientId });
+  else emulator.unregisterPlugin({ tenantId: "acme", clientId });
+}
+
+/** Beyond the end of time the clock says so and stays; what is gone is not changed. */
+function unless(code: EmulatorError["code"], change: () => void): void {
   try {
-    move();
+    change();
   } catch (error) {
-    if (!(error instanceof EmulatorError && error.code === "option_invalid")) throw error;
+    if (!(error instanceof EmulatorError && error.code === code)) throw error;
   }
 }

@@ -44,7 +44,10 @@ const options: EmulatorOptions = {
         pageUrl: "https://plan.example/",
       },
     ],
-    operators: [{ userId: "ada", tenantId: "acme", capabilities: scopes, password: PASSWORD }],
+    operators: [
+      { userId: "ada", tenantId: "acme", capabilities: scopes, password: PASSWORD },
+      { userId: "eve", tenantId: "acme" },
+    ],
     serviceAccounts: [{ clientId: "worker", clientSecret: WORKER_SECRET, tenantId: "acme" }],
     apiClients: [
       { clientId: "portal", redirectUris: [CALLBACK] },
