@@ -33,6 +33,7 @@ form.row button, form.end button, .rules button { min-height: 2.25rem; padding: 
 .line { display: flex; flex-wrap: wrap; align-items: end; gap: .75rem; }
 .line .field { flex: 1 1 9rem; }
 .outcome:empty { display: none; }
+.outcome { scroll-margin-top: 100vh; }
 .line > .alarm, .line > .done { flex: 1 1 100%; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem; align-items: start; }
 textarea {
