@@ -1,5 +1,6 @@
 /** One renewal that many callers wait for: it is aborted only when nobody waits for it any more. */
 import { StopController, type StopSignal } from "../variants/stop-signal.js";
+import { whenAborted } from "../variants/when-aborted.js";
 
 export class SharedRenewal<T> {
   /** Never rejects unhandled. */
@@ -34,8 +35,7 @@ export class SharedRenewal<T> {
         this.#leave(signal.reason);
       };
       if (signal.aborted) return onAbort();
-      signal.addEventListener("abort", onAbort, { once: true });
-      const done = () => signal.removeEventListener("abort", onAbort);
+      const done = whenAborted(signal, onAbort);
       this.result.then(
         (value) => {
           done();

@@ -3,6 +3,7 @@ import { isBivariantError, TransportError, type Variant } from "../errors.js";
 import { requireSignal } from "./require-signal.js";
 import type { StopSignal } from "./stop-signal.js";
 import { transportError } from "./transport-error.js";
+import { whenAborted } from "./when-aborted.js";
 
 export interface TimeLimitOptions {
   readonly variant: Variant;
@@ -47,7 +48,7 @@ export function waitWithin<T>(
     if (signal?.aborted) return reject(signal.reason);
     const end = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
+      forget?.();
     };
     // A fetch of the caller's may ignore the signal: the wait ends here all the same.
     const stop = (reason: unknown) => {
@@ -55,9 +56,8 @@ export function waitWithin<T>(
       reject(reason);
       stopped(reason);
     };
-    const onAbort = () => stop(signal?.reason);
     const timer = setTimeout(() => stop(timedOut(variant, baseUrl, timeoutMs)), timeoutMs);
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const forget = signal && whenAborted(signal, () => stop(signal.reason));
     task().then(
       (value) => {
         end();
