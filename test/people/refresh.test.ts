@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createService, memoryStore, resumeAuth, StoreError, type TokenStore } from "../../src/index.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { noAnswer } from "../support/scripted-fetch.js";
+import { LIMIT_MS, skippedWaits } from "../support/skipped-waits.js";
 import { loggedIn } from "./person.js";
 
 const hourMs = 3_600_000;
@@ -288,6 +289,25 @@ describe("an answer that is lost", () => {
     isBroken = false;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("waits for the rate limit without the lock: it is taken for what is sent alone", async () => {
+    const { auth, server, clock, store } = await loggedIn({ options: { timeoutMs: LIMIT_MS } });
+    clock.advance(hourMs);
+    const done: string[] = [];
+    store.lock = async (_key, task) => {
+      done.push("locked");
+      return task().finally(() => done.push("unlocked"));
+    };
+    server.before = () => {
+      done.push("sent");
+      server.before = () => void done.push("sent");
+      return new Response(null, { status: 429 });
+    };
+    const waits = skippedWaits(clock);
+    waits.push = () => done.push("waited");
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(done).toEqual(["locked", "sent", "unlocked", "waited", "locked", "sent", "unlocked"]);
   });
 
   test("is none when nothing was sent: the next call tries again", async () => {
