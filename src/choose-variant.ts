@@ -123,17 +123,16 @@ function told({ evidence }: Detection): string {
 }
 
 /**
- * Looks at both variants when the token endpoint gave an answer that the other variant would explain, and says so
- * in the error. A held service never changes its variant.
+ * Looks at both variants when the token endpoint gave a misplaced answer, which the other variant would explain, and
+ * says so in the error. A held service never changes its variant.
  */
 export async function explainByDetection(
-  error: unknown,
+  error: UnexpectedResponseError,
   variant: Variant,
   isDetected: boolean,
   context: DetectionContext,
   signal: StopSignal,
 ): Promise<unknown> {
-  if (!(error instanceof UnexpectedResponseError) || !isMisplaced(error)) return error;
   // Without a tenant there is nothing to ask Variant A about.
   if (context.target.tenantId === "") return error;
   const other = variant === "A" ? "B" : "A";
@@ -159,12 +158,6 @@ export async function explainByDetection(
     );
   const { code, message, status, issues } = error;
   return new UnexpectedResponseError(code, message, { status, issues, variant, detection });
-}
-
-/** 404, 405, a page or a redirect: what a server says that does not know the path. */
-function isMisplaced({ status, code }: UnexpectedResponseError): boolean {
-  const isMissing = status === 404 || status === 405 || status === 410;
-  return isMissing || (status < 500 && code === "response_not_json") || code === "response_redirected";
 }
 
 function storeKey({ target }: DetectionContext): string {

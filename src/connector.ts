@@ -8,10 +8,12 @@ import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedRenewal } from "./auth/shared-renewal.js";
 import type { TokenEndpointState } from "./auth/token-attempt.js";
 import { TokenLifecycle } from "./auth/token-lifecycle.js";
-import { chooseByDetection, type DetectionContext, explainByDetection } from "./choose-variant.js";
+import { tryToLoad, whenNeeded } from "./auth/when-needed.js";
+import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./create-service.js";
 import { ConfigurationError, type Variant } from "./errors.js";
+import { isMisplaced } from "./misplaced-answer.js";
 import { memoryStore } from "./stores/memory.js";
 import { requireSignal } from "./variants/require-signal.js";
 import type { StopSignal } from "./variants/stop-signal.js";
@@ -25,6 +27,9 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   /** Takes this variant without asking. */
   readonly variant?: Variant | undefined;
 }
+
+/** Whoever has one credential is not asked to wait for what chooses between two. */
+const choice = whenNeeded(() => import("./choose-variant.js"));
 
 /** Tokens of so many tenants and deployments are held; the least recently used is forgotten first. */
 const mostTenants = 10_000;
@@ -83,8 +88,11 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const { variant } = credential;
     const { target } = context;
     return auths.get(nameOf(variant, target), () => {
-      const explain = (error: unknown, signal: StopSignal) =>
-        explainByDetection(error, variant, only === undefined, context, signal);
+      const explain = async (error: unknown, signal: StopSignal) => {
+        if (!isMisplaced(error)) return error;
+        const explained = await tryToLoad(choice);
+        return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;
+      };
       const state = stateOf(variant, target);
       const driver = driverOf(credential);
       const source = new MachineTokenSource({ variant, target, driver, state, options: resolved, explain });
@@ -110,6 +118,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
+      const { chooseByDetection } = await choice();
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(
         ({ variant }) => detection.served[variant] === "yes",

@@ -1,7 +1,5 @@
 /** Variant B: sending a person to the authorization endpoint, and what comes back from there. */
 import type { PreparedApiClient } from "./auth/api-client.js";
-import { authorizationRequest } from "./auth/authorization-request.js";
-import { readCallback } from "./auth/authorization-response.js";
 import { requireCodeVerifier } from "./auth/code-grant.js";
 import { exchangeCode } from "./auth/exchange-code.js";
 import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
@@ -48,6 +46,7 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
 export async function beginLogin(options: PersonAuthOptions<"B">): Promise<BegunLogin> {
   const { prepared } = await loginContext(options);
   const { clientId, redirectUri } = prepared;
+  const { authorizationRequest } = await import("./auth/authorization-request.js");
   const { url, state, codeVerifier } = await authorizationRequest(prepared);
   return { url, login: { state, codeVerifier, redirectUri, clientId } };
 }
@@ -80,6 +79,7 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
     });
   const codeVerifier = requireCodeVerifier(login.codeVerifier, "B");
   const signal = requireSignal(options.signal);
+  const { readCallback } = await import("./auth/authorization-response.js");
   const code = readCallback(options.callbackUrl, login.state, prepared);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }

@@ -46,7 +46,7 @@ export interface PreparedCredential {
   /** Sends the token request with exactly the documented fields. */
   send(attempt: TokenAttempt): Promise<SentAttempt>;
   /** Ranked causes of an opaque refusal, by local evidence. */
-  explain?(refusal: Refusal): readonly Cause[];
+  explain?(refusal: Refusal): readonly Cause[] | Promise<readonly Cause[]>;
 }
 
 /** What is known here of a refused token request. */

@@ -64,7 +64,7 @@ async function run(
     leave();
   }
   const { answer, sent } = answered;
-  const fields = readAnswer(context, answered);
+  const fields = await readAnswer(context, answered);
   if (fields.tenant !== undefined && variant === "A" && fields.tenant !== target.tenantId)
     tell({ type: "tenant_differs", tenant: wireText(fields.tenant, [...sent.secrets, fields.value]) ?? "" });
   if (sent.issuedAtSeconds !== undefined)
@@ -152,7 +152,10 @@ async function sendOnce(
   }
 }
 
-function readAnswer(context: PersonContext, { answer, sent }: Answered): ReturnType<typeof parseTokenAnswer> {
+async function readAnswer(
+  context: PersonContext,
+  { answer, sent }: Answered,
+): Promise<ReturnType<typeof parseTokenAnswer>> {
   const { variant, state, options, prepared } = context;
   if (answer.status === 429)
     throw again(
@@ -178,22 +181,22 @@ function readAnswer(context: PersonContext, { answer, sent }: Answered): ReturnT
       throw error;
     }
     if (!(error instanceof TokenRequestError)) throw error;
-    const refused = explained(context, error, { answer, sent });
+    const refused = await explained(context, error, { answer, sent });
     // What is wrong with the client does not go away with another code.
     if (error.error === "invalid_grant" || (variant === "B" && error.error === undefined))
       throw again(variant, "refused", refused.message, refused);
     throw refused;
   }
 
-  function explained(
+  async function explained(
     { state: { clock } }: PersonContext,
     { message, status, error, errorDescription, errorUri }: TokenRequestError,
     { answer: { sentAt }, sent: { issuedAtSeconds } }: Pick<Answered, "answer" | "sent">,
-  ): TokenRequestError {
+  ): Promise<TokenRequestError> {
     const bounds =
       issuedAtSeconds === undefined ? "no" : clock.outOfBounds(issuedAtSeconds, sentAt, assertionBounds);
     const causes =
-      prepared.explain?.({
+      (await prepared.explain?.({
         grant: "authorization_code",
         error,
         status,
@@ -201,7 +204,7 @@ function readAnswer(context: PersonContext, { answer, sent }: Answered): ReturnT
         clockOffsetMs: clock.offsetMs,
         workedBefore: false,
         hasOwnFetch: options.hasOwnFetch,
-      }) ?? [];
+      })) ?? [];
     const [first] = causes;
     return new TokenRequestError(
       first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,

@@ -29,7 +29,7 @@ export interface PreparedPersonCredential {
   /** Whether a refresh token is sent again whose answer was lost. */
   readonly resendLostRefresh?: boolean;
   /** Ranked causes of an opaque refusal, by local evidence. */
-  explain?(refusal: Refusal): readonly Cause[];
+  explain?(refusal: Refusal): readonly Cause[] | Promise<readonly Cause[]>;
 }
 
 export interface PersonDriver<P extends PreparedPersonCredential = PreparedPersonCredential> {

@@ -15,6 +15,10 @@ import {
 import type { KeyReader } from "./key-reader.js";
 import type { PrivateKey, SigningKey } from "./signing-key.js";
 
+export { keyReader } from "./key-reader.js";
+
+export type GrantTypeOfA = "client_credentials" | "authorization_code";
+
 /** A private key with the `kid` it was registered under. */
 export interface KeyWithId {
   readonly privateKey: PrivateKey;
@@ -67,7 +71,7 @@ export async function preparePlugin(
 /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
 export async function sendPluginRequest(
   { clientId, tokenEndpoint, audience, key }: PluginClient,
-  grantType: "client_credentials" | "authorization_code",
+  grantType: GrantTypeOfA,
   parameters: Readonly<Record<string, string>>,
   attempt: TokenAttempt,
 ): Promise<SentAttempt> {

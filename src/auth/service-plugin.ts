@@ -1,9 +1,8 @@
 /** Variant A, no user: client_credentials with a client assertion (sections 2.2 and 4.1 of the description). */
 import { tokenEndpointOfA } from "../variants/variant-a.js";
 import { type MachineCredential, machineCredential, type Settings } from "./credential.js";
-import { explainRefusalOfA } from "./diagnosis.js";
-import { keyReader } from "./key-reader.js";
-import { type PluginSettings, preparePlugin, sendPluginRequest } from "./plugin-client.js";
+import type { PluginSettings } from "./plugin-client.js";
+import { pluginPreparation } from "./plugin-preparation.js";
 
 export type ServicePluginSettings = PluginSettings;
 
@@ -18,16 +17,16 @@ export type ServicePluginSettings = PluginSettings;
  * servicePlugin({ clientId: "reports", privateKey: await readFile("private.pem", "utf8") })
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
-  const readKey = keyReader();
+  const preparePlugin = pluginPreparation(settings);
   return machineCredential("A", {
     tokenEndpoint: tokenEndpointOfA,
     async prepare(target, options) {
-      const plugin = await preparePlugin(settings, target, readKey, options);
+      const { clientId, fingerprint, send, explain } = await preparePlugin(target, options);
       return {
-        clientId: plugin.clientId,
-        fingerprint: plugin.fingerprint,
-        send: (attempt) => sendPluginRequest(plugin, "client_credentials", {}, attempt),
-        explain: (refusal) => explainRefusalOfA(refusal, plugin),
+        clientId,
+        fingerprint,
+        explain,
+        send: (attempt) => send("client_credentials", {}, attempt),
       };
     },
   });

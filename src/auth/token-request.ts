@@ -81,7 +81,7 @@ export async function requestToken(
     if (read.token !== undefined) return { fields: read.token, prepared };
     const other = clockTried ? undefined : otherClock(context, outcome, read.refusal);
     wasInBounds ||= !mayBeOutOfBounds(context, outcome);
-    if (other === undefined) throw refusalError(prepared, context, wasInBounds, read.refusal);
+    if (other === undefined) throw await refusalError(prepared, context, wasInBounds, read.refusal);
     clockTried = true;
     useOwnClock = other === "own";
   }
@@ -149,15 +149,16 @@ function otherClock(
   return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
 }
 
-function refusalError(
+async function refusalError(
   prepared: PreparedCredential,
   { variant, state, options, acceptedFingerprint, refused }: TokenRequestContext,
   wasInBounds: boolean,
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
-): TokenRequestError {
+): Promise<TokenRequestError> {
+  const retryAt = refused(prepared.fingerprint);
   const { clock } = state;
   const causes =
-    prepared.explain?.({
+    (await prepared.explain?.({
       grant: "client_credentials",
       error,
       status,
@@ -165,10 +166,10 @@ function refusalError(
       clockOffsetMs: clock.offsetMs,
       workedBefore: acceptedFingerprint === prepared.fingerprint,
       hasOwnFetch: options.hasOwnFetch,
-    }) ?? [];
+    })) ?? [];
   const [first] = causes;
   return new TokenRequestError(
     first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,
-    { variant, status, error, errorDescription, errorUri, causes, retryAt: refused(prepared.fingerprint) },
+    { variant, status, error, errorDescription, errorUri, causes, retryAt },
   );
 }

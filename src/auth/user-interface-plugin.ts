@@ -1,9 +1,8 @@
 /** Variant A, with the operator who launched the plugin: authorization_code with PKCE and a client assertion. */
 import type { PersonCredential, Settings } from "./credential.js";
-import { explainRefusalOfA } from "./diagnosis.js";
-import { keyReader } from "./key-reader.js";
 import { personCredential } from "./person-credential.js";
-import { type PluginSettings, preparePlugin, sendPluginRequest } from "./plugin-client.js";
+import type { PluginSettings } from "./plugin-client.js";
+import { pluginPreparation } from "./plugin-preparation.js";
 
 /** The same key material as a service plugin's: the grant differs, not the authentication. */
 export type UserInterfacePluginSettings = PluginSettings;
@@ -17,17 +16,17 @@ export type UserInterfacePluginSettings = PluginSettings;
  * const auth = await redeemLaunch({ baseUrl, tenantId, credential: userInterfacePlugin({ clientId, privateKey }), code, codeVerifier });
  */
 export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettings>): PersonCredential<"A"> {
-  const readKey = keyReader();
+  const preparePlugin = pluginPreparation(settings);
   return personCredential("A", {
     async prepare(target, options) {
-      const plugin = await preparePlugin(settings, target, readKey, options);
+      const { clientId, fingerprint, send, explain } = await preparePlugin(target, options);
       return {
-        clientId: plugin.clientId,
-        fingerprint: plugin.fingerprint,
+        clientId,
+        fingerprint,
+        explain,
         // Section 4.1: no redirect_uri and no scope.
         sendCode: ({ code, codeVerifier }, attempt) =>
-          sendPluginRequest(plugin, "authorization_code", { code, code_verifier: codeVerifier }, attempt),
-        explain: (refusal) => explainRefusalOfA(refusal, plugin),
+          send("authorization_code", { code, code_verifier: codeVerifier }, attempt),
       };
     },
   });

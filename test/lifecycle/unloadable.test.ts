@@ -1,0 +1,47 @@
+// Parts that are loaded when they are needed, and what is told when that fails: never less than what went wrong before.
+import { describe, expect, test, vi } from "vitest";
+import { whenNeeded } from "../../src/auth/when-needed.js";
+import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
+import { plugin } from "../support/deployment.js";
+import { rejectionOf } from "../support/rejection-of.js";
+
+vi.mock("../../src/auth/diagnosis.js", () => {
+  throw new Error("the chunk is gone");
+});
+vi.mock("../../src/choose-variant.js", () => {
+  throw new Error("the chunk is gone");
+});
+
+async function rejectionFor(answer: () => Response): Promise<unknown> {
+  const connector = createConnector({ credentials: [plugin()], fetch: async () => answer() });
+  const service = await connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+  return rejectionOf(service.auth.getAccessToken());
+}
+
+describe("what cannot be loaded", () => {
+  test("costs a refusal its causes, and nothing else", async () => {
+    const error = await rejectionFor(() => Response.json({ error: "invalid_client" }, { status: 400 }));
+    if (!isTokenRequestError(error)) throw error;
+    expect(error).toMatchObject({ error: "invalid_client", status: 400, causes: [] });
+    expect(error.retryAt).toBeGreaterThan(Date.now());
+  });
+
+  test("costs a misplaced answer the look at the other variant, and nothing else", async () => {
+    const error = await rejectionFor(() => new Response("<h1>Not here</h1>", { status: 404 }));
+    if (!isUnexpectedResponseError(error)) throw error;
+    expect(error).toMatchObject({ code: "response_not_json", status: 404 });
+    expect(error).not.toHaveProperty("detection");
+  });
+
+  test("is tried again, and is then at hand without a promise", async () => {
+    let loads = 0;
+    const needed = whenNeeded(async () => {
+      if (++loads === 1) throw new Error("offline");
+      return { answer: 42 };
+    });
+    await expect(needed()).rejects.toThrow("offline");
+    await expect(needed()).resolves.toEqual({ answer: 42 });
+    expect(needed()).toEqual({ answer: 42 });
+    expect(loads).toBe(2);
+  });
+});
