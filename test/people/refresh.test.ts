@@ -73,6 +73,19 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
+  test("of a process that slept while another renewed, and whose token is over too, sends the newest refresh token", async () => {
+    const { auth: slept, server, clock, options } = await loggedIn();
+    const other = await resumeAuth(options);
+    clock.advance(hourMs);
+    await other?.getAccessToken();
+    clock.advance(hourMs);
+    expect((await slept.getAccessToken()).value).toBe("access-token-3");
+    expect(server.refreshes.map((body) => body.refresh_token)).toEqual([
+      "refresh-token-1",
+      "refresh-token-2",
+    ]);
+  });
+
   test("near expiry happens in the background while the old token is served", async () => {
     const { auth, server, clock } = await loggedIn();
     clock.advance(hourMs - 60_000);
