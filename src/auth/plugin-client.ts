@@ -106,6 +106,7 @@ async function sign(claims: Parameters<typeof signClientAssertion>[0], key: Sign
   try {
     return await signClientAssertion(claims, key);
   } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
     throw new ConfigurationError("key_invalid", "The private key or signer failed to sign; see the cause.", {
       option: "privateKey",
       variant: "A",

@@ -11,7 +11,8 @@ import { pkcs8FromPkcs1 } from "./pkcs1.js";
 export interface Signer {
   /** The `kid` under which the customer registered the public key. */
   readonly keyId: string;
-  sign(bytes: Uint8Array): Promise<Uint8Array> | Uint8Array;
+  /** Gives the signature itself, as long as the key: WebCrypto's ArrayBuffer does too. */
+  sign(bytes: Uint8Array): Promise<Uint8Array | ArrayBuffer> | Uint8Array | ArrayBuffer;
 }
 
 /** The parts of a node:crypto KeyObject that are needed here, so that this file needs no node:crypto. */
@@ -32,7 +33,9 @@ export interface CryptoKeyLike {
 export type PrivateKey = string | JWK | CryptoKeyLike | KeyObjectLike | Signer;
 
 /** A key ready to sign. */
-export interface SigningKey extends Signer {
+export interface SigningKey {
+  readonly keyId: string;
+  sign(bytes: Uint8Array): Promise<Uint8Array> | Uint8Array;
   /** RFC 7638 thumbprint of the public key; absent when the key cannot be read (KMS, non-extractable). */
   readonly thumbprint?: string;
 }
@@ -68,10 +71,47 @@ function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
   const id = keyId ?? signer.keyId;
   if (typeof id !== "string" || id === "")
     throw refuse("key_id_required", "A signer needs a keyId: its public key cannot be read here.", "keyId");
-  return { keyId: id, sign: (bytes) => signer.sign(bytes) };
+  return { keyId: id, sign: async (bytes) => signatureFrom(await signer.sign(bytes)) };
 }
 
-async function fromText(text: string, keyId: string | undefined): Promise<SigningKey> {
+/** RFC 8017 section 8.2.1: as long as the key, which has 2048 bits or more. */
+const leastSignatureBytes = minimumModulusBits / 8;
+
+/** What is no signature would be refused opaquely, as if the key were not the registered one. */
+function signatureFrom(given: unknown): Uint8Array {
+  const isBuffer = Object.prototype.toString.call(given) === "[object ArrayBuffer]";
+  if (!isBuffer && !ArrayBuffer.isView(given))
+    throw refuse(
+      "key_invalid",
+      "The signer gave no bytes: a signature is a Uint8Array or an ArrayBuffer, neither encoded nor inside an object.",
+    );
+  // What WebCrypto gives is an ArrayBuffer.
+  const bytes = ArrayBuffer.isView(given)
+    ? new Uint8Array(given.buffer, given.byteOffset, given.byteLength)
+    : new Uint8Array(given as ArrayBuffer);
+  if (bytes.length >= leastSignatureBytes) return bytes;
+  throw refuse(
+    "key_invalid",
+    `The signer gave ${bytes.length} bytes: a signature of RS256 has ${leastSignatureBytes} or more, as many as the key.`,
+  );
+}
+
+/**
+ * The block of the private key, without what RFC 7468 section 2 lets stand around it (openssl pkcs12 writes attributes
+ * and certificates), and with the line breaks that a text in the environment has written out.
+ */
+function pemIn(text: string): string {
+  const lines = text.includes("\n") ? text : text.replace(/(?:\\r)?\\n/g, "\n");
+  const blocks = [...lines.matchAll(/^-----BEGIN ([A-Z0-9 ]+)-----/gm)];
+  const [, label] = blocks.find((block) => block[1]?.endsWith("PRIVATE KEY")) ?? blocks[0] ?? [];
+  if (label === undefined) return lines;
+  const block = lines.slice(lines.indexOf(`-----BEGIN ${label}-----`));
+  const end = `-----END ${label}-----`;
+  return block.includes(end) ? block.slice(0, block.indexOf(end) + end.length) : block;
+}
+
+async function fromText(given: string, keyId: string | undefined): Promise<SigningKey> {
+  const text = given.startsWith("{") ? given : pemIn(given);
   if (text.startsWith("{")) {
     let jwk: JWK;
     try {

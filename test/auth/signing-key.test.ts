@@ -44,6 +44,17 @@ describe("a key that signs: jose verifies the assertion, and kid names the key",
     { name: "PKCS#8 PEM", key: () => pkcs8(rsaKey()), kid: "thumbprint" },
     { name: "PKCS#8 PEM with spaces around", key: () => `\n  ${pkcs8(rsaKey())}\n\n`, kid: "thumbprint" },
     { name: "PKCS#8 PEM with CRLF", key: () => pkcs8(rsaKey()).replace(/\n/g, "\r\n"), kid: "thumbprint" },
+    {
+      name: "PKCS#8 PEM with its line breaks written out, as in an environment variable",
+      key: () => pkcs8(rsaKey()).replace(/\n/g, "\\n"),
+      kid: "thumbprint",
+    },
+    {
+      name: "PKCS#8 PEM among the attributes and certificates of openssl pkcs12",
+      key: () =>
+        `Bag Attributes\n    friendlyName: x\n${certificate()}\nKey Attributes\n${pkcs8(rsaKey())}more`,
+      kid: "thumbprint",
+    },
     { name: "PKCS#8 PEM with keyId", key: () => pkcs8(rsaKey()), keyId: "given", kid: "given" },
     { name: "PKCS#1 PEM", key: () => pkcs1(rsaKey()), kid: "thumbprint" },
     { name: "JWK", key: () => privateJwk(rsaKey()), kid: "thumbprint" },
@@ -72,6 +83,16 @@ describe("a key that signs: jose verifies the assertion, and kid names the key",
         sign: (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey),
       }),
       kid: "kms-8",
+    },
+    {
+      name: "signer that gives what WebCrypto gives, an ArrayBuffer",
+      key: async () => {
+        const key = await cryptoKey(rsaKey());
+        const algorithm = "RSASSA-PKCS1-v1_5";
+        const subtleSign = (bytes: Uint8Array<ArrayBuffer>) => crypto.subtle.sign(algorithm, key, bytes);
+        return { keyId: "kms-9", sign: subtleSign };
+      },
+      kid: "kms-9",
     },
     { name: "function of a PEM", key: () => () => pkcs8(rsaKey()), kid: "thumbprint" },
     { name: "async function of a JWK", key: () => async () => privateJwk(rsaKey()), kid: "thumbprint" },
@@ -272,6 +293,20 @@ describe("a key that does not sign is refused before anything is sent, and shown
       code: invalid,
       tells: /failed to sign/,
     },
+    { name: "signer of base64", key: () => signerOf("c2ln"), code: invalid, tells: /gave no bytes/ },
+    { name: "signer of nothing", key: () => signerOf(undefined), code: invalid, tells: /gave no bytes/ },
+    {
+      name: "signer of an object with a signature",
+      key: () => signerOf({ Signature: new Uint8Array(256) }),
+      code: invalid,
+      tells: /gave no bytes/,
+    },
+    {
+      name: "signer of a hash",
+      key: () => signerOf(new Uint8Array(32)),
+      code: invalid,
+      tells: /gave 32 bytes.*256 or more/,
+    },
   ];
   test.each(rows)("$name: $code", async ({ key, code, option = "privateKey", tells }) => {
     const fetch = scriptedFetch(() => Response.json({ access_token: "t" }));
@@ -314,6 +349,10 @@ test("a key function is read for each assertion, so that keys rotate without a r
 function jwkWithDAlone(): unknown {
   const { kty, n, e, d } = privateJwk(rsaKey());
   return { kty, n, e, d };
+}
+
+function signerOf(signature: unknown): unknown {
+  return { keyId: "kms", sign: async () => signature };
 }
 
 function certificate(): string {
