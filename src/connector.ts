@@ -29,7 +29,7 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
 }
 
 /** Whoever has one credential is not asked to wait for what chooses between two. */
-const choice = whenNeeded(() => import("./choose-variant.js"));
+const choice = /* @__PURE__ */ whenNeeded(() => import("./choose-variant.js"));
 
 /** Tokens of so many tenants and deployments are held; the least recently used is forgotten first. */
 const mostTenants = 10_000;

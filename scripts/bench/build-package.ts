@@ -13,5 +13,5 @@ export async function buildPackage(root: string): Promise<Build> {
   await bundleEntries(root, join(folder, "dist"));
   const { name, type, sideEffects } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type, sideEffects }));
-  return { folder, main: pathToFileURL(join(folder, "dist/src/index.js")).href };
+  return { folder, main: pathToFileURL(join(folder, "dist/node/src/index.js")).href };
 }

@@ -23,6 +23,6 @@ export interface Row {
 /** Where the compiled package lies. */
 export interface Build {
   readonly folder: string;
-  /** The main entry as a module URL. */
+  /** The main entry as Node loads it, as a module URL. */
   readonly main: string;
 }

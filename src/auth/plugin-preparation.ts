@@ -7,8 +7,8 @@ import type { GrantTypeOfA, PluginSettings } from "./plugin-client.js";
 import { tryToLoad, whenNeeded } from "./when-needed.js";
 
 /** With the libraries it is built on: whoever has no plugin, as with Variant B, does not wait for them. */
-const pluginClient = whenNeeded(() => import("./plugin-client.js"));
-const diagnosis = whenNeeded(() => import("./diagnosis.js"));
+const pluginClient = /* @__PURE__ */ whenNeeded(() => import("./plugin-client.js"));
+const diagnosis = /* @__PURE__ */ whenNeeded(() => import("./diagnosis.js"));
 
 export interface PreparedPlugin {
   readonly clientId: string;
