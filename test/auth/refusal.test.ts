@@ -5,6 +5,7 @@ import { ACCOUNT_ID, credentialOf, PLUGIN_ID } from "../support/deployment.js";
 import { otherRsaKey, pkcs8, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/rejection-of.js";
 import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
+import { shown } from "../support/shown.js";
 import { steppedClock } from "../support/stepped-clock.js";
 import { tokenAnswer } from "../support/token-answer.js";
 
@@ -165,5 +166,27 @@ describe("an opaque refusal of Variant A carries the causes of the description",
     const { auth } = refusing(credential);
     const { causes } = (await rejectionOf(auth.getAccessToken())) as { causes: { id: string }[] };
     expect(causes[0]?.id).toBe("audience_mismatch");
+  });
+});
+
+describe("an answer that echoes the secret is told without it", () => {
+  // No ten characters in a row are the same in a URL or in a form.
+  const clientSecret = 'a"b/c+d e&f=g%h"i/j+k l&m=n%o';
+  const forms = {
+    "as it is": clientSecret,
+    "in JSON": JSON.stringify(clientSecret).slice(1, -1),
+    "in a form": new URLSearchParams({ _: clientSecret }).toString().slice(2),
+    "in a URL": encodeURIComponent(clientSecret),
+    "in JSON, cut off": JSON.stringify(clientSecret).slice(5, 20),
+    "in a URL, cut off": encodeURIComponent(clientSecret).slice(9, 30),
+  };
+  test.each(Object.entries(forms))("%s", async (_name, echo) => {
+    const credential = serviceAccount({ clientId: ACCOUNT_ID, clientSecret });
+    const answer = { error: "invalid_client", error_description: `no client has ${echo}` };
+    const { auth, events } = refusing(credential, () => Response.json(answer, { status: 400 }));
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({ code: "token_refused", error: "invalid_client" });
+    expect(shown(error) + shown(events)).not.toContain(echo);
+    expect(error).not.toHaveProperty("errorDescription");
   });
 });

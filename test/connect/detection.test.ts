@@ -284,6 +284,16 @@ describe("a verdict is remembered", () => {
     expect((await connect({ ...options, credentials: bothPreferring("B") })).variant).toBe("B");
   });
 
+  test("one that a failing server had a part in is not: the next connect asks again", async () => {
+    const failsForA: Script = (request) => (request.path === pathOfA ? { status: 503 } : answersB(request));
+    const server = changing(failsForA);
+    const { url } = await recordingServer(server.script);
+    const connector = createConnector({ credentials: bothPreferring("A") });
+    expect((await connector.connect({ baseUrl: url, tenantId })).variant).toBe("B");
+    server.become(answersBoth);
+    expect((await connector.connect({ baseUrl: url, tenantId })).variant).toBe("A");
+  });
+
   test("a failure is not: the next connect asks again", async () => {
     const server = changing(() => ({ status: 403 }));
     const { url } = await recordingServer(server.script);
