@@ -255,6 +255,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
       expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-2"]);
     });
 
+    test("that leads to the same token again is the answer: nothing is sent twice with it", async () => {
+      const { service: made, aged, auth, bearers } = service(9, 60_000);
+      await aged;
+      auth.invalidate = () => {};
+      expect(await made.call("listDevices")).toMatchObject({ ok: false, status: 401 });
+      expect(bearers()).toEqual(["Bearer token-1"]);
+    });
+
     test("service.fetch does the same, and sends a text body again", async () => {
       const { service: made, aged, fetch } = service(1, 60_000);
       await aged;

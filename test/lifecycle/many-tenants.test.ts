@@ -167,6 +167,26 @@ describe("memory", () => {
     await tokenOf("tenant-1");
     expect(service.tokenRequests).toHaveLength(before + 1);
   });
+
+  test("of a connector keeps a closed gate: a tenant whose limit was met is not asked again for want of memory", async () => {
+    stillDigests();
+    const clock = steppedClock();
+    const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
+    const service = fakeService({
+      variant: "B",
+      now: clock.now,
+      onTokenRequest: ({ tenantId, answer }) =>
+        answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
+    });
+    const { credential, fetch } = service;
+    const connector = createConnector({ credentials: [credential], fetch, now: clock.now });
+    const tokenOf = async (tenantId: string) =>
+      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
+    for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
+    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
+    expect(service.tokenRequests.filter(({ tenantId }) => tenantId === "tenant-0")).toHaveLength(1);
+  });
 });
 
 test("1 000 connects at once to one deployment ask once which variant is served", async () => {
