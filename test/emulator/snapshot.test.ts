@@ -98,6 +98,18 @@ describe("an emulator that is restored", () => {
     expect(emulator.snapshot()).not.toEqual(snapshot);
   });
 
+  test("may have a rate limit that the one before it had not, and the other way round", async () => {
+    const limit = { rateLimit: { requests: 1, windowSeconds: 60 } };
+    const [free, limited] = [new PluginClient(), new PluginClient(limit)];
+    await limited.requestToken();
+    const before = limited.emulator.snapshot();
+    limited.emulator.restore(throughJson(free.emulator.snapshot()));
+    expect((await limited.requestToken()).status).toBe(200);
+    expect((await limited.requestToken()).status).toBe(429);
+    free.emulator.restore(throughJson(before));
+    for (let times = 0; times < 2; times++) expect((await free.requestToken()).status).toBe(200);
+  });
+
   test("keeps what it recorded, and goes on with a seed number where the snapshot stood", () => {
     const registration = { type: "user_interface" } as const;
     const one = new LaunchedPlugin({ randomSeed: 3 }, registration);
