@@ -10,7 +10,11 @@ export interface EventContext {
   readonly at: number;
 }
 
-/** Something that happened; `type` tells which. Passed to `onEvent`, whose own errors are ignored. */
+/**
+ * Something that happened; `type` tells which. Passed to `onEvent`, whose own errors are ignored. A listener that asks for
+ * a token itself joins the renewal that it is told of; where `shareInFlight` is false it must not, for its request would
+ * be told too.
+ */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
   | {

@@ -25,6 +25,8 @@ const renewalShare = 0.1;
 const longestRenewalWindowMs = 300_000;
 /** The window begins up to this share of itself later, at random, so that a fleet does not renew in one instant. */
 const renewalJitter = 0.1;
+/** In the background one request is sent, which ends at its time limit; beside it a store may take its time. */
+const lostAfterTimeouts = 3;
 
 interface HeldToken {
   readonly token: AccessToken;
@@ -50,6 +52,8 @@ export class TokenLifecycle implements Auth {
   readonly #tell: (event: EventBody) => void;
   #held: HeldToken | undefined;
   #renewal: SharedRenewal<AccessToken> | undefined;
+  /** Epoch milliseconds. */
+  #renewalBeganAt = 0;
   /** Whether the renewal in flight was begun while the held token was still good. */
   #isBackground = false;
   /** Epoch milliseconds before which no renewal is tried in the background, after this many failed in a row. */
@@ -90,7 +94,10 @@ export class TokenLifecycle implements Auth {
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
   get isRenewing(): boolean {
-    return this.#renewal !== undefined;
+    if (this.#renewal === undefined) return false;
+    const { shareInFlight, timeoutMs } = this.#context.options;
+    // One that such a runtime killed with its request never ends: it must not be the last.
+    return shareInFlight || this.#now() < this.#renewalBeganAt + timeoutMs * lostAfterTimeouts;
   }
 
   invalidate(token: AccessToken): void {
@@ -100,10 +107,11 @@ export class TokenLifecycle implements Auth {
   }
 
   #serveWhileRenewing({ token, promise }: HeldToken): Promise<AccessToken> {
-    if (this.#renewal !== undefined || this.#now() < this.#nextAttemptAt) return promise;
-    this.#tell({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
+    if (this.isRenewing || this.#now() < this.#nextAttemptAt) return promise;
     const renewal = this.#start(true);
     renewal.keep();
+    // Told once it is in flight: a listener that asks for a token itself gets this one, and begins no other.
+    this.#tell({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
     const settled = renewal.result.then(
       () => {},
       (error: unknown) => {
@@ -148,6 +156,7 @@ export class TokenLifecycle implements Auth {
       },
     );
     this.#renewal = renewal;
+    this.#renewalBeganAt = this.#now();
     this.#isBackground = isBackground;
     return renewal;
   }

@@ -1,6 +1,6 @@
 // When a renewal in the background is tried, when it is tried again after a failure, and how a fleet is spread out.
 import { describe, expect, test } from "vitest";
-import { createAuth } from "../../src/index.js";
+import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
 import { steppedClock } from "../support/stepped-clock.js";
 import { BASE_URL, fakeService, settle } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
@@ -70,3 +70,38 @@ describe.each(["A", "B"] as const)("a renewal of Variant %s that fails near ever
     expect(Math.max(...attempts)).toBeLessThanOrEqual(3);
   });
 });
+
+describe.each(["A", "B"] as const)(
+  "a listener that asks for a token of Variant %s at every event",
+  (variant) => {
+    test("joins what it is told of: one token request each for the first token, the renewal and the expiry", async () => {
+      stillDigests();
+      const clock = steppedClock();
+      const { credential, fetch, tokenRequests } = fakeService({
+        variant,
+        now: clock.now,
+        lifetimeSeconds: 100,
+      });
+      const told: string[] = [];
+      const onEvent = ({ type }: ServiceEvent) => {
+        // Bounded, so that a storm is told as one.
+        if (told.push(type) < 500) auth.getAccessToken().catch(() => {});
+      };
+      const options = { baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now: clock.now, onEvent };
+      const auth: Auth = createAuth(options);
+      for (const [elapsedMs, requests] of [
+        [0, 1],
+        [95_000, 2],
+        [101_000, 3],
+      ] as const) {
+        clock.advance(elapsedMs);
+        await auth.getAccessToken();
+        await settle();
+        expect(tokenRequests).toHaveLength(requests);
+      }
+      expect(new Set(told)).toEqual(
+        new Set(["token_requested", "token_renewed", "token_served_while_renewing"]),
+      );
+    });
+  },
+);

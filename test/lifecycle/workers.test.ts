@@ -104,6 +104,23 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect((await next).value).toBe("token-acme-2");
   });
 
+  test("begins another background renewal once one must have been killed with its request, and no sooner", async () => {
+    const parts = auths(variant, undefined, false);
+    const { auth, clock, pending } = parts;
+    await inTheWindow(parts);
+    await auth.getAccessToken();
+    await settle();
+    expect(pending.splice(0)).toHaveLength(1);
+    clock.advance(29_999);
+    await auth.getAccessToken();
+    await settle();
+    expect(pending).toHaveLength(0);
+    clock.advance(1);
+    expect((await auth.getAccessToken()).value).toBe("token-acme-1");
+    await parts.answer();
+    expect((await auth.getAccessToken()).value).toBe("token-acme-2");
+  });
+
   test("counts the refusals of a crowd as one step of the closing schedule", async () => {
     const { auth, clock, events, answer } = auths(variant, undefined, false);
     const crowd = Array.from({ length: 50 }, () => auth.getAccessToken().catch((error: unknown) => error));
