@@ -25,33 +25,62 @@ const ROWS: readonly Row[] = [
   emulatorStart,
 ];
 
-const { values } = parseArgs({ options: { json: { type: "boolean" }, only: { type: "string" } } });
-const names = values.only?.split(",") ?? ROWS.map(({ name }) => name);
-const unknown = names.find((name) => !ROWS.some((row) => row.name === name));
+const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json]
 
-if (unknown === undefined) {
+Rows: ${ROWS.map(({ name }) => name).join(", ")}`;
+
+interface Chosen {
+  readonly rows: readonly Row[];
+  readonly isJson: boolean;
+}
+
+/** What the flags ask for; undefined: to be told what there is. @throws an Error that names an unknown row or flag */
+function choose(args: readonly string[]): Chosen | undefined {
+  const options = {
+    json: { type: "boolean", default: false },
+    only: { type: "string" },
+    help: { type: "boolean" },
+  } as const;
+  const { values } = parseArgs({ args: [...args], options });
+  if (values.help) return undefined;
+  const names = values.only?.split(",");
+  const unknown = names?.find((name) => !ROWS.some((row) => row.name === name));
+  if (unknown !== undefined) throw new Error(`There is no row "${unknown}".`);
+  return { rows: ROWS.filter(({ name }) => names?.includes(name) ?? true), isJson: values.json };
+}
+
+async function main(): Promise<number> {
+  let chosen: Chosen | undefined;
+  try {
+    chosen = choose(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
+    return 2;
+  }
+  if (chosen === undefined) {
+    console.log(USAGE);
+    return 0;
+  }
   const build = await buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
   try {
-    await run(build);
+    await run(build, chosen);
   } finally {
     rmSync(build.folder, { recursive: true, force: true });
   }
-} else {
-  console.error(`there is no row "${unknown}"; there are ${ROWS.map(({ name }) => name).join(", ")}`);
-  process.exitCode = 2;
+  return 0;
 }
 
-async function run(build: Build): Promise<void> {
+async function run(build: Build, { rows, isJson }: Chosen): Promise<void> {
   const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length };
-  if (!values.json) console.log(`Node ${machine.node}, ${machine.cores} × ${machine.cpu}\n`);
+  if (!isJson) console.log(`Node ${machine.node}, ${machine.cores} × ${machine.cpu}\n`);
   const results: object[] = [];
-  for (const row of ROWS.filter(({ name }) => names.includes(name))) {
+  for (const row of rows) {
     const figures = await row.measure(build);
     const { name, title, unit, aim } = row;
     results.push({ name, title, unit, aim, ...figures, met: figures.value <= aim });
-    if (!values.json) console.log(inWords(row, figures));
+    if (!isJson) console.log(inWords(row, figures));
   }
-  if (values.json) console.log(JSON.stringify({ ...machine, rows: results }, null, 2));
+  if (isJson) console.log(JSON.stringify({ ...machine, rows: results }, null, 2));
 }
 
 function inWords({ title, unit, aim }: Row, { value, low, high, detail }: Figures): string {
@@ -60,3 +89,5 @@ function inWords({ title, unit, aim }: Row, { value, low, high, detail }: Figure
   const verdict = value <= aim ? "met" : "missed";
   return `${title}\n  ${number(value)} ${unit}${spread}; aim ${aim}: ${verdict}\n  ${detail}\n`;
 }
+
+process.exitCode = await main();

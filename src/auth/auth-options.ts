@@ -1,5 +1,6 @@
 /** The options that every way to a token shares, checked once and with their defaults filled in. */
 import { ConfigurationError } from "../errors.js";
+import { requireClock } from "../variants/require-clock.js";
 import { requireDuration } from "../variants/require-duration.js";
 import type { Fetch } from "../variants/variant.js";
 import type { OnEvent } from "./events.js";
@@ -51,7 +52,7 @@ export interface ResolvedAuthOptions {
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
-  for (const name of ["fetch", "now", "onEvent", "waitUntil"] as const) {
+  for (const name of ["fetch", "onEvent", "waitUntil"] as const) {
     if (options[name] !== undefined && typeof options[name] !== "function")
       throw invalid(name, "is no function");
   }
@@ -67,7 +68,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     // Looked up per call, so that a test tool that replaces the global fetch later is seen.
     fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
     hasOwnFetch: options.fetch !== undefined,
-    now: options.now ?? Date.now,
+    now: requireClock(options.now),
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
     rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,

@@ -10,6 +10,8 @@ process.once("SIGINT", () => interruption.abort(exitCodes.interrupted));
 // `bivariant ... | head`: whoever read has had enough.
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", ({ code }: NodeJS.ErrnoException) => {
+    if (code !== "EPIPE" && stream === process.stdout)
+      process.stderr.write(`The output could not be written (${code}).\n`);
     // Whatever comes of the command: output that is lost, on a full disk say, is not done.
     lostOutput = code === "EPIPE" ? exitCodes.outputClosed : exitCodes.fault;
     process.exitCode = lostOutput;

@@ -194,6 +194,8 @@ function following<Part extends object>(current: () => Part): Part {
 
 /** Requests and URLs of another copy of fetch, or of another realm, are told by what they have, not by their class. */
 function asRequest(input: Request | string | URL, init: RequestInit | undefined, base: string): Request {
+  if (typeof input !== "string" && (typeof input !== "object" || input === null))
+    throw new TypeError("fetch takes a URL or a Request");
   // The slash: what is relative to http://h/base is under it.
   if (typeof input === "string" || !("headers" in input))
     return new Request(new URL(input, `${base}/`), init);

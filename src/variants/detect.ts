@@ -6,6 +6,7 @@ import { ConfigurationError, type Detection, type Evidence, type Variant } from 
 import { version } from "../version.js";
 import { parseBaseUrl } from "./base-url.js";
 import { type Answer, exchange, jsonObject } from "./exchange.js";
+import { requireClock } from "./require-clock.js";
 import { requireDuration } from "./require-duration.js";
 import { requireSignal } from "./require-signal.js";
 import type { StopSignal } from "./stop-signal.js";
@@ -63,13 +64,12 @@ function checkOptions(options: DetectVariantOptions): Omit<DetectOptions, "until
   const invalid = (option: string, why: string) =>
     new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
   if (typeof options !== "object" || options === null) throw invalid("options", "are missing");
-  const { fetch, now, allowInsecureHttp } = options;
-  for (const [name, value] of Object.entries({ fetch, now }))
-    if (value !== undefined && typeof value !== "function") throw invalid(name, "is no function");
+  const { fetch, allowInsecureHttp } = options;
+  if (fetch !== undefined && typeof fetch !== "function") throw invalid("fetch", "is no function");
   if (allowInsecureHttp !== undefined && typeof allowInsecureHttp !== "boolean")
     throw invalid("allowInsecureHttp", "is neither true nor false");
   const timeoutMs = requireDuration("timeoutMs", options.timeoutMs, defaultTimeoutMs, 1);
-  return { fetch, now, timeoutMs, signal: requireSignal(options.signal) };
+  return { fetch, now: requireClock(options.now), timeoutMs, signal: requireSignal(options.signal) };
 }
 
 export interface DetectOptions {

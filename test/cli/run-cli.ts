@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const main: string = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 export interface Ended {
   readonly code: number | null;

@@ -21,6 +21,7 @@ beforeAll(async () => {
   await Promise.all([
     writeFile(join(folder, "empty"), " \n"),
     writeFile(join(folder, "garbage"), "planted-garbage"),
+    writeFile(join(folder, "large"), "x".repeat(65_537)),
     writeFile(join(folder, "one-line-break"), `${clientSecret}\r\n`),
     writeFile(join(folder, "bom.pem"), `\ufeff${privateKeyPem}`),
   ]);
@@ -101,6 +102,7 @@ describe("a credential that is told wrongly exits 2 before anything is sent:", (
     { name: "missing", file: "no-such-file", code: "credential_invalid", says: "(ENOENT): " },
     { name: "a directory", file: "directory", code: "credential_invalid", says: "(EISDIR): " },
     { name: "empty", file: "empty", code: "credential_invalid", says: "is empty: " },
+    { name: "larger than any key", file: "large", code: "credential_invalid", says: "more than 65536 bytes" },
     { name: "no key", file: "garbage", code: "key_invalid", says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
   ] as const;
   it.each(files)("a key file that is $name", async ({ file, code, says }) => {

@@ -315,6 +315,8 @@ describe("options that are no such thing", () => {
   const rows = [
     { name: "fetch", options: { fetch: "https://service.example" } },
     { name: "now", options: { now: 0 } },
+    { name: "now", options: { now: () => Number.NaN } },
+    { name: "now", options: { now: () => new Date(0) } },
     { name: "onEvent", options: { onEvent: {} } },
     { name: "waitUntil", options: { waitUntil: true } },
     { name: "timeoutMs", options: { timeoutMs: 0 } },

@@ -84,6 +84,15 @@ describe("an option", () => {
   });
 });
 
+test.each([{ input: undefined }, { input: null }, { input: 5 }])(
+  "fetch refuses $input as fetch does",
+  async ({ input }) => {
+    await expect(createEmulator().fetch(wrong(input))).rejects.toThrow(
+      new TypeError("fetch takes a URL or a Request"),
+    );
+  },
+);
+
 describe("listen", () => {
   test.each([
     { name: "a port below none", address: { port: -1 }, at: /^port: / },

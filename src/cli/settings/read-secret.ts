@@ -1,8 +1,12 @@
 /** A secret from a file or from the environment, never from the command line. */
-import { readFile, stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ConfigurationError, type Variant } from "../../errors.js";
 import { namesOf, type SettingName } from "./setting-table.js";
+
+/** Bytes. The key of 4096 bits takes 3 KiB as PEM. */
+const longestSecret = 65_536;
 
 export interface SecretSource {
   readonly variant: Variant;
@@ -39,9 +43,9 @@ export async function readSecret(source: SecretSource): Promise<string> {
       "credential_invalid",
       `${namesOf(pathName)} holds the ${what} itself. Give the path of a file.`,
     );
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = await readFile(path, "utf8");
+    bytes = await readBounded(path);
   } catch (fault) {
     const { code } = fault as NodeJS.ErrnoException;
     throw fail(
@@ -51,9 +55,24 @@ export async function readSecret(source: SecretSource): Promise<string> {
         : `The file with the ${what} cannot be read (${code ?? "no code"}). Give its path with ${namesOf(pathName)}; does that hold the ${what} itself by mistake?`,
     );
   }
-  const secret = text.replace(/^\ufeff/, "").replace(/\r?\n$/, "");
+  if (bytes.length > longestSecret)
+    throw fail(
+      "credential_invalid",
+      `The file with the ${what} holds more than ${longestSecret} bytes, as none does: ${path}`,
+    );
+  const secret = bytes
+    .toString("utf8")
+    .replace(/^\ufeff/, "")
+    .replace(/\r?\n$/, "");
   if (secret.trim() === "") throw fail("credential_invalid", `The file with the ${what} is empty: ${path}`);
   return secret;
+}
+
+/** At most one byte more than a secret may have: a file, a pipe and a device without end alike. */
+async function readBounded(path: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { end: longestSecret })) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 /** There is something of that name, or a folder that it would be in. */
