@@ -124,8 +124,8 @@ test(`${REQUESTS} mutated requests`, { timeout: 300_000 }, async () => {
     world.begin(options);
     await within(sendAll(steps), SEQUENCE_LIMIT_MS);
   });
-  // What a failure prints as its seed runs the same again: FUZZ_SEED=-1085746282 npx vitest run test/emulator/fuzz
-  let seed = Number(process.env.FUZZ_SEED ?? Date.now() | 0);
+  // The same ones in every run; others by FUZZ_SEED=$RANDOM, and those that failed by the seed that is printed then.
+  let seed = Number(process.env.FUZZ_SEED ?? 20_260_101);
   for (; sent < REQUESTS; seed += 1) await fc.assert(property, { seed, numRuns: 200 });
   // Else the mutations would all be caught at the door.
   expect(broken.size).toBeGreaterThan(50);
