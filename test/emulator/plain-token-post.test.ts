@@ -9,6 +9,7 @@ const PATH = "/api/v1/acme/external-plugin/oauth/token";
 const TYPED = "Content-Type: application/x-www-form-urlencoded";
 const UNREADABLE = { status: 400, rule: "token-request.media-type" };
 const GRANTED = { status: 200, rule: undefined };
+const REFUSED_UNSEEN = { status: 400, rule: undefined };
 const NOT_FOUND = { status: 404, rule: undefined };
 
 interface Post {
@@ -37,7 +38,10 @@ const posts: Post[] = [
   { name: "to another host's absolute form", target: `http://other.example${PATH}`, told: GRANTED },
   { name: "with another Host", host: "other.example:81", told: GRANTED },
   { name: "with a Host that is an address of IPv6", host: "[::1]", told: GRANTED },
-  { name: "with a Host that is none", host: "h/x", told: { status: 400, rule: undefined } },
+  { name: "with a Host that is none", host: "h/x", told: REFUSED_UNSEEN },
+  { name: "with a Host that is an address of five parts", host: "1.2.3.4.5", told: REFUSED_UNSEEN },
+  { name: "with a Host that is no name in Punycode", host: "xn--a", told: REFUSED_UNSEEN },
+  { name: "with a Host whose port is beyond 65535", host: "h:99999", told: REFUSED_UNSEEN },
   {
     name: "of more than 65536 bytes",
     send: (form) => `${form}&x=${"x".repeat(65_536)}`,

@@ -63,6 +63,9 @@ export async function listenOn(
   );
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };
   const server = createServer(timeouts, (incoming, outgoing) => {
+    const { host } = incoming.headers;
+    // RFC 9112 section 3.2. Here, for further on it would be found where nobody can answer any more.
+    if (host !== undefined && !URL.canParse(`http://${host}`)) return refuse(outgoing);
     const plain = incoming.method === "POST" ? IncomingRequest.of(incoming) : undefined;
     const answering = plain && answerTokenPost(incoming.url ?? "", plain);
     if (answering === undefined) return listener(incoming, outgoing);
@@ -101,6 +104,10 @@ async function closeServer(server: Server): Promise<void> {
 function originOf({ address, family, port }: AddressInfo): string {
   if (family === "IPv6") return `http://[${address === "::" ? "::1" : address}]:${port}`;
   return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
+}
+
+function refuse(outgoing: ServerResponse): void {
+  outgoing.writeHead(400, { "content-length": 0 }).end();
 }
 
 /** At once and in one piece. */
