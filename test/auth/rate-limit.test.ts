@@ -195,7 +195,10 @@ test("an answer to a request that was sent before the 429 came does not open the
   const fetch = gatedFetch();
   const options = { baseUrl, tenantId, credential: credentialOf("B"), fetch, now: clock.now };
   const auth = createAuth({ ...options, shareInFlight: false });
-  const [limitedCaller, lucky] = [rejectionOf(auth.getAccessToken()), auth.getAccessToken()];
+  const limitedCaller = rejectionOf(auth.getAccessToken());
+  // One after the other: each digests its secret on another thread, and whichever is done first is sent first.
+  await fetch.arrived(1);
+  const lucky = auth.getAccessToken();
   await fetch.arrived(2);
   clock.advance(1_000);
   fetch.answer(limited({ "retry-after": "600" }));
