@@ -3,7 +3,13 @@ import type { ResolvedAuthOptions } from "./auth/auth-options.js";
 import { tell, teller } from "./auth/events.js";
 import { SharedRenewal } from "./auth/shared-renewal.js";
 import type { TokenEndpointState } from "./auth/token-attempt.js";
-import { type Detection, UnexpectedResponseError, type Variant, VariantError } from "./errors.js";
+import {
+  type Detection,
+  type Evidence,
+  UnexpectedResponseError,
+  type Variant,
+  VariantError,
+} from "./errors.js";
 import { detect } from "./variants/detect.js";
 import type { Answer } from "./variants/exchange.js";
 import type { StopSignal } from "./variants/stop-signal.js";
@@ -91,10 +97,19 @@ async function ask(
 function chosen({ served, evidence }: Detection, order: readonly Variant[]): Variant | undefined {
   const lasts = (variant: Variant) => {
     const answers = evidence.filter((one) => one.variant === variant);
-    return answers.length > 0 && answers.every(({ status }) => status !== 429 && status < 500);
+    return answers.length > 0 && answers.every(lastsLong);
   };
   const first = order.find((variant) => served[variant] === "yes" || !lasts(variant));
   return first !== undefined && served[first] === "yes" ? first : undefined;
+}
+
+function lastsLong({ status }: Evidence): boolean {
+  return status !== 429 && status < 500;
+}
+
+/** Whether the same question may be answered otherwise in a while. */
+function isPassing({ evidence }: Detection): boolean {
+  return !evidence.every(lastsLong);
 }
 
 function noVariant(detection: Detection, order: readonly Variant[]): VariantError {
@@ -108,7 +123,7 @@ function noVariant(detection: Detection, order: readonly Variant[]): VariantErro
       )
     : new VariantError(
         "variant_unknown",
-        `Which variant is served there cannot be told. ${told(detection)} Look at what answers at baseUrl first. ${naming}`,
+        `Which variant is served there cannot be told. ${told(detection)} ${isPassing(detection) ? "Connect again later: a rate limit or a failing server says nothing of the variant." : "Look at what answers at baseUrl first."} ${naming}`,
         { detection },
       );
 }

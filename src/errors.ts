@@ -354,7 +354,7 @@ function withoutSecrets(cause: unknown, depth = 0): unknown {
   const told = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : undefined;
   const kind = typeof name === "string" && /^[A-Za-z]{1,60}$/.test(name) ? name : "Error";
   const error = new Error(
-    told ?? `a ${kind}`,
+    told ?? `the message of the ${kind} is left out, since it may hold a secret`,
     inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, depth + 1) },
   );
   hide(error, "stack", `${kind}: ${error.message}`);

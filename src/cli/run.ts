@@ -21,11 +21,11 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
   const output = new Output(process, json);
   const context: Context = { output, env: process.env, signal: process.signal };
   let exitCode: ExitCode = exitCodes.done;
+  const program = createProgram(context, (code) => {
+    exitCode = code;
+  });
   try {
     refuseSecrets(argv);
-    const program = createProgram(context, (code) => {
-      exitCode = code;
-    });
     await program.parseAsync(argv, { from: "user" });
     return exitCode;
   } catch (error) {
@@ -33,7 +33,8 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
     if (!(error instanceof CommanderError)) return fail(error);
     if (error.exitCode === 0) return exitCodes.done;
     // The help that an incomplete command prints has told people already.
-    return error.code === "commander.help" && !json ? exitCodes.configuration : fail(usageError(error));
+    if (error.code === "commander.help" && !json) return exitCodes.configuration;
+    return fail(usageError(error, program, argv));
   }
 
   function interrupted(reason: ExitCode): ExitCode {

@@ -366,7 +366,8 @@ describe("objects that hold secrets show none", () => {
     });
     const auth = createAuth({ baseUrl: "https://service.example", credential, onEvent });
     const error = await auth.getAccessToken().catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: "credential_invalid" });
+    const cause = { message: "the message of the Error is left out, since it may hold a secret" };
+    expect(error).toMatchObject({ code: "credential_invalid", cause });
     expectNone([error, ...events, ...printed]);
   });
 });

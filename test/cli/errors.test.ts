@@ -54,6 +54,17 @@ describe("an error", () => {
     if ("issues" in error && error.issues.length > 0) expect(lines).toContain("  - a: b");
   });
 
+  it.each([
+    {
+      message: "seed: plugins: a; operators: b",
+      lines: ["error seed_invalid: seed: plugins: a; operators: b"],
+    },
+    { message: "seed", lines: ["error seed_invalid: seed", "  - plugins: a", "  - operators: b"] },
+  ])("lists the issues that the message $message does not tell", ({ message, lines }) => {
+    const error = new EmulatorError("seed_invalid", message, { issues: ["plugins: a", "operators: b"] });
+    expect(errorLines(error, plain)).toEqual(lines);
+  });
+
   it("that is a fault of this program exits 70, and its message stays behind", () => {
     const fault = new TypeError("planted-in-message");
     expect(exitCodeOf(fault)).toBe(70);

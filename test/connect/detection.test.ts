@@ -139,7 +139,7 @@ describe("without a yes nothing is chosen and no credential leaves", () => {
       requests: 2,
     },
   ];
-  test.each(rows)("$name to everything: $code", async ({ server: script, code, requests }) => {
+  test.each(rows)("$name to everything: $code", async ({ name, server: script, code, requests }) => {
     const server = await recordingServer(script);
     const error = (await rejectionOf(
       connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") }),
@@ -147,6 +147,7 @@ describe("without a yes nothing is chosen and no credential leaves", () => {
     expect(error).toMatchObject({ name: "VariantError", code });
     expect(error).toHaveProperty("detection.evidence.length", requests);
     expect(error.message).toMatch(/variant: "A" or variant: "B"/);
+    expect(error.message.includes("Connect again later")).toBe(["429", "500"].includes(name));
     expect(error.message).toContain(`${server.url}${pathOfA}`);
     expect(server.requests).toHaveLength(requests);
     for (const { raw } of server.requests)

@@ -39,10 +39,10 @@ The API client is registered with the redirect URI http://127.0.0.1/callback, an
 port too, name it with --port. The browser is opened when stdout is a terminal; the address is printed on stderr in any
 case. A client secret is sent only if one is set: with --b-login-client-id only a secret of the same name's, without it
 that of --b-client-id.
-One login is kept for each base URL, tenant and client id: give the same to the other commands. It rests in a file that only you can read, encrypted. Its key is
-BIVARIANT_STORE_KEY or in BIVARIANT_STORE_KEY_FILE; else it is made once, in <store file>.key beside it (mode 0600):
-then whoever can read your files can read the login too. It is renewed without prompting for as long as the deployment
-allows. A logout forgets it here; the deployment is not told.
+One login is kept for each base URL, tenant and client id: give the same to the other commands. It rests in a file that
+only you can read, encrypted. Its key is BIVARIANT_STORE_KEY or in BIVARIANT_STORE_KEY_FILE; else it is made once, in
+<store file>.key beside it (mode 0600): then whoever can read your files can read the login too. It is renewed without
+prompting for as long as the deployment allows. A logout forgets it here; the deployment is not told.
 With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, expires_at in epoch milliseconds and of
 the first access token; of a logout { "forgotten", "store_file" }. Never a token.
 

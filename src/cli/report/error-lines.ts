@@ -21,7 +21,7 @@ import { printableJson } from "./printable-json.js";
 /** `body`: of a refused call, once it is known to hold no secret. */
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (error instanceof EmulatorError)
-    return [head(error, paint), ...systemLines(error), ...list(error.issues)];
+    return [head(error, paint), ...systemLines(error), ...list(untold(error))];
   if (error instanceof GenerateError) return [head(error, paint)];
   if (!isBivariantError(error)) return faultLines(error, paint);
   const lines = [head(error, paint)];
@@ -63,6 +63,11 @@ function causeLines(
 
 function retryLines(retryAt: number | undefined): string[] {
   return retryAt === undefined ? [] : [`  No sooner than ${new Date(retryAt).toISOString()}.`];
+}
+
+/** Most messages of the emulator hold their issues already. */
+function untold({ message, issues }: EmulatorError): string[] {
+  return issues.filter((issue) => !message.includes(issue));
 }
 
 function list(issues: readonly string[]): string[] {
