@@ -17,44 +17,48 @@ describe("a fault", () => {
       },
     },
     {
+      name: "status",
+      filled: { status: "503", operation: "listDevices" },
+      fault: { name: "status", status: 503, match: { operation: "listDevices" } },
+    },
+    {
       name: "rate-limited",
       filled: { retryAfter: "date", count: "2" },
-      fault: { name: "rate-limited", retryAfter: "date", at: "before-token", count: 2 },
+      fault: { name: "rate-limited", retryAfter: "date", count: 2 },
     },
     {
       name: "reset",
       filled: { tenantId: "acme", operation: "requestToken" },
-      fault: { name: "reset", at: "before-token", match: { tenantId: "acme", operation: "requestToken" } },
+      fault: { name: "reset", match: { tenantId: "acme", operation: "requestToken" } },
     },
-    { name: "truncated", filled: { bytes: "3" }, fault: { name: "truncated", bytes: 3, at: "after-commit" } },
+    { name: "truncated", filled: { bytes: "3" }, fault: { name: "truncated", bytes: 3 } },
     {
       name: "slow",
       filled: { bytesPerSecond: "5", delayMs: "10" },
-      fault: { name: "slow", bytesPerSecond: 5, delayMs: 10, at: "after-commit" },
+      fault: { name: "slow", bytesPerSecond: 5, delayMs: 10 },
     },
     {
       name: "malformed-json",
       filled: { clientId: "reporter", grant: "client_credentials", variant: "A" },
       fault: {
         name: "malformed-json",
-        at: "after-commit",
         match: { clientId: "reporter", grant: "client_credentials", variant: "A" },
       },
     },
     {
       name: "content-type",
       filled: { contentType: "text/html" },
-      fault: { name: "content-type", contentType: "text/html", at: "after-commit" },
+      fault: { name: "content-type", contentType: "text/html" },
     },
     {
       name: "fields",
       filled: { fields: '{"expires_in":null}' },
-      fault: { name: "fields", fields: { expires_in: null }, at: "after-commit" },
+      fault: { name: "fields", fields: { expires_in: null } },
     },
     {
       name: "lost-answer",
       filled: { probability: "0.5" },
-      fault: { name: "lost-answer", at: "after-commit", probability: 0.5, seed: expect.any(Number) },
+      fault: { name: "lost-answer", probability: 0.5, seed: expect.any(Number) },
     },
     {
       name: "reset",
@@ -71,7 +75,7 @@ describe("a fault", () => {
     {
       name: "skewed-date",
       filled: { byMs: "-60000" },
-      fault: { name: "skewed-date", byMs: -60_000, at: "after-commit" },
+      fault: { name: "skewed-date", byMs: -60_000 },
     },
   ];
   test.each(armed)("$name is armed, shown, and removed", async ({ name, filled, fault }) => {

@@ -63,7 +63,10 @@ export function armed(view: AdminView): Markup {
 
 function fieldsOf(view: AdminView, name: FaultName): Markup {
   const moments = faultMoments[name];
-  const at = moments.map((moment) => [moment, MOMENTS[moment]] as const);
+  const [first] = moments;
+  const at = moments.map((moment): readonly [string, string] => [moment, MOMENTS[moment]]);
+  // As in code, where `at` may be left out: the operation decides.
+  if (first !== undefined) at.unshift(["", `${MOMENTS[first]}, or on the operation's route`]);
   const { serviceAccounts, apiClients, plugins, operators } = view.deployment;
   const tenants = [...plugins.list(), ...operators.list(), ...serviceAccounts.list()];
   const clients = [...plugins.list(), ...serviceAccounts.list(), ...apiClients.list()];
