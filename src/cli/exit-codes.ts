@@ -37,7 +37,7 @@ export const exitCodesHelp: string = `Exit codes:
   0  done
   1  a check said no
   2  usage or configuration
-  3  token refused, or rate limited past the deadline
+  3  token refused, rate limited past the deadline, or login over
   4  variant not served, or it cannot be told
   5  network: no answer, or an answer that the description does not know
   6  API call refused`;
