@@ -84,8 +84,10 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
       const { method, url, signal } = request;
-      const plain =
-        method === "POST" ? answerPost(new URL(url).pathname, new FetchedRequest(request)) : undefined;
+      const isPost = method === "POST";
+      const plain = isPost
+        ? answerPost(new URL(url).pathname, new FetchedRequest(request, input))
+        : undefined;
       const answering = plain?.then(asResponse) ?? answer(request, new InProcessConnection(request, input));
       return abortable(answering, signal);
     },

@@ -2,7 +2,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Fault } from "../../src/emulator/index.js";
+import type { Emulator, Fault } from "../../src/emulator/index.js";
+import { collectGarbage } from "../support/collect-garbage.js";
 import { PluginClient, REJECTED } from "./plugin-client.js";
 
 const PATH = "/api/v1/acme/external-plugin/oauth/token";
@@ -146,6 +147,39 @@ test("one that waits for its body when the emulator is reset ends on what it beg
   expect((await readAnswer(connection)).status).toBe(200);
   expect(plugin.emulator.journal.entries()).toEqual([]);
 });
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const callers: {
+  name: string;
+  send: (emulator: Emulator, url: string, init: RequestInit) => Promise<Response>;
+}[] = [
+  { name: "a URL", send: ({ fetch }, url, init) => fetch(url, init) },
+  { name: "a request", send: ({ fetch }, url, init) => fetch(new Request(url, init)) },
+  {
+    name: "a request and more",
+    send: ({ fetch }, url, init) => fetch(new Request(url, init), { headers: FORM }),
+  },
+];
+
+test.each(callers)(
+  "in-process, one that waits for its body ends with the abort of $name",
+  async ({ send }) => {
+    const { emulator } = new PluginClient();
+    const controller = new AbortController();
+    const pipe = new TransformStream();
+    const writer = pipe.writable.getWriter();
+    const sent = { method: "POST", headers: FORM, body: pipe.readable, signal: controller.signal };
+    const init = { ...sent, duplex: "half" } as RequestInit;
+    const rejection = send(emulator, `${emulator.publicUrl}${PATH}`, init).catch((reason) => reason);
+    // Past this the engine keeps no more of what was sent than what is in use.
+    await new Promise(setImmediate);
+    collectGarbage();
+    const reason = new Error("enough");
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    await writer.abort();
+  },
+);
 
 async function open({ emulator }: PluginClient): Promise<Socket> {
   const { url, close } = await emulator.listen();

@@ -11,9 +11,13 @@ export interface ReceivedRequest {
 /** One of the platform's own. */
 export class FetchedRequest implements ReceivedRequest {
   readonly #request: Request;
+  /** A request's signal follows its caller's only while both live: what waits for a body holds them. */
+  readonly held: unknown;
 
-  constructor(request: Request) {
+  /** `given`: what the caller made, where `request` was made of it. */
+  constructor(request: Request, given?: unknown) {
     this.#request = request;
+    this.held = given;
   }
 
   header(name: string): string | null {
