@@ -1,4 +1,5 @@
 // A deployment as it begins: the options with their defaults, and the seed's registrations.
+import { routeTable } from "./api/route-table.js";
 import { choicesOf } from "./choices.js";
 import { type ClockState, MovableClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
@@ -74,7 +75,7 @@ export function createDeployment(settings: EmulatorOptions, lasting: Lasting): D
     authorizations: new Authorizations(random),
     hostSessions: new SecretMap(random),
     loginSessions: new SecretMap(random),
-    faults: new Faults(random),
+    faults: new Faults(random, operationsOf(settings)),
     customerLog: new CustomerLog(),
     journal: new Journal(lasting.waiters),
     flows: new FlowRecord(),
@@ -87,6 +88,12 @@ function firstState(clock: EmulatorSeed["clock"]): ((base: number) => ClockState
   if (clock === undefined) return undefined;
   const at = readInstant(clock.at);
   return clock.frozen === true ? () => ({ frozenAt: at }) : (base) => ({ offsetMs: at - base });
+}
+
+/** Of the token endpoints, of the host's answer to a launch, and of every route. */
+function operationsOf({ routes = [], refreshPath = defaultOptions.refreshPath }: EmulatorOptions): string[] {
+  const table = routeTable(routes, refreshPath);
+  return ["requestToken", "authorizeLaunch", ...new Set(table.map(({ operationId }) => operationId))];
 }
 
 function rateLimitOf({ requests, windowSeconds, retryAfter = true }: RateLimit): Deployment["rateLimit"] {

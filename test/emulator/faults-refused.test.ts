@@ -40,6 +40,11 @@ const rows: { name: string; fault: unknown; field: string }[] = [
     field: "match.tenantId",
   },
   { name: "an unknown variant", fault: { name: "reset", match: { variant: "C" } }, field: "match.variant" },
+  {
+    name: "an operation that is served nowhere",
+    fault: { name: "reset", match: { operation: "token" } },
+    field: "match.operation: is none of requestToken, authorizeLaunch, listDevices",
+  },
   { name: "an unknown grant", fault: { name: "reset", match: { grant: "password" } }, field: "match.grant" },
   { name: "a path that is none", fault: { name: "reset", match: { path: "v1" } }, field: "match.path" },
   { name: "a probability of nothing", fault: { name: "reset", probability: 0 }, field: "probability" },

@@ -1,6 +1,7 @@
 // The faults that are armed, and which of them strikes a request.
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
+import { EmulatorError } from "../emulator-error.js";
 import type { RandomSource } from "../random-source.js";
 import type { Fault, FaultMatch, FaultMoment } from "./fault.js";
 import { momentOf, parseFault } from "./parse-fault.js";
@@ -54,12 +55,15 @@ interface Armed {
 /** Synchronous throughout, so that of concurrent requests exactly as many are struck as a fault's count says. */
 export class Faults implements EmulatorFaults {
   readonly #random: RandomSource;
+  readonly #operations: ReadonlySet<string>;
   readonly #armed = new Map<string, Armed>();
   readonly #release = new AbortController();
   #added = 0;
 
-  constructor(random: RandomSource) {
+  /** `operations`: those that a request can be of. */
+  constructor(random: RandomSource, operations: readonly string[]) {
     this.#random = random;
+    this.#operations = new Set(operations);
     // One for each answer that is held back, and those may be many.
     setMaxListeners(0, this.#release.signal);
   }
@@ -76,6 +80,7 @@ export class Faults implements EmulatorFaults {
 
   add(input: Fault): FaultHandle {
     const parsed = parseFault(input);
+    this.#requireOperation(parsed);
     const fault =
       parsed.probability === undefined || parsed.seed !== undefined
         ? parsed
@@ -90,6 +95,14 @@ export class Faults implements EmulatorFaults {
       },
       remove: () => this.remove(armed.id),
     };
+  }
+
+  /** A fault that waits for what never comes would be looked for in the code under test. */
+  #requireOperation({ name, match }: Fault): void {
+    const operation = match?.operation;
+    if (operation === undefined || this.#operations.has(operation)) return;
+    const issue = `match.operation: is none of ${[...this.#operations].join(", ")}`;
+    throw new EmulatorError("option_invalid", `fault ${name}: ${issue}`, { issues: [issue] });
   }
 
   list(): FaultReport[] {
