@@ -118,7 +118,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
-      const { chooseByDetection } = await choice();
+      // Joined, for an abort ends the wait for what is loaded too.
+      const { chooseByDetection } = await new SharedRenewal(async () => choice()).join(signal);
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(
         ({ variant }) => detection.served[variant] === "yes",
