@@ -4,7 +4,8 @@ import { ConfigurationError } from "../errors.js";
 /** `null` is none, as in a RequestInit. @throws ConfigurationError `option_invalid` */
 export function requireSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined || signal === null) return undefined;
-  const { aborted, addEventListener } = signal as Partial<AbortSignal>;
-  if (typeof aborted === "boolean" && typeof addEventListener === "function") return signal as AbortSignal;
+  const { aborted, addEventListener, removeEventListener } = signal as Partial<AbortSignal>;
+  const isHeard = typeof addEventListener === "function" && typeof removeEventListener === "function";
+  if (typeof aborted === "boolean" && isHeard) return signal as AbortSignal;
   throw new ConfigurationError("option_invalid", "signal is no AbortSignal.", { option: "signal" });
 }
