@@ -105,19 +105,24 @@ describe.each(ways)("$name", ({ faults }) => {
     expect({ status: answer.status, rule: plugin.emulator.journal.last()?.rule }).toEqual(told);
     if (told.rule !== undefined) expect(answer.body.error_description).toBe(REJECTED);
   });
-});
 
-test("two on one connection are answered in their order, also while the first is not read", async () => {
-  const plugin = new PluginClient({ rateLimit: { requests: 1, windowSeconds: 60 } });
-  const connection = await open(plugin);
-  const post = () => {
-    const body = String(plugin.form());
-    const head = [`POST ${PATH} HTTP/1.1`, "Host: h", TYPED, `Content-Length: ${body.length}`];
-    return `${head.join("\r\n")}\r\n\r\n${body}`;
-  };
-  connection.write(post() + post() + post());
-  const statuses = [await readAnswer(connection), await readAnswer(connection), await readAnswer(connection)];
-  expect(statuses.map(({ status }) => status)).toEqual([200, 429, 429]);
+  test("three on one connection are answered in their order, also while none is read", async () => {
+    const plugin = new PluginClient({ rateLimit: { requests: 1, windowSeconds: 60 } });
+    for (const fault of faults) plugin.emulator.faults.add(fault);
+    const connection = await open(plugin);
+    const post = () => {
+      const body = String(plugin.form());
+      const head = [`POST ${PATH} HTTP/1.1`, "Host: h", TYPED, `Content-Length: ${body.length}`];
+      return `${head.join("\r\n")}\r\n\r\n${body}`;
+    };
+    connection.write(post() + post() + post());
+    const statuses = [
+      await readAnswer(connection),
+      await readAnswer(connection),
+      await readAnswer(connection),
+    ];
+    expect(statuses.map(({ status }) => status)).toEqual([200, 429, 429]);
+  });
 });
 
 test("one whose body breaks off is refused, and spends nothing", async () => {

@@ -18,5 +18,7 @@ export function jsonAnswer(
 }
 
 export function asResponse({ status, headers, body }: JsonAnswer): Response {
-  return new Response(body === "" ? null : body, { status, headers });
+  // Else it would go out in chunks, of which there are none.
+  if (body === "") return new Response(null, { status, headers: { ...headers, "content-length": "0" } });
+  return new Response(body, { status, headers });
 }
