@@ -20,7 +20,10 @@ export function headerRecord(
     if (headers === undefined || headers === null) continue;
     if (typeof headers !== "object") throw refused("headers are neither an object nor a list.");
     const entries = Symbol.iterator in headers ? headers : Object.entries(headers);
-    for (const [name, value] of entries as Iterable<[string, unknown]>) {
+    for (const entry of entries as Iterable<unknown>) {
+      if (!Array.isArray(entry) || entry.length !== 2)
+        throw refused("headers hold an entry that is no pair of a name and a value.");
+      const [name, value] = entry as [unknown, unknown];
       const key = String(name).toLowerCase();
       const text = String(value);
       if (value === null || value === undefined) delete record[key];

@@ -36,6 +36,10 @@ const refused: { name: string; headers: unknown }[] = [
   { name: "a control character in a value", headers: { "x-mine": "planted-in-header\u0001" } },
   { name: "a character beyond a byte in a value", headers: { "x-mine": "planted-in-header \u20ac" } },
   { name: "a text", headers: "x-mine: planted-in-header" },
+  { name: "a list of names", headers: ["planted-in-header"] },
+  { name: "a list of numbers", headers: [5] },
+  { name: "a list of names alone", headers: [["planted-in-header"]] },
+  { name: "a list of more than pairs", headers: [["x-mine", "1", "planted-in-header"]] },
 ];
 
 describe.each(["A", "B"] as const)("Variant %s", (variant) => {
