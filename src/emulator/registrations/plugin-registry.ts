@@ -12,6 +12,8 @@ const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "extern
 
 export class PluginRegistry {
   readonly #tenants = new Map<string, Map<string, Plugin>>();
+  /** The same for every state of one registration: a later one of that name is another. */
+  readonly #registrations = new WeakMap<Plugin, symbol>();
   readonly #narrowingDelayMs: number;
   readonly #testKeys: JwksSource;
 
@@ -22,6 +24,12 @@ export class PluginRegistry {
 
   find(tenantId: string, clientId: string): Plugin | undefined {
     return this.#tenants.get(tenantId)?.get(clientId);
+  }
+
+  /** Whether what was found is registered yet, changed or not. */
+  isStill(plugin: Plugin): boolean {
+    const current = this.find(plugin.tenantId, plugin.clientId);
+    return current !== undefined && this.#registrations.get(current) === this.#registrations.get(plugin);
   }
 
   /** The plugins of one tenant, or of all, in the order of their registration. */
@@ -55,7 +63,7 @@ export class PluginRegistry {
   update(input: unknown, now: number): void {
     const change = parsePluginUpdate(input);
     const plugin = this.#registered(change);
-    this.#put({
+    const changed = {
       ...plugin,
       enabled: change.enabled ?? plugin.enabled,
       roles: change.roles ?? plugin.roles,
@@ -67,7 +75,8 @@ export class PluginRegistry {
         devices: devicesAfter(change.devices, plugin.grant.devices),
       },
       formerGrants: this.#formerGrantsAfter(plugin, now),
-    });
+    };
+    this.#put(changed, this.#registrations.get(plugin));
   }
 
   /** Returns what is no longer registered. */
@@ -99,7 +108,8 @@ export class PluginRegistry {
     for (const plugin of plugins) this.#put(plugin as Plugin);
   }
 
-  #put(plugin: Plugin): void {
+  #put(plugin: Plugin, registration: symbol = Symbol()): void {
+    this.#registrations.set(plugin, registration);
     const tenant = this.#tenants.get(plugin.tenantId) ?? new Map<string, Plugin>();
     this.#tenants.set(plugin.tenantId, tenant.set(plugin.clientId, plugin));
   }

@@ -56,8 +56,17 @@ export async function grantToken(
   if ("rule" in plugin) return plugin;
   const refusal = await checkAssertion(asked.clientAssertion, { plugin, tokenUrl, deployment });
   if (refusal !== undefined) return refusal;
+  const gone = checkStillRegistered(deployment, plugin);
+  if (gone !== undefined) return gone;
   const presented = isEveryAttemptOne ? atOnce : presentCode(deployment, asked);
   return checkGrant(deployment, asked, plugin) ?? answerGrant(deployment, plugin, asked, presented);
+}
+
+/** A token for what was unregistered while its signature was checked would outlive that. */
+function checkStillRegistered({ plugins, switches }: Deployment, plugin: Plugin): Refusal | undefined {
+  if (plugins.isStill(plugin)) return undefined;
+  const finding = { expected: "a registered plugin", actual: "one that was unregistered meanwhile" };
+  return switches.refusal("plugin.registered", finding);
 }
 
 function checkGrant(
