@@ -111,8 +111,11 @@ export function createCaller(options: CallerOptions): Caller {
   }
 }
 
-function envelopeHeader(envelope: string | undefined): Record<string, string> | undefined {
-  return envelope === undefined ? undefined : { "x-envelope": envelope };
+/** Its values are not shown (section 4.3 of the description): any text may be one. */
+function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
+  if (envelope === undefined) return undefined;
+  if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
+  throw new ConfigurationError("option_invalid", "envelope is no text, or empty.", { option: "envelope" });
 }
 
 function parseSuccess(text: string, response: Response, variant: "A" | "B"): unknown {

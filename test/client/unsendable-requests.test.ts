@@ -56,6 +56,17 @@ const calls: { name: string; id?: string; init: object; option: string; code?: s
     init: { params: { path }, body: {}, envelope: `${planted}\r\nx: y` },
     option: "headers",
   },
+  {
+    name: "an envelope that is null",
+    init: { params: { path }, body: {}, envelope: null },
+    option: "envelope",
+  },
+  { name: "an empty envelope", init: { params: { path }, body: {}, envelope: "" }, option: "envelope" },
+  {
+    name: "an envelope that is an object",
+    init: { params: { path }, body: {}, envelope: {} },
+    option: "envelope",
+  },
 ];
 
 const fetches: { name: string; init: object | null; option: string }[] = [
