@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { Server } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Emulator, Fault } from "../../src/emulator/index.js";
+import type { Fault } from "../../src/emulator/index.js";
 import { collectGarbage } from "../support/collect-garbage.js";
 import { rejectionOf } from "../support/rejection-of.js";
+import { passingCallers } from "./passing-callers.js";
 import { PluginClient } from "./plugin-client.js";
 import { ways } from "./two-ways.js";
 import { watchedTimers } from "./watched-timers.js";
@@ -36,18 +37,6 @@ const slow: { name: string; fault: Fault }[] = [
   { name: "a late request", fault: { name: "slow", at: "before-token", delayMs: HOUR_MS } },
 ];
 
-const callers: {
-  name: string;
-  send: (emulator: Emulator, url: string, init: RequestInit) => Promise<Response>;
-}[] = [
-  { name: "a URL", send: ({ fetch }, url, init) => fetch(url, init) },
-  { name: "a request", send: ({ fetch }, url, init) => fetch(new Request(url, init)) },
-  {
-    name: "a request and more",
-    send: ({ fetch }, url, init) => fetch(new Request(url, init), { headers: { accept: "*/*" } }),
-  },
-];
-
 function requested() {
   const plugin = new PluginClient();
   return { emulator: plugin.emulator, form: plugin.form() };
@@ -75,7 +64,7 @@ describe.each(slow)("$name", ({ fault }) => {
     expect(entry?.status).toBe(fault.name === "slow" && fault.bytesPerSecond !== undefined ? 200 : 0);
   });
 
-  test.each(callers)(
+  test.each(passingCallers)(
     "in-process: ends with the abort of a caller that gave $name and holds no request any more",
     async ({ send }) => {
       const { emulator, form } = requested();

@@ -2,8 +2,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Emulator, Fault } from "../../src/emulator/index.js";
+import type { Fault } from "../../src/emulator/index.js";
 import { collectGarbage } from "../support/collect-garbage.js";
+import { passingCallers } from "./passing-callers.js";
 import { PluginClient, REJECTED } from "./plugin-client.js";
 
 const PATH = "/api/v1/acme/external-plugin/oauth/token";
@@ -154,19 +155,7 @@ test("one that waits for its body when the emulator is reset ends on what it beg
 });
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
-const callers: {
-  name: string;
-  send: (emulator: Emulator, url: string, init: RequestInit) => Promise<Response>;
-}[] = [
-  { name: "a URL", send: ({ fetch }, url, init) => fetch(url, init) },
-  { name: "a request", send: ({ fetch }, url, init) => fetch(new Request(url, init)) },
-  {
-    name: "a request and more",
-    send: ({ fetch }, url, init) => fetch(new Request(url, init), { headers: FORM }),
-  },
-];
-
-test.each(callers)(
+test.each(passingCallers)(
   "in-process, one that waits for its body ends with the abort of $name",
   async ({ send }) => {
     const { emulator } = new PluginClient();
