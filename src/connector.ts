@@ -129,7 +129,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   });
 }
 
-/** Neither a base URL nor a tenant id holds a space. */
+/** No two have the same name: a base URL holds no space, whatever a tenant id may hold. */
 function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
   return `${variant} ${baseUrl} ${tenantId}`;
 }

@@ -6,7 +6,6 @@ import type { SigningKey } from "./signing-key.js";
 const lifetimeSeconds = 60;
 
 const encoder = new TextEncoder();
-const headers = new WeakMap<SigningKey, string>();
 
 export interface ClientAssertionClaims {
   readonly clientId: string;
@@ -18,6 +17,7 @@ export interface ClientAssertionClaims {
 
 /** Signs a new assertion with a `jti` of its own (RFC 7523 section 3; section 2.2 of the description). */
 export async function signClientAssertion(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
+  const header = { alg: "RS256", typ: "JWT", kid: key.keyId };
   const payload = {
     iss: claims.clientId,
     sub: claims.clientId,
@@ -27,18 +27,9 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
     iat: claims.issuedAt,
     exp: claims.issuedAt + lifetimeSeconds,
   };
-  const signed = `${headerOf(key)}.${encode(payload)}`;
+  const signed = `${encode(header)}.${encode(payload)}`;
   const signature = await key.sign(encoder.encode(signed));
   return `${signed}.${base64url(signature)}`;
-}
-
-/** The same for all assertions of a key. */
-function headerOf(key: SigningKey): string {
-  const known = headers.get(key);
-  if (known !== undefined) return known;
-  const header = encode({ alg: "RS256", typ: "JWT", kid: key.keyId });
-  headers.set(key, header);
-  return header;
 }
 
 function encode(part: object): string {

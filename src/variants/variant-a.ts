@@ -16,7 +16,6 @@ export const errorsOfA = [
   "unsupported_grant_type",
   "invalid_request",
 ] as const;
-export type ErrorOfA = (typeof errorsOfA)[number];
 
 /** "error_description is always the same fixed text" (section 7.1); shown with and without the full stop. */
 export function isFixedDescriptionOfA(description: unknown): boolean {
@@ -24,12 +23,3 @@ export function isFixedDescriptionOfA(description: unknown): boolean {
     description === "The token request was rejected." || description === "The token request was rejected"
   );
 }
-
-/** Section 8, for the client assertion. */
-export const assertionLimits = {
-  /** `iat` at most this old. */
-  ageSeconds: 300,
-  /** `exp` at most this long after `iat`. */
-  lifetimeSeconds: 300,
-  clockToleranceSeconds: 30,
-} as const;

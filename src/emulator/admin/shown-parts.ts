@@ -23,11 +23,6 @@ export function facts(rows: Readonly<Record<string, string | Markup>>): Markup {
   return html`<dl class="facts">${Object.entries(rows).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-export function scopeList(scopes: Iterable<string>): Markup {
-  const shown = [...scopes];
-  return shown.length === 0 ? html`none` : html`${shown.map((scope) => html`<code>${scope}</code> `)}`;
-}
-
 export function whose({ tenantId, clientId, userId }: FlowIdentity): Markup | "" {
   const names = [tenantId, clientId, userId].filter((name) => name !== undefined);
   return names.length === 0 ? "" : html`<span class="quiet">${names.join(" · ")}</span>`;
