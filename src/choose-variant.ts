@@ -11,8 +11,8 @@ import {
   VariantError,
 } from "./errors.js";
 import { detect } from "./variants/detect.js";
-import type { Answer } from "./variants/exchange.js";
-import type { StopSignal } from "./variants/stop-signal.js";
+import type { Answer } from "./variants/exchange/exchange.js";
+import type { StopSignal } from "./variants/exchange/stop-signal.js";
 import type { Target } from "./variants/variant.js";
 
 /** A verdict is asked for again after this: deployments move, if rarely. */

@@ -15,8 +15,8 @@ import { type CreateServiceOptions, type Service, serviceMaker } from "./create-
 import { ConfigurationError, type Variant } from "./errors.js";
 import { isMisplaced } from "./misplaced-answer.js";
 import { memoryStore } from "./stores/memory.js";
+import type { StopSignal } from "./variants/exchange/stop-signal.js";
 import { requireSignal } from "./variants/require-signal.js";
-import type { StopSignal } from "./variants/stop-signal.js";
 import type { Target } from "./variants/variant.js";
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>

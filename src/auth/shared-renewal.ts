@@ -1,6 +1,6 @@
 /** One renewal that many callers wait for: it is aborted only when nobody waits for it any more. */
-import { StopController, type StopSignal } from "../variants/stop-signal.js";
-import { whenAborted } from "../variants/when-aborted.js";
+import { StopController, type StopSignal } from "../variants/exchange/stop-signal.js";
+import { whenAborted } from "../variants/exchange/when-aborted.js";
 
 export class SharedRenewal<T> {
   /** Never rejects unhandled. */

@@ -1,7 +1,7 @@
 /** One token request, sent once: what it tells of the rate limit and of the server's clock is learnt on the way. */
 import { TransportError, type Variant } from "../errors.js";
-import { type Answer, exchange } from "../variants/exchange.js";
-import type { StopSignal } from "../variants/stop-signal.js";
+import { type Answer, exchange } from "../variants/exchange/exchange.js";
+import type { StopSignal } from "../variants/exchange/stop-signal.js";
 import type { Target } from "../variants/variant.js";
 import { version } from "../version.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";

@@ -2,8 +2,8 @@
 import type { Auth } from "../auth/auth.js";
 import type { EventBody } from "../auth/events.js";
 import { type ApiError, ConfigurationError, UnexpectedResponseError } from "../errors.js";
-import { readBounded } from "../variants/exchange.js";
-import { withTimeLimit } from "../variants/time-limit.js";
+import { readBounded } from "../variants/exchange/exchange.js";
+import { withTimeLimit } from "../variants/exchange/time-limit.js";
 import type { Fetch } from "../variants/variant.js";
 import { apiErrorOf } from "./api-error.js";
 import { bearerFetch } from "./bearer-fetch.js";

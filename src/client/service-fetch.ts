@@ -2,7 +2,7 @@
 import type { Auth } from "../auth/auth.js";
 import { ConfigurationError } from "../errors.js";
 import { isUnderBase } from "../variants/base-url.js";
-import { withTimeLimit } from "../variants/time-limit.js";
+import { withTimeLimit } from "../variants/exchange/time-limit.js";
 import { bearerFetch } from "./bearer-fetch.js";
 import type { CallerOptions } from "./caller.js";
 import { headerRecord } from "./header-record.js";

@@ -5,11 +5,11 @@
 import { ConfigurationError, type Detection, type Evidence, type Variant } from "../errors.js";
 import { version } from "../version.js";
 import { parseBaseUrl } from "./base-url.js";
-import { type Answer, exchange, jsonObject } from "./exchange.js";
+import { type Answer, exchange, jsonObject } from "./exchange/exchange.js";
+import type { StopSignal } from "./exchange/stop-signal.js";
 import { requireClock } from "./require-clock.js";
 import { requireDuration } from "./require-duration.js";
 import { requireSignal } from "./require-signal.js";
-import type { StopSignal } from "./stop-signal.js";
 import { parseTenantId } from "./tenant-id.js";
 import type { Fetch, Target } from "./variant.js";
 import { errorsOfA, isFixedDescriptionOfA, tokenEndpointOfA } from "./variant-a.js";

@@ -1,7 +1,7 @@
 // A 429 of the token endpoint: one gate for a tenant, Retry-After honoured, a schedule where there is none.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { parseRetryAfterMs } from "../../src/variants/retry-after.js";
+import { parseRetryAfterMs } from "../../src/variants/exchange/retry-after.js";
 import { credentialOf, deployment } from "../support/deployment.js";
 import { gatedFetch } from "../support/gated-fetch.js";
 import { rejectionOf } from "../support/rejection-of.js";

@@ -6,7 +6,7 @@ import {
   type TransportError,
 } from "../../errors.js";
 import { parseBaseUrl } from "../../variants/base-url.js";
-import { type Answer, exchange } from "../../variants/exchange.js";
+import { type Answer, exchange } from "../../variants/exchange/exchange.js";
 import { examineClock } from "./examine-clock.js";
 import { type Check, type Finding, fail, pass, unknown } from "./finding.js";
 import type { Patient } from "./patient.js";

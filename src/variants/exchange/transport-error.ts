@@ -1,5 +1,5 @@
 /** A fault that a fetch threw, as the error that says what the caller can do. */
-import { TransportError, type Variant } from "../errors.js";
+import { TransportError, type Variant } from "../../errors.js";
 
 const tlsCode =
   /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT|ERROR_IN_CRL)/;

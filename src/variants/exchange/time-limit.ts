@@ -1,6 +1,6 @@
 /** A task with a time limit that a caller can abort, and that neither a deaf fetch nor a slow drip outlives. */
-import { isBivariantError, TransportError, type Variant } from "../errors.js";
-import { requireSignal } from "./require-signal.js";
+import { isBivariantError, TransportError, type Variant } from "../../errors.js";
+import { requireSignal } from "../require-signal.js";
 import type { StopSignal } from "./stop-signal.js";
 import { transportError } from "./transport-error.js";
 import { whenAborted } from "./when-aborted.js";

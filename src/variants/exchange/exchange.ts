@@ -1,5 +1,5 @@
 /** One HTTP request and its bounded answer: what a detection and a token request have in common. */
-import { UnexpectedResponseError, type Variant } from "../errors.js";
+import { UnexpectedResponseError, type Variant } from "../../errors.js";
 import type { StopSignal } from "./stop-signal.js";
 import { withTimeLimit } from "./time-limit.js";
 
