@@ -1,8 +1,5 @@
 // A service in a few lines, for tests of time and order: its token answers come when they are told to, and its API checks every bearer.
-// Loaded when they are first needed: that takes real time, and a test that settles does not wait for it.
-import "../../src/auth/diagnosis.js";
-import "../../src/auth/plugin-client.js";
-import "../../src/choose-variant.js";
+import "../support/load-at-once.js";
 import { type MachineCredential, serviceAccount, servicePlugin, type Variant } from "../../src/index.js";
 
 export const BASE_URL = "https://service.example";

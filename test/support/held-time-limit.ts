@@ -1,4 +1,5 @@
 // A time limit that is over when the test says so: no test waits for one, and none is met by a slow machine.
+import "./load-at-once.js";
 import { onTestFinished, vi } from "vitest";
 import type { Script } from "./recording-server.js";
 

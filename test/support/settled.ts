@@ -1,4 +1,5 @@
 // Lets everything that is ready to run, run: for what is asserted not to happen, or to happen in the background.
+import "./load-at-once.js";
 
 /** Long enough for a signature, which is made on another thread. */
 const leastMs = 10;

@@ -1,4 +1,5 @@
 // A clock that moves only when a test moves it.
+import "./load-at-once.js";
 
 export interface SteppedClock {
   /** Epoch milliseconds; fits the option `now`. */
