@@ -1,13 +1,27 @@
-// How the tests run: nothing under test/ but *.test.ts, one process per file, as many as the machine has cores.
+// How the tests run: one process per file, as many as the machine has cores. Files named *.long.test.ts (fuzzing, crowds,
+// simulations, races by the hundred) run with `npm run test:long`, all others with `npm test`.
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+
+const shared = {
+  testTimeout: 90_000,
+  hookTimeout: 90_000,
+  expect: { poll: { timeout: 20_000 } },
+};
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
-    expect: { poll: { timeout: 20_000 } },
     maxWorkers: "100%",
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: "short",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/**/*.long.test.ts"],
+        },
+      },
+      { test: { ...shared, name: "long", include: ["test/**/*.long.test.ts"], testTimeout: 300_000 } },
+    ],
   },
 });
 

@@ -14,20 +14,37 @@ interface Layer {
   readonly mayType?: readonly string[];
 }
 
-const CORE = ["src/errors.ts", "src/variants/", "src/auth/", "src/client/", "src/*.ts"];
+const CORE = [
+  "src/errors.ts",
+  "src/options.ts",
+  "src/http/",
+  "src/variants/",
+  "src/auth/",
+  "src/client/",
+  "src/*.ts",
+];
 
 const LAYERS: readonly Layer[] = [
   { holds: "src/errors.ts", may: [] },
   { holds: "src/version.ts", may: [] },
-  { holds: "src/variants/", may: ["src/errors.ts", "generated/"] },
-  { holds: "src/auth/", may: ["src/errors.ts", "src/variants/", "jose", "oauth4webapi"] },
+  { holds: "src/options.ts", may: ["src/errors.ts"] },
+  { holds: "src/http/", may: ["src/errors.ts", "src/options.ts"] },
+  { holds: "src/variants/", may: ["src/errors.ts", "src/options.ts", "src/http/", "generated/"] },
+  {
+    holds: "src/auth/",
+    may: ["src/errors.ts", "src/options.ts", "src/http/", "src/variants/", "jose", "oauth4webapi"],
+  },
   {
     holds: "src/client/",
-    may: ["src/errors.ts", "src/variants/", "generated/", "openapi-fetch"],
+    may: ["src/errors.ts", "src/options.ts", "src/http/", "src/variants/", "generated/", "openapi-fetch"],
     mayType: ["src/auth/"],
   },
   { holds: "src/*.ts", may: [...CORE, "generated/", "src/stores/memory.ts"] },
-  { holds: "src/stores/", may: ["src/errors.ts", "jose"], mayType: ["src/auth/token-store.ts"] },
+  {
+    holds: "src/stores/",
+    may: ["src/errors.ts", "src/options.ts", "jose"],
+    mayType: ["src/auth/token-store.ts"],
+  },
   { holds: "src/validate.ts", may: ["src/errors.ts", "generated/", "zod"], mayType: ["src/client/"] },
   { holds: "src/page/", may: [] },
   { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "zod"] },

@@ -10,10 +10,10 @@ import {
   type Variant,
   VariantError,
 } from "./errors.js";
+import type { Answer } from "./http/exchange.js";
+import type { StopSignal } from "./http/time-limit.js";
 import { detect } from "./variants/detect.js";
-import type { Answer } from "./variants/exchange/exchange.js";
-import type { StopSignal } from "./variants/exchange/stop-signal.js";
-import type { Target } from "./variants/variant.js";
+import type { Target } from "./variants/target.js";
 
 /** A verdict is asked for again after this: deployments move, if rarely. */
 const verdictLifetimeMs = 60 * 60 * 1_000;

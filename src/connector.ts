@@ -13,11 +13,11 @@ import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./create-service.js";
 import { ConfigurationError, type Variant } from "./errors.js";
+import type { StopSignal } from "./http/time-limit.js";
 import { isMisplaced } from "./misplaced-answer.js";
+import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
-import type { StopSignal } from "./variants/exchange/stop-signal.js";
-import { requireSignal } from "./variants/require-signal.js";
-import type { Target } from "./variants/variant.js";
+import type { Target } from "./variants/target.js";
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,

@@ -71,4 +71,4 @@ export { type RedeemLaunchOptions, redeemLaunch } from "./redeem-launch.js";
 export { type ResumeAuthOptions, resumeAuth } from "./resume-auth.js";
 export { memoryStore } from "./stores/memory.js";
 export { type DetectVariantOptions, detectVariant } from "./variants/detect.js";
-export type { Fetch } from "./variants/variant.js";
+export type { Fetch } from "./variants/target.js";

@@ -5,8 +5,8 @@ import { exchangeCode } from "./auth/exchange-code.js";
 import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
 import { personContext } from "./auth/person-context.js";
 import { ConfigurationError } from "./errors.js";
+import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
-import { requireSignal } from "./variants/require-signal.js";
 
 /** What must be remembered between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */
 export interface PendingLogin {

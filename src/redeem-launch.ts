@@ -3,8 +3,8 @@ import { requireCode, requireCodeVerifier } from "./auth/code-grant.js";
 import { exchangeCode } from "./auth/exchange-code.js";
 import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
 import { personContext } from "./auth/person-context.js";
+import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
-import { requireSignal } from "./variants/require-signal.js";
 
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
   /** Part of the path that the code is sent to. */

@@ -1,8 +1,7 @@
 /** Variant B, with a user: authorization code with PKCE, and a refresh token. */
 import { ConfigurationError } from "../errors.js";
-import { isUnderBase, parseBaseUrl } from "../variants/base-url.js";
-import type { Target } from "../variants/variant.js";
-import { tokenEndpointOfB } from "../variants/variant-b.js";
+import { isUnderBase, parseBaseUrl, type Target } from "../variants/target.js";
+import { tokenEndpointOfB } from "../variants/token-endpoints.js";
 import { given } from "./auth-options.js";
 import { explainClientRefusal } from "./client-refusal.js";
 import {

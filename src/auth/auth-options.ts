@@ -1,8 +1,7 @@
 /** The options that every way to a token shares, checked once and with their defaults filled in. */
 import { ConfigurationError } from "../errors.js";
-import { requireClock } from "../variants/require-clock.js";
-import { requireDuration } from "../variants/require-duration.js";
-import type { Fetch } from "../variants/variant.js";
+import { requireClock, requireDuration } from "../options.js";
+import type { Fetch } from "../variants/target.js";
 import type { OnEvent } from "./events.js";
 import type { TokenStore } from "./token-store.js";
 

@@ -1,5 +1,5 @@
 /** The schedule of section 8 of the description: "a few seconds, doubling, with random jitter". */
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
+import type { StopSignal } from "../http/time-limit.js";
 
 const firstStepMs = 2_000;
 const longestStepMs = 64_000;

@@ -1,8 +1,6 @@
 /** An Auth from one credential, without detection: whoever knows the variant needs nothing of the other. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import { parseBaseUrl } from "../variants/base-url.js";
-import { parseTenantId } from "../variants/tenant-id.js";
-import type { Target } from "../variants/variant.js";
+import { parseBaseUrl, parseTenantId, type Target } from "../variants/target.js";
 import type { Auth } from "./auth.js";
 import { type AuthOptions, type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
 import { driverOf, type MachineCredential } from "./credential.js";

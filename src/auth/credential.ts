@@ -1,7 +1,6 @@
 /** What a credential is to the rest: whose it is, which variant it speaks, and how it asks for a token. */
-import type { Cause, Variant } from "../errors.js";
-import { ConfigurationError } from "../errors.js";
-import type { Fetch, Target } from "../variants/variant.js";
+import { type Cause, ConfigurationError, type Variant } from "../errors.js";
+import type { Fetch, Target } from "../variants/target.js";
 
 /** Settings, or a function that gives them for a deployment and tenant. */
 export type Settings<T> = T | ((target: Target) => T | Promise<T>);

@@ -9,8 +9,7 @@ import {
   UnexpectedResponseError,
   wireText,
 } from "../errors.js";
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
-import { wasNotSent } from "../variants/exchange/transport-error.js";
+import { type StopSignal, wasNotSent } from "../http/time-limit.js";
 import { createAccessToken } from "./access-token.js";
 import { teller } from "./events.js";
 import { fingerprintOf } from "./fingerprint.js";

@@ -1,7 +1,7 @@
 /** Tokens of a machine's credential: from the store if another process asked already, else from the token endpoint. */
 import { isBivariantError, type Variant } from "../errors.js";
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
-import type { Target } from "../variants/variant.js";
+import type { StopSignal } from "../http/time-limit.js";
+import type { Target } from "../variants/target.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
 import { ClosingSchedule } from "./closing-schedule.js";

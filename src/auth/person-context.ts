@@ -1,6 +1,6 @@
 /** What every way to a person's Auth begins with: options checked, credential read, the place in the store known. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import type { Target } from "../variants/variant.js";
+import type { Target } from "../variants/target.js";
 import { resolveAuthOptions } from "./auth-options.js";
 import { createTokenEndpointState, parseTarget } from "./create-auth.js";
 import type { PersonAuthOptions } from "./person-auth.js";

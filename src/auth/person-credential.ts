@@ -1,6 +1,6 @@
 /** What a credential that needs a person is to the rest: how its code and its refresh token are redeemed. */
 import { type Cause, ConfigurationError, type Variant } from "../errors.js";
-import type { Target } from "../variants/variant.js";
+import type { Target } from "../variants/target.js";
 import type { PersonCredential, PrepareOptions, Refusal, SentAttempt, TokenAttempt } from "./credential.js";
 import { RecentlyUsed } from "./recently-used.js";
 import { SpentCodes } from "./spent-codes.js";

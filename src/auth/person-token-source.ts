@@ -19,7 +19,7 @@ import {
   type TransportError,
   UnexpectedResponseError,
 } from "../errors.js";
-import { wasNotSent } from "../variants/exchange/transport-error.js";
+import { wasNotSent } from "../http/time-limit.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
 import { sleep } from "./backoff.js";

@@ -1,8 +1,8 @@
 /** A plugin of Variant A as a client of its token endpoint: its settings read, its key imported, its requests signed. */
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../errors.js";
-import type { Target } from "../variants/variant.js";
-import { clientAssertionType, tokenEndpointOfA } from "../variants/variant-a.js";
+import type { Target } from "../variants/target.js";
+import { clientAssertionType, tokenEndpointOfA } from "../variants/token-endpoints.js";
 import { signClientAssertion } from "./client-assertion.js";
 import {
   type PrepareOptions,

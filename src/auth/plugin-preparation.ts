@@ -1,6 +1,6 @@
 /** What both kinds of plugin have in common: the settings read, the key imported, and what that needs loaded first. */
 import type { Cause } from "../errors.js";
-import type { Target } from "../variants/variant.js";
+import type { Target } from "../variants/target.js";
 import type { PrepareOptions, Refusal, SentAttempt, Settings, TokenAttempt } from "./credential.js";
 import type { KeyReader } from "./key-reader.js";
 import type { GrantTypeOfA, PluginSettings } from "./plugin-client.js";

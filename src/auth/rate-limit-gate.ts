@@ -1,8 +1,7 @@
 /** One gate per token endpoint and tenant: after a 429 nobody asks until it opens, and then one at a time. */
 import { RateLimitedError, type Variant } from "../errors.js";
-import type { Answer } from "../variants/exchange/exchange.js";
-import { parseRetryAfterMs } from "../variants/exchange/retry-after.js";
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
+import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
+import type { StopSignal } from "../http/time-limit.js";
 import { backoffMs, sleep } from "./backoff.js";
 
 /** The share of a `Retry-After` that is added at random: never earlier than asked. */

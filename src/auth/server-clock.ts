@@ -1,5 +1,5 @@
 /** The server's clock, learnt from `Date` on the answers of its token endpoint and applied to assertions. */
-import type { Answer } from "../variants/exchange/exchange.js";
+import type { Answer } from "../http/exchange.js";
 
 /** Below this the tolerance of the service (30 s, section 2.2) is left to do its work. */
 const applyBeyondMs = 15_000;

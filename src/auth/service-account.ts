@@ -1,6 +1,6 @@
 /** Variant B, no user: client_credentials with a client secret, as JSON (section 4.2 of the description). */
 import type { Cause } from "../errors.js";
-import { tokenEndpointOfB } from "../variants/variant-b.js";
+import { tokenEndpointOfB } from "../variants/token-endpoints.js";
 import {
   type MachineCredential,
   machineCredential,

@@ -1,5 +1,5 @@
 /** Variant A, no user: client_credentials with a client assertion (sections 2.2 and 4.1 of the description). */
-import { tokenEndpointOfA } from "../variants/variant-a.js";
+import { tokenEndpointOfA } from "../variants/token-endpoints.js";
 import { type MachineCredential, machineCredential, type Settings } from "./credential.js";
 import type { PluginSettings } from "./plugin-client.js";
 import { pluginPreparation } from "./plugin-preparation.js";

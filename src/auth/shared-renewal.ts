@@ -1,6 +1,5 @@
 /** One renewal that many callers wait for: it is aborted only when nobody waits for it any more. */
-import { StopController, type StopSignal } from "../variants/exchange/stop-signal.js";
-import { whenAborted } from "../variants/exchange/when-aborted.js";
+import { StopController, type StopSignal, whenAborted } from "../http/time-limit.js";
 
 export class SharedRenewal<T> {
   /** Never rejects unhandled. */

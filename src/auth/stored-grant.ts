@@ -1,6 +1,6 @@
 /** What a person granted, as it rests in a store: the token and, in Variant B, what renews it. */
 import { StoreError, type Variant } from "../errors.js";
-import type { Target } from "../variants/variant.js";
+import type { Target } from "../variants/target.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { StoredValue, TokenStore } from "./token-store.js";
 

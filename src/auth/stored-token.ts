@@ -1,6 +1,6 @@
 /** A token as it rests in a store, shared by every process of one identity. */
 import { isStoreError } from "../errors.js";
-import { type TimeLimitOptions, waitWithin } from "../variants/exchange/time-limit.js";
+import { type TimeLimitOptions, waitWithin } from "../http/time-limit.js";
 import { type AccessToken, createAccessToken } from "./access-token.js";
 import type { TokenStore } from "./token-store.js";
 

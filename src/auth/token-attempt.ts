@@ -1,8 +1,8 @@
 /** One token request, sent once: what it tells of the rate limit and of the server's clock is learnt on the way. */
 import { TransportError, type Variant } from "../errors.js";
-import { type Answer, exchange } from "../variants/exchange/exchange.js";
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
-import type { Target } from "../variants/variant.js";
+import { type Answer, exchange } from "../http/exchange.js";
+import type { StopSignal } from "../http/time-limit.js";
+import type { Target } from "../variants/target.js";
 import { version } from "../version.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
 import type { SentAttempt, TokenAttempt } from "./credential.js";

@@ -9,9 +9,9 @@
  * No timers: renewal is driven by use. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
-import { requireSignal } from "../variants/require-signal.js";
-import type { Target } from "../variants/variant.js";
+import type { StopSignal } from "../http/time-limit.js";
+import { requireSignal } from "../options.js";
+import type { Target } from "../variants/target.js";
 import type { AccessToken } from "./access-token.js";
 import type { Auth } from "./auth.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";

@@ -1,7 +1,7 @@
 /** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
 import { TokenRequestError, UnexpectedResponseError, wireText } from "../errors.js";
-import { parseRetryAfterMs } from "../variants/exchange/retry-after.js";
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
+import { parseRetryAfterMs } from "../http/exchange.js";
+import type { StopSignal } from "../http/time-limit.js";
 import type { AccessTokenFields } from "./access-token.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
 import { backoffMs, sleep } from "./backoff.js";

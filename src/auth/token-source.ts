@@ -1,5 +1,5 @@
 /** Where a lifecycle's next token comes from: a machine's credential, or a person's grant. */
-import type { StopSignal } from "../variants/exchange/stop-signal.js";
+import type { StopSignal } from "../http/time-limit.js";
 import type { AccessToken } from "./access-token.js";
 
 export interface Renewal {

@@ -3,8 +3,7 @@ import { z } from "zod";
 import type { PersonCredential } from "../auth/credential.js";
 import { personDriverOf } from "../auth/person-credential.js";
 import { ConfigurationError } from "../errors.js";
-import { parseBaseUrl } from "../variants/base-url.js";
-import { parseTenantId } from "../variants/tenant-id.js";
+import { parseBaseUrl, parseTenantId } from "../variants/target.js";
 import type { SessionSubject } from "./session-subject.js";
 import { requireWayBack } from "./way-back.js";
 

@@ -7,7 +7,7 @@ import type { LookupTypes } from "../client/outcome.js";
 import type { CreateServiceOptions } from "../create-service.js";
 import { ConfigurationError } from "../errors.js";
 import { memoryStore } from "../stores/memory.js";
-import { parseBaseUrl } from "../variants/base-url.js";
+import { parseBaseUrl } from "../variants/target.js";
 import { type BackendDeployment, Deployments, type FindDeployment } from "./backend-deployment.js";
 import { guardedStore } from "./guarded-store.js";
 import type { OriginOptions } from "./request-origin.js";

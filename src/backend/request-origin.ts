@@ -1,6 +1,6 @@
 /** Where a request reached the backend and which page sent it: what origin checks and cookies go by. */
 import { ConfigurationError, isConfigurationError } from "../errors.js";
-import { parseBaseUrl } from "../variants/base-url.js";
+import { parseBaseUrl } from "../variants/target.js";
 import { Refusal } from "./refusal.js";
 
 export interface OriginOptions {

@@ -1,7 +1,7 @@
 /** The one fetch of the command line: whatever the environment says of the way out is applied here. */
 import { TransportError } from "../errors.js";
-import { transportError } from "../variants/exchange/transport-error.js";
-import type { Fetch } from "../variants/variant.js";
+import { transportError } from "../http/time-limit.js";
+import type { Fetch } from "../variants/target.js";
 import { type ProxyOnTheWay, readProxies } from "./proxy-environment.js";
 
 /**

@@ -7,7 +7,7 @@ import {
   type RelaunchRequiredError,
   type Variant,
 } from "../errors.js";
-import { parseRetryAfterMs } from "../variants/exchange/retry-after.js";
+import { parseRetryAfterMs } from "../http/exchange.js";
 
 export interface RefusedCall {
   readonly variant: Variant;

@@ -9,7 +9,7 @@ import {
   type RelaunchRequiredError,
   UnexpectedResponseError,
 } from "../errors.js";
-import type { Fetch } from "../variants/variant.js";
+import type { Fetch } from "../variants/target.js";
 import { canBeSentAgain, mostRedirects, type PlainRequest, redirected } from "./redirects.js";
 
 /** A younger token that is refused is not too old: the route refuses it, and renewing would storm. */

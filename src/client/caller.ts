@@ -2,9 +2,9 @@
 import type { Auth } from "../auth/auth.js";
 import type { EventBody } from "../auth/events.js";
 import { type ApiError, ConfigurationError, UnexpectedResponseError } from "../errors.js";
-import { readBounded } from "../variants/exchange/exchange.js";
-import { withTimeLimit } from "../variants/exchange/time-limit.js";
-import type { Fetch } from "../variants/variant.js";
+import { readBounded } from "../http/exchange.js";
+import { withTimeLimit } from "../http/time-limit.js";
+import type { Fetch } from "../variants/target.js";
 import { apiErrorOf } from "./api-error.js";
 import { bearerFetch } from "./bearer-fetch.js";
 import { headerRecord } from "./header-record.js";

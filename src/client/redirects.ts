@@ -1,5 +1,5 @@
 /** Redirects of API calls, followed by hand: the bearer goes no further than the base URL. */
-import { isUnderBase } from "../variants/base-url.js";
+import { isUnderBase } from "../variants/target.js";
 
 const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308];
 /** As in the Fetch standard. */

@@ -1,8 +1,7 @@
 /** From a path template and parameters to a URL under the base; what cannot stand in a path is refused. */
 import { createFinalURL, createQuerySerializer, defaultPathSerializer } from "openapi-fetch";
 import { ConfigurationError } from "../errors.js";
-import { foldsAway } from "../variants/tenant-id.js";
-import type { Target } from "../variants/variant.js";
+import { foldsAway, type Target } from "../variants/target.js";
 
 export interface CallParameters {
   readonly path?: Readonly<Record<string, unknown>> | undefined;

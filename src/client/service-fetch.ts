@@ -1,8 +1,8 @@
 /** `service.fetch`: any request under the base URL, with the bearer, where no document describes the route. */
 import type { Auth } from "../auth/auth.js";
 import { ConfigurationError } from "../errors.js";
-import { isUnderBase } from "../variants/base-url.js";
-import { withTimeLimit } from "../variants/exchange/time-limit.js";
+import { withTimeLimit } from "../http/time-limit.js";
+import { isUnderBase } from "../variants/target.js";
 import { bearerFetch } from "./bearer-fetch.js";
 import type { CallerOptions } from "./caller.js";
 import { headerRecord } from "./header-record.js";

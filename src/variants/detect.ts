@@ -3,17 +3,18 @@
  * secret, assertion or code, and only an answer that nothing else gives decides.
  */
 import { ConfigurationError, type Detection, type Evidence, type Variant } from "../errors.js";
+import { type Answer, exchange, jsonObject } from "../http/exchange.js";
+import type { StopSignal } from "../http/time-limit.js";
+import { requireClock, requireDuration, requireSignal } from "../options.js";
 import { version } from "../version.js";
-import { parseBaseUrl } from "./base-url.js";
-import { type Answer, exchange, jsonObject } from "./exchange/exchange.js";
-import type { StopSignal } from "./exchange/stop-signal.js";
-import { requireClock } from "./require-clock.js";
-import { requireDuration } from "./require-duration.js";
-import { requireSignal } from "./require-signal.js";
-import { parseTenantId } from "./tenant-id.js";
-import type { Fetch, Target } from "./variant.js";
-import { errorsOfA, isFixedDescriptionOfA, tokenEndpointOfA } from "./variant-a.js";
-import { siblingOfTokenEndpointB, tokenEndpointOfB } from "./variant-b.js";
+import { type Fetch, parseBaseUrl, parseTenantId, type Target } from "./target.js";
+import {
+  errorsOfA,
+  isFixedDescriptionOfA,
+  siblingOfTokenEndpointB,
+  tokenEndpointOfA,
+  tokenEndpointOfB,
+} from "./token-endpoints.js";
 
 /** What the questions call themselves, so that an administrator who finds them in a log can look them up. */
 export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;

@@ -2,12 +2,11 @@
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import { createAuth } from "../../src/index.js";
+import { START, steppedClock } from "../support/clock.js";
 import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { otherRsaKey, pkcs8 } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { START, steppedClock } from "../support/stepped-clock.js";
-import { tokenAnswer } from "../support/token-answer.js";
+import { rejectionOf } from "../support/wait.js";
 
 async function assertionFor(baseUrl: string, settings: { audience?: string } = {}) {
   const fetch = scriptedFetch(() => tokenAnswer());

@@ -2,13 +2,10 @@
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import { createAuth } from "../../src/index.js";
+import { HELD_LIMIT_MS, heldTimeLimit, LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
-import { HELD_LIMIT_MS, heldTimeLimit } from "../support/held-time-limit.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type FetchScript, noAnswer, scriptedFetch } from "../support/scripted-fetch.js";
-import { LIMIT_MS, skippedWaits } from "../support/skipped-waits.js";
-import { steppedClock } from "../support/stepped-clock.js";
-import { tokenAnswer } from "../support/token-answer.js";
+import { type FetchScript, noAnswer, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { rejectionOf } from "../support/wait.js";
 
 const fault = (code?: string) => {
   throw Object.assign(new TypeError("fetch failed"), code === undefined ? {} : { cause: { code } });

@@ -1,15 +1,11 @@
 // A 429 of the token endpoint: one gate for a tenant, Retry-After honoured, a schedule where there is none.
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { parseRetryAfterMs } from "../../src/http/exchange.js";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { parseRetryAfterMs } from "../../src/variants/exchange/retry-after.js";
+import { LIMIT_MS, START, skippedWaits, steppedClock } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
-import { gatedFetch } from "../support/gated-fetch.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
-import { settled } from "../support/settled.js";
-import { LIMIT_MS, skippedWaits } from "../support/skipped-waits.js";
-import { START, steppedClock } from "../support/stepped-clock.js";
-import { tokenAnswer } from "../support/token-answer.js";
+import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { rejectionOf, settled } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";

@@ -1,13 +1,12 @@
 // After a refusal an identity is closed for a while: a wrong key must not cost the tenant one request per call.
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent, serviceAccount, servicePlugin } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { ACCOUNT_ID, credentialOf, PLUGIN_ID } from "../support/deployment.js";
+import { type FetchScript, scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { otherRsaKey, pkcs8, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
 import { shown } from "../support/shown.js";
-import { steppedClock } from "../support/stepped-clock.js";
-import { tokenAnswer } from "../support/token-answer.js";
+import { rejectionOf } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";

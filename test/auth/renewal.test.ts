@@ -1,12 +1,10 @@
 // A token near its expiry is served while a new one is fetched; one that expired is waited for.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
-import { gatedFetch } from "../support/gated-fetch.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { settled } from "../support/settled.js";
-import { steppedClock } from "../support/stepped-clock.js";
-import { tokenAnswer } from "../support/token-answer.js";
+import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { settled } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";

@@ -3,10 +3,10 @@ import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { connect, createAuth, type ServiceEvent } from "../../src/index.js";
+import { START, type SteppedClock, steppedClock } from "../support/clock.js";
 import { account, deployment, plugin } from "../support/deployment.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type FetchCall, scriptedFetch } from "../support/scripted-fetch.js";
-import { START, type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+import { type FetchCall, scriptedFetch } from "../support/fetch.js";
+import { rejectionOf } from "../support/wait.js";
 
 interface World {
   /** By how much this machine's clock is ahead of the service's, in seconds. */

@@ -1,13 +1,10 @@
 // One token request for all who wait, and each caller's abort is that caller's alone.
 import { describe, expect, test } from "vitest";
 import { createAuth, createConnector } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
-import { gatedFetch } from "../support/gated-fetch.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { settled } from "../support/settled.js";
-import { steppedClock } from "../support/stepped-clock.js";
-import { tokenAnswer } from "../support/token-answer.js";
+import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { rejectionOf, settled } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";

@@ -3,6 +3,7 @@ import { createPrivateKey, createSecretKey, sign } from "node:crypto";
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
 import { createAuth, servicePlugin } from "../../src/index.js";
+import { scriptedFetch } from "../support/fetch.js";
 import {
   cryptoKey,
   ecKey,
@@ -17,9 +18,8 @@ import {
   shortRsaKey,
   spki,
 } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
 import { shown } from "../support/shown.js";
+import { rejectionOf } from "../support/wait.js";
 
 const baseUrl = "https://service.example/prefix";
 const audience = `${baseUrl}/api/v1/acme/external-plugin/oauth/token`;

@@ -1,12 +1,12 @@
 // What each answer of a token endpoint means: one meaning for each odd value, and nothing that echoes.
 import { describe, expect, test } from "vitest";
 import { type AccessToken, createAuth, type ServiceEvent } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { recordingServer } from "../support/recording-server.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
 import { shown } from "../support/shown.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const variants = [{ variant: "A" as const }, { variant: "B" as const }];

@@ -1,11 +1,10 @@
 // Tokens in a store: shared by all processes of one identity, by no other, and a store that fails harms nobody.
 import { describe, expect, test } from "vitest";
 import { createAuth, memoryStore, type ServiceEvent, StoreError, type TokenStore } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { account, credentialOf, plugin } from "../support/deployment.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { settled } from "../support/settled.js";
-import { steppedClock } from "../support/stepped-clock.js";
-import { tokenAnswer } from "../support/token-answer.js";
+import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { settled } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";

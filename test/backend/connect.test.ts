@@ -13,9 +13,9 @@ import {
   UnexpectedResponseError,
   unwrap,
 } from "../../src/index.js";
+import { START } from "../support/clock.js";
 import { numberedAuth } from "../support/numbered-auth.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { START } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { ada, HOST, launchCredential, OWN, type Rig, rig, SERVICE, type SessionAnswer } from "./rig.js";
 import { TestBrowser } from "./test-browser.js";
 

@@ -1,7 +1,7 @@
 // A person's token that the service takes no longer: the browser is told to ask the person, and the session is over.
 import { describe, expect, test } from "vitest";
 import type { Fetch } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { OWN, type Rig, type RigOptions, rig, type SessionAnswer } from "./rig.js";
 
 const young = 30_000;

@@ -1,6 +1,6 @@
 // What the routes refuse: the wrong method, type, origin, size or shape, each with a stable code and nothing else.
 import { describe, expect, test } from "vitest";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { OWN, rig } from "./rig.js";
 import { errorOf } from "./test-browser.js";
 

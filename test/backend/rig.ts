@@ -19,8 +19,8 @@ import {
   userInterfacePlugin,
 } from "../../src/index.js";
 import { newPkce } from "../emulator/pkce.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { pkcs8, publicJwk, rsaKey } from "../support/keys.js";
-import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
 import { TestBrowser } from "./test-browser.js";
 
 /** Where browsers reach the backend, and where the host application is. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { createBackend } from "../../src/backend/index.js";
 import type { TokenStore } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { HOST, launchCredential, loginCredential, OWN, rig, SERVICE, type SessionAnswer } from "./rig.js";
 import { errorOf, TestBrowser } from "./test-browser.js";
 

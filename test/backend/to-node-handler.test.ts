@@ -1,11 +1,10 @@
 // The way from node:http to web requests and back, over real connections: mounts, bodies, disconnects, odd requests.
 import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { connect } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { toNodeHandler } from "../../src/backend/index.js";
-import { collectGarbage } from "../support/collect-garbage.js";
+import { collectGarbage } from "../support/wait.js";
 import { rig } from "./rig.js";
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;

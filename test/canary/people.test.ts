@@ -9,11 +9,11 @@ import {
   type ServiceEvent,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
 import { shown } from "../support/shown.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const code = "canary-code-3f1b9c7d5e";
 const codeVerifier = "canary-verifier-canary-verifier-canary-verifier";

@@ -15,9 +15,9 @@ import {
   servicePlugin,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { cryptoKey, pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
 import { shown } from "../support/shown.js";
 
 /** Holds what JSON, a form and a URL write differently, so that an echo of any of them is known. */

@@ -1,9 +1,9 @@
 // What a call comes to, for each answer: a refused call never looks like success.
 import { describe, expect, test } from "vitest";
+import { steppedClock } from "../support/clock.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 import {
   type ApiError,
   createService,

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
 import { credentialOf } from "../support/deployment.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
+import { scriptedFetch } from "../support/fetch.js";
+import { rejectionOf } from "../support/wait.js";
 
 const baseUrl = "https://service.example/prefix";
 const operation = (path: string) => ({ method: "GET", path, success: [200], failure: [] });

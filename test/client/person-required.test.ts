@@ -1,9 +1,9 @@
 // A person's call that is answered 401: nothing renews it, so the error says what to ask the person for.
 import { describe, expect, test } from "vitest";
 import { type Auth, createService, LoginRequiredError, RelaunchRequiredError } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { steppedClock } from "../support/stepped-clock.js";
 
 describe.each([
   { variant: "A" as const, required: new RelaunchRequiredError("launch_expired", "The launch is over.") },

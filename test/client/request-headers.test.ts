@@ -3,10 +3,10 @@ import { runInNewContext } from "node:vm";
 import { Headers as UndiciHeaders } from "undici";
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
 import { shown } from "../support/shown.js";
+import { rejectionOf } from "../support/wait.js";
 
 function serviceOf(variant: "A" | "B") {
   const fetch = scriptedFetch(() => Response.json({}));

@@ -1,12 +1,11 @@
 // What a call sends: the method, the address, the bearer, and the body in the one media type the operation takes.
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
+import { HELD_LIMIT_MS, heldTimeLimit, steppedClock } from "../support/clock.js";
 import { credentialOf, deployment, PLUGIN_ID } from "../support/deployment.js";
-import { HELD_LIMIT_MS, heldTimeLimit } from "../support/held-time-limit.js";
+import { type FetchScript, noAnswer, scriptedFetch } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type FetchScript, noAnswer, scriptedFetch } from "../support/scripted-fetch.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const baseUrl = "https://service.example/prefix";
 const ok = () => Response.json({});

@@ -1,12 +1,11 @@
 // service.fetch: any request under the base URL, and the bearer nowhere else, also across redirects.
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
+import { type FetchScript, scriptedFetch } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { type RecordingServer, recordingServer } from "../support/recording-server.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const variants = [{ variant: "A" as const }, { variant: "B" as const }];
 

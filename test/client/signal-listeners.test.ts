@@ -2,7 +2,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, serviceAccount } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 
 function service() {
   const fetch = async (url: string) =>

@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
 import { createVariantAClient } from "../../src/variant-a.js";
 import { createVariantBClient } from "../../src/variant-b.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { recordingServer } from "../support/recording-server.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
 import { shown } from "../support/shown.js";
+import { rejectionOf } from "../support/wait.js";
 
 const planted = "planted-in-request";
 const addNote = { method: "POST", path: "/v1/notes/{noteId}", success: [200], failure: [] };

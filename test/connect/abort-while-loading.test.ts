@@ -2,7 +2,7 @@
 import { expect, test, vi } from "vitest";
 import { createConnector } from "../../src/index.js";
 import { account, plugin } from "../support/deployment.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 
 const loading = vi.hoisted(() => ({ hasBegun: false }));
 vi.mock("../../src/choose-variant.js", () => {

@@ -13,13 +13,12 @@ import {
   type UnexpectedResponseErrorCode,
   type VariantErrorCode,
 } from "../../src/index.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, account, plugin } from "../support/deployment.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
 import { cryptoKey, ecKey, pkcs8, privateJwk, rsaKey, shortRsaKey } from "../support/keys.js";
 import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
-import { rejectionOf } from "../support/rejection-of.js";
 import { shown } from "../support/shown.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";

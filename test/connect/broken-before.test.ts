@@ -1,8 +1,8 @@
 /** What a hostile reader broke once: each row failed before it was mended. */
 import { describe, expect, test } from "vitest";
 import { connect, createAuth, createService, serviceAccount, type TokenStore } from "../../src/index.js";
-import { isUnderBase } from "../../src/variants/base-url.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { isUnderBase } from "../../src/variants/target.js";
+import { rejectionOf } from "../support/wait.js";
 
 const account = serviceAccount({ clientId: "reports", clientSecret: "planted-client-secret" });
 const baseUrl = "https://service.example";

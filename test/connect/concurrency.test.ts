@@ -8,6 +8,7 @@ import {
   type MachineCredential,
   serviceAccount,
 } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import {
   ACCOUNT_ID,
   ACCOUNT_SECRET,
@@ -16,7 +17,6 @@ import {
   deployment,
   plugin,
 } from "../support/deployment.js";
-import { steppedClock } from "../support/stepped-clock.js";
 
 const CALLS = 1_000;
 const TENANTS = ["acme", "globex"] as const;

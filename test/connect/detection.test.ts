@@ -11,12 +11,11 @@ import {
   type TokenStore,
   type Variant,
 } from "../../src/index.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
 import { ACCOUNT_ID, ACCOUNT_SECRET, account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { recordingServer, type Script, type ScriptedAnswer } from "../support/recording-server.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const tenantId = "acme";
 const pathOfA = "/api/v1/acme/external-plugin/oauth/token";

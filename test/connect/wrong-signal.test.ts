@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { connect, createConnector, detectVariant } from "../../src/index.js";
 import { credentialOf, deployment } from "../support/deployment.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 
 async function ways(variant: "A" | "B") {
   const { publicUrl: baseUrl, fetch, journal } = deployment({ variants: [variant] });

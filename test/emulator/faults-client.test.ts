@@ -2,11 +2,16 @@
 import { describe, expect, test } from "vitest";
 import type { Emulator, Fault } from "../../src/emulator/index.js";
 import { type Auth, createAuth, createService, type ServiceEvent } from "../../src/index.js";
+import {
+  HELD_LIMIT_MS,
+  heldTimeLimit,
+  LIMIT_MS,
+  type SteppedClock,
+  skippedWaits,
+  steppedClock,
+} from "../support/clock.js";
 import { ACCOUNT_ID, credentialOf, deployment, PLUGIN_ID } from "../support/deployment.js";
-import { HELD_LIMIT_MS, heldTimeLimit } from "../support/held-time-limit.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { LIMIT_MS, skippedWaits } from "../support/skipped-waits.js";
-import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { type WayIn, ways } from "./two-ways.js";
 
 interface Deployed {

@@ -9,8 +9,8 @@ import {
   redeemLaunch,
   userInterfacePlugin,
 } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit } from "../support/held-time-limit.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { HELD_LIMIT_MS, heldTimeLimit } from "../support/clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { LaunchedPlugin } from "./launched-plugin.js";
 import { pluginKey } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";

@@ -1,7 +1,7 @@
 // Waiting for requests: as soon as they came, not before, and never for ever.
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
-import { settled } from "../support/settled.js";
+import { settled } from "../support/wait.js";
 import { PluginClient } from "./plugin-client.js";
 import { watchedTimers } from "./watched-timers.js";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Fault } from "../../src/emulator/index.js";
-import { collectGarbage } from "../support/collect-garbage.js";
+import { collectGarbage } from "../support/wait.js";
 import { passingCallers } from "./passing-callers.js";
 import { PluginClient, REJECTED } from "./plugin-client.js";
 

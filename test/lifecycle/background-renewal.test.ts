@@ -1,7 +1,7 @@
 // When a renewal in the background is tried, when it is tried again after a failure, and how a fleet is spread out.
 import { describe, expect, test } from "vitest";
 import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { steppedClock } from "../support/clock.js";
 import { BASE_URL, fakeService, settle } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 

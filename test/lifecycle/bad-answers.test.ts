@@ -1,9 +1,9 @@
 // The odd values of a token answer, each with its one outcome: a token and its lifetime, or an error and when it is asked again.
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { steppedClock } from "../support/clock.js";
 import { shown } from "../support/shown.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { BASE_URL, fakeService } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 

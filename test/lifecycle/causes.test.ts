@@ -4,10 +4,10 @@ import type { Refusal } from "../../src/auth/credential.js";
 import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/diagnosis.js";
 import type { Emulator } from "../../src/emulator/index.js";
 import { createAuth, type Fetch, isTokenRequestError, type TokenRequestError } from "../../src/index.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const undecided = /only the customer's log tells them apart/;
 const looksTheSame = /looks the same/;

@@ -1,8 +1,8 @@
 // An emulated deployment whose clock and whose answers' Date are told apart from the client's own clock.
 import type { Emulator } from "../../src/emulator/index.js";
 import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { deployment, plugin } from "../support/deployment.js";
-import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
 
 export interface ClockDeploymentOptions {
   /** By how much this machine is ahead of the service. */

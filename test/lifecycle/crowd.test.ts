@@ -1,8 +1,8 @@
 // A crowd at the instant of expiry shares one token request, and each of it may leave without harm to the others.
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { steppedClock } from "../support/clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { BASE_URL, fakeService, type SeenTokenRequest, settle } from "./fake-service.js";
 
 interface CrowdOptions {

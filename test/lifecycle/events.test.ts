@@ -8,10 +8,10 @@ import {
   type TokenStore,
   type Validate,
 } from "../../src/index.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
-import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
 
 type Type = ServiceEvent["type"];
 

@@ -2,9 +2,9 @@
 import { describe, expect, test, vi } from "vitest";
 import { RecentlyUsed } from "../../src/auth/recently-used.js";
 import { createConnector, memoryStore, serviceAccount, servicePlugin } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 

@@ -3,7 +3,7 @@ import { Agent, type Dispatcher, ProxyAgent, fetch as undiciFetch } from "undici
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect, type Fetch, type MachineCredential } from "../../src/index.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { certificates } from "./certificates.js";
 import { connectProxy, tlsDeployment } from "./loopback.js";
 

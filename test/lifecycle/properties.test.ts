@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { memoryStore } from "../../src/index.js";
-import { START } from "../support/stepped-clock.js";
+import { START } from "../support/clock.js";
 import { type Life, live, lives, type Mutation, type Step } from "./random-life.js";
 import { stillDigests } from "./still-digests.js";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { account, deployment, plugin } from "../support/deployment.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { timeTravel } from "./time-travel.js";
 
 const tenants = ["acme", "globex"];

@@ -1,10 +1,10 @@
 // A credential that is refused, or an endpoint that fails, costs the tenant a few token requests, however many calls are made.
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, isTokenRequestError, type MachineCredential } from "../../src/index.js";
+import { START, steppedClock } from "../support/clock.js";
 import { account, deployment, plugin } from "../support/deployment.js";
 import { otherRsaKey, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { START, steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { BASE_URL, fakeService } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 import { timeTravel } from "./time-travel.js";

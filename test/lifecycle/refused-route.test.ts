@@ -1,7 +1,7 @@
 // A route that answers 401 costs the token endpoint next to nothing, however often and however concurrently it is called.
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { steppedClock } from "../support/clock.js";
 import { BASE_URL, fakeService, settle } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 

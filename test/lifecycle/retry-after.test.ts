@@ -1,7 +1,7 @@
 // What Retry-After asks for, and what it means when it is absent, past or nonsense: a 429 and a 503 alike wait that long.
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
-import { START } from "../support/stepped-clock.js";
+import { START } from "../support/clock.js";
 import { BASE_URL, fakeService, isSettled } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 import { timeTravel } from "./time-travel.js";

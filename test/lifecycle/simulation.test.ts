@@ -1,7 +1,7 @@
 // A day in the life of a token: who calls often enough never waits for a renewal, and nobody asks for more than is needed.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createAuth } from "../../src/index.js";
-import { START, steppedClock } from "../support/stepped-clock.js";
+import { START, steppedClock } from "../support/clock.js";
 import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 

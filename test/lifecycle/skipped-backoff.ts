@@ -1,6 +1,6 @@
 // The waits of the retry schedule, skipped and remembered beside a real socket, whose own timers are left alone.
 import { onTestFinished, vi } from "vitest";
-import type { SteppedClock } from "../support/stepped-clock.js";
+import type { SteppedClock } from "../support/clock.js";
 
 /** Gives the list of the waits, in milliseconds, that is filled as they are skipped; each moves the clock. */
 export function skippedBackoff(clock: SteppedClock): number[] {

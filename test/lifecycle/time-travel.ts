@@ -1,7 +1,7 @@
 // Fake timers whose clock moves in steps, with room between the steps for what takes real time, such as a signature.
 import { onTestFinished, vi } from "vitest";
-import { pendingCrypto } from "../support/pending-crypto.js";
-import { START } from "../support/stepped-clock.js";
+import { START } from "../support/clock.js";
+import { pendingCrypto } from "../support/wait.js";
 import { settle } from "./fake-service.js";
 
 /** Well below what a test may really wait, and enough for a handful of signatures. */

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { whenNeeded } from "../../src/auth/when-needed.js";
 import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 
 vi.mock("../../src/auth/diagnosis.js", () => {
   throw new Error("the chunk is gone");

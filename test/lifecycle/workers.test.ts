@@ -1,8 +1,8 @@
 // Runtimes in which a request's promises die with it: renewals are handed to waitUntil, and nobody awaits another's promise.
 import { describe, expect, test, vi } from "vitest";
 import { createAuth, type ServiceEvent, servicePlugin } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
-import { steppedClock } from "../support/stepped-clock.js";
 import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
 import { stillDigests } from "./still-digests.js";
 

@@ -1,8 +1,8 @@
 // A proxy that writes a wrong Date, none, garbage or one from a cache does not break a clock that is right.
 import { describe, expect, test } from "vitest";
 import { createConnector, type ServiceEvent } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
 import { account, deployment, plugin } from "../support/deployment.js";
-import { steppedClock } from "../support/stepped-clock.js";
 import { clockDeployment } from "./clock-deployment.js";
 
 const wrongBySeconds = [16, 29, 31, 40, 89, 91, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);

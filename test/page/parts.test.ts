@@ -5,7 +5,7 @@ import { areOrigins } from "../../src/page/host-origin.js";
 import { challengeOf, createVerifier } from "../../src/page/pkce.js";
 import { isAuthCodeValid, readAuthCode } from "../../src/page/read-auth-code.js";
 import { openSession, type Session, type SessionEnd } from "../../src/page/session.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 
 describe("hostOrigins lists exact origins", () => {
   const good = [

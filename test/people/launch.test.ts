@@ -9,10 +9,10 @@ import {
   StoreError,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
+import { type FetchScript, scriptedFetch } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type FetchScript, scriptedFetch } from "../support/scripted-fetch.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 const codeVerifier = "verifier-verifier-verifier-verifier-verifier";
 const fixedText = "The token request was rejected.";

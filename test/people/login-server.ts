@@ -1,5 +1,5 @@
 // A token endpoint of Variant B in a few lines, with refresh tokens that rotate: what the client is held against here.
-import { type ScriptedFetch, scriptedFetch } from "../support/scripted-fetch.js";
+import { type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
 
 export type Fault = (body: Record<string, string>) => Response | undefined | Promise<Response | undefined>;
 

@@ -13,7 +13,7 @@ import {
   serviceAccount,
   type TokenRequestError,
 } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { loginServer } from "./login-server.js";
 import { client, loggedIn } from "./person.js";
 

@@ -8,7 +8,7 @@ import {
   type ServiceEvent,
   type TokenStore,
 } from "../../src/index.js";
-import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { type LoginServer, loginServer } from "./login-server.js";
 
 export const client = {

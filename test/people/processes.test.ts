@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
+import { START } from "../support/clock.js";
 import { recordingServer } from "../support/recording-server.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { START } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { client, loggedIn } from "./person.js";
 
 const program = fileURLToPath(new URL("refresh-process.ts", import.meta.url));

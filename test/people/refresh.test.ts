@@ -2,9 +2,9 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createService, memoryStore, resumeAuth, StoreError, type TokenStore } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { noAnswer } from "../support/scripted-fetch.js";
-import { LIMIT_MS, skippedWaits } from "../support/skipped-waits.js";
+import { LIMIT_MS, skippedWaits } from "../support/clock.js";
+import { noAnswer } from "../support/fetch.js";
+import { rejectionOf } from "../support/wait.js";
 import { loggedIn } from "./person.js";
 
 const hourMs = 3_600_000;

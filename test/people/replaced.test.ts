@@ -11,8 +11,8 @@ import {
   StoreError,
   type TokenStore,
 } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { steppedClock } from "../support/clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { client } from "./person.js";
 
 const hourMs = 3_600_000;

@@ -1,8 +1,8 @@
 // What every token store promises, as tests of a factory: run them for each store there is.
 import { beforeEach, describe, expect, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { type SteppedClock, steppedClock } from "../support/stepped-clock.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 export interface StoreUnderTest {
   readonly name: string;

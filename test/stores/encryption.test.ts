@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type EncryptionKey, fileStore } from "../../src/stores/file.js";
-import { rejectionOf } from "../support/rejection-of.js";
 import { shown } from "../support/shown.js";
+import { rejectionOf } from "../support/wait.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 const bytes = randomBytes(32);

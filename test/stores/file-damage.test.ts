@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { isStoreError, type StoreError } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 const key = randomBytes(32);

@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { fileStore } from "../../src/stores/file.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { startProcess } from "./start-process.js";
 import { temporaryFolder } from "./temporary-folder.js";
 

@@ -24,7 +24,7 @@ import {
 } from "../../src/stores/file-lock-holder.js";
 import { clearUp, replaceFile, setAside } from "../../src/stores/file-replace.js";
 import { writeLock } from "../../src/stores/file-write-lock.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 let path: string;

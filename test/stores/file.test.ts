@@ -13,8 +13,8 @@ import { join, relative } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { steppedClock } from "../support/clock.js";
+import { rejectionOf } from "../support/wait.js";
 import { describeRefusals, describeStore, type StoreUnderTest } from "./conformance.js";
 import { temporaryFolder } from "./temporary-folder.js";
 

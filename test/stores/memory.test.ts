@@ -1,7 +1,7 @@
 // The store in memory: it keeps the promises of every store, shares nothing, and forgets what expired.
 import { expect, test } from "vitest";
 import { memoryStore } from "../../src/index.js";
-import { steppedClock } from "../support/stepped-clock.js";
+import { steppedClock } from "../support/clock.js";
 import { describeRefusals, describeStore, type StoreUnderTest } from "./conformance.js";
 
 const underTest: StoreUnderTest = { name: "memoryStore", create: ({ now }) => memoryStore({ now }) };

@@ -1,6 +1,6 @@
 // Which base URLs are taken, and how far the bearer goes from one.
 import { describe, expect, test } from "vitest";
-import { isUnderBase, parseBaseUrl } from "../../src/variants/base-url.js";
+import { isUnderBase, parseBaseUrl } from "../../src/variants/target.js";
 
 describe("a base URL that is taken", () => {
   const rows = [

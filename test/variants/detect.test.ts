@@ -2,17 +2,16 @@
 import { describe, expect, test } from "vitest";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
 import { detectionUserAgent } from "../../src/variants/detect.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, START, steppedClock } from "../support/clock.js";
 import { deployment } from "../support/deployment.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/held-time-limit.js";
+import { scriptedFetch } from "../support/fetch.js";
 import {
   type RecordedRequest,
   recordingServer,
   type Script,
   type ScriptedAnswer,
 } from "../support/recording-server.js";
-import { rejectionOf } from "../support/rejection-of.js";
-import { scriptedFetch } from "../support/scripted-fetch.js";
-import { START, steppedClock } from "../support/stepped-clock.js";
+import { rejectionOf } from "../support/wait.js";
 
 type Says = Evidence["says"];
 

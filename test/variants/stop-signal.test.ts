@@ -1,7 +1,6 @@
 // The signal of our own that stands where a renewal, a sleep or a gate is to be ended: as an AbortSignal does it.
 import { describe, expect, test } from "vitest";
-import { StopController, type StopSignal } from "../../src/variants/exchange/stop-signal.js";
-import { waitWithin } from "../../src/variants/exchange/time-limit.js";
+import { StopController, type StopSignal, waitWithin } from "../../src/http/time-limit.js";
 
 function platform(): { signal: StopSignal; abort: (reason: unknown) => void } {
   const controller = new AbortController();

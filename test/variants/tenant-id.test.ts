@@ -1,6 +1,6 @@
 // Which tenant ids may stand in a path.
 import { describe, expect, test } from "vitest";
-import { parseTenantId } from "../../src/variants/tenant-id.js";
+import { parseTenantId } from "../../src/variants/target.js";
 
 describe("a tenant id that is taken", () => {
   const rows = ["acme", "ACME-2", "a", "a.b", "a..b", "_x", "~x", "-x", "0f8a-77.eu~1", "x".repeat(200)];

@@ -9,7 +9,7 @@ import {
   resumeAuth,
   TokenRequestError,
 } from "../../src/index.js";
-import { rejectionOf } from "../support/rejection-of.js";
+import { rejectionOf } from "../support/wait.js";
 import { jsonToForm } from "./json-to-form.js";
 import { type LoginProvider, startLoginProvider } from "./login-provider.js";
 import { type Served, serve } from "./serve.js";

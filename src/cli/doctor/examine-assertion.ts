@@ -2,9 +2,8 @@
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { signClientAssertion } from "../../auth/client-assertion.js";
 import { type ConfigurationError, isConfigurationError } from "../../errors.js";
-import { parseBaseUrl } from "../../variants/base-url.js";
-import { parseTenantId } from "../../variants/tenant-id.js";
-import { tokenEndpointOfA } from "../../variants/variant-a.js";
+import { parseBaseUrl, parseTenantId } from "../../variants/target.js";
+import { tokenEndpointOfA } from "../../variants/token-endpoints.js";
 import { whereToSet } from "../settings/setting-table.js";
 import { compareJwks } from "./compare-jwks.js";
 import { type ExaminedKey, examineKey } from "./examine-key.js";

@@ -1,5 +1,5 @@
 /** How far this machine's clock is from the deployment's, by the `Date` of an answer. */
-import type { Answer } from "../../variants/exchange/exchange.js";
+import type { Answer } from "../../http/exchange.js";
 import { type Finding, fail, pass, unknown } from "./finding.js";
 
 /** Section 2.2 of the description: "30 seconds of clock tolerance". */

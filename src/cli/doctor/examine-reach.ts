@@ -5,8 +5,8 @@ import {
   isTransportError,
   type TransportError,
 } from "../../errors.js";
-import { parseBaseUrl } from "../../variants/base-url.js";
-import { type Answer, exchange } from "../../variants/exchange/exchange.js";
+import { type Answer, exchange } from "../../http/exchange.js";
+import { parseBaseUrl } from "../../variants/target.js";
 import { examineClock } from "./examine-clock.js";
 import { type Check, type Finding, fail, pass, unknown } from "./finding.js";
 import type { Patient } from "./patient.js";

@@ -1,7 +1,7 @@
 /** What there is to examine. */
 import type { PersonAuth } from "../../auth/person-auth.js";
 import type { BivariantError, ConfigurationError, Variant } from "../../errors.js";
-import type { Fetch } from "../../variants/variant.js";
+import type { Fetch } from "../../variants/target.js";
 import type { AccountSettings } from "../settings/read-account.js";
 import type { PluginSettings } from "../settings/read-plugin.js";
 

@@ -1,6 +1,6 @@
 /** A service account that was refused although a person logged in with its client id: a likely mix-up, and told as one. */
 import { isTokenRequestError, TokenRequestError } from "../../errors.js";
-import { parseBaseUrl } from "../../variants/base-url.js";
+import { parseBaseUrl } from "../../variants/target.js";
 import { hasOwnLoginClient } from "../settings/read-login-client.js";
 import type { ConnectionSettings } from "../settings/read-settings.js";
 import { namesOf } from "../settings/setting-table.js";

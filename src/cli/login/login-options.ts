@@ -2,7 +2,7 @@
 import type { PersonAuthOptions } from "../../auth/person-auth.js";
 import { ConfigurationError } from "../../errors.js";
 import { type ApiClientSettings, apiClient, type ServiceEvent } from "../../index.js";
-import { isUnderBase, parseBaseUrl } from "../../variants/base-url.js";
+import { isUnderBase, parseBaseUrl } from "../../variants/target.js";
 import { makeFetch } from "../make-fetch.js";
 import { readLoginClient } from "../settings/read-login-client.js";
 import type { ConnectionSettings } from "../settings/read-settings.js";

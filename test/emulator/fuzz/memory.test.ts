@@ -13,7 +13,7 @@ import { SecretMap } from "../../../src/emulator/stores/secret-map.js";
 import { SlidingWindow } from "../../../src/emulator/stores/sliding-window.js";
 import { UsedAssertionIds } from "../../../src/emulator/stores/used-assertion-ids.js";
 import { beginPending, findPending } from "../../../src/emulator/variant-b/pending-login.js";
-import { collectGarbage } from "../../support/collect-garbage.js";
+import { collectGarbage } from "../../support/wait.js";
 import { START } from "../plugin-client.js";
 import { mutatedRequest } from "./mutated-request.js";
 import { mutation } from "./mutation.js";

@@ -1,5 +1,16 @@
-/** The base URL of a deployment: parsed once, and the bound that the bearer never leaves. */
-import { ConfigurationError } from "../errors.js";
+/** What every part of the core knows of a variant: where its token endpoint is and what it is bound to. */
+import { ConfigurationError, type Variant } from "../errors.js";
+
+export type { Variant };
+
+/** The deployment and the tenant that something is about. `baseUrl` is parsed: no trailing slash. */
+export interface Target {
+  readonly baseUrl: string;
+  readonly tenantId: string;
+}
+
+/** One client: fetch is always called with a string and a RequestInit, so that undici's own fetch works. */
+export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /**
  * Checks a base URL and drops its trailing slashes. It may have a path prefix; it has no credentials, query or
@@ -55,4 +66,43 @@ export function isUnderBase(url: URL, baseUrl: string): boolean {
   // So do some with `..;`, whose parameters they take off before they fold it.
   if (prefix !== "" && /\/(?:\.|%(?:25)*2e){1,2}(?:;|%(?:25)*3b)/i.test(url.pathname)) return false;
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
+}
+
+const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
+
+/**
+ * Checks a tenant id before it goes into a path.
+ *
+ * @throws ConfigurationError `tenant_id_invalid`, `option_invalid` for a pattern that is none
+ */
+export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenantIdPattern): string {
+  const invalid = (why: string) =>
+    new ConfigurationError(
+      "tenant_id_invalid",
+      `tenantId ${why}. Give the tenant's id as it stands in the customer's URLs, such as "acme".`,
+      { option: "tenantId" },
+    );
+  if (!(pattern instanceof RegExp))
+    throw new ConfigurationError("option_invalid", "tenantIdPattern is no regular expression.", {
+      option: "tenantIdPattern",
+    });
+  if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
+  if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
+  // `tenantIdPattern` may widen what a tenant id looks like, never where it leads.
+  if (foldsAway(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
+    throw invalid("holds what would change the path");
+  if (!matches(pattern, tenantId)) throw invalid("does not match tenantIdPattern");
+  return tenantId;
+}
+
+function matches(pattern: RegExp, tenantId: string): boolean {
+  // With the flag g or y a pattern keeps a position between calls.
+  const isStateful = pattern.global || pattern.sticky;
+  const stateless = isStateful ? new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")) : pattern;
+  return stateless.test(tenantId);
+}
+
+/** `.` and `..` vanish in every URL parser, and so do their encoded forms. */
+export function foldsAway(segment: string): boolean {
+  return /^(?:\.|%2e){1,2}$/i.test(segment);
 }

@@ -1,5 +1,17 @@
-// Knows whether a signature, digest or import is still being made on another thread, however busy the machine is.
+// Lets everything that is ready to run, run: for what is asserted not to happen, or to happen in the background.
+import "./load-at-once.js";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { onTestFinished } from "vitest";
+
+/** Long enough for a signature, which is made on another thread. */
+const leastMs = 10;
+
+export async function settled(): Promise<void> {
+  const end = performance.now() + leastMs;
+  for (let turns = 0; turns < 30 || performance.now() < end; turns++)
+    await new Promise((resolve) => setImmediate(resolve));
+}
 
 const methods = ["sign", "verify", "digest", "importKey", "exportKey"] as const;
 
@@ -23,4 +35,22 @@ export function pendingCrypto(): () => number {
     });
   }
   return () => pending;
+}
+
+// What a promise rejects with; a test that expects a rejection fails when there is none.
+
+export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("expected a rejection, and it was fulfilled");
+}
+
+export function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  collect();
+  collect();
 }

@@ -1,5 +1,5 @@
 /** Variant A as data: the plugin token endpoint, private_key_jwt assertions, no secrets, no refresh tokens. */
-import type { Target } from "./variant.js";
+import type { Target } from "./target.js";
 
 /** Section 4.1 of the description. The tenant id must have been checked. */
 export function tokenEndpointOfA({ baseUrl, tenantId }: Target): string {
@@ -22,4 +22,14 @@ export function isFixedDescriptionOfA(description: unknown): boolean {
   return (
     description === "The token request was rejected." || description === "The token request was rejected"
   );
+}
+
+/** Section 4.2 of the description: the path holds no tenant. */
+export function tokenEndpointOfB({ baseUrl }: Pick<Target, "baseUrl">): string {
+  return `${baseUrl}/v1/auth/token`;
+}
+
+/** A path that no deployment serves: a gateway that answers everything alike answers this one alike too. */
+export function siblingOfTokenEndpointB({ baseUrl }: Pick<Target, "baseUrl">): string {
+  return `${baseUrl}/v1/auth/bivariant-detect`;
 }

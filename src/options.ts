@@ -1,0 +1,55 @@
+/**
+ * The checks of options that every part of the core shares. An option that fails one is a ConfigurationError that names
+ * the option, says what is wrong and then what to do.
+ */
+import { ConfigurationError } from "./errors.js";
+
+/**
+ * The error for an option that a caller got wrong. `problem` continues the name of the option ("must be ..."); `remedy`
+ * is a sentence of its own.
+ *
+ * @example throw invalidOption("now", "must be a function that returns epoch milliseconds")
+ */
+export function invalidOption(option: string, problem: string, remedy?: string): ConfigurationError {
+  const message = `${option} ${problem}.${remedy === undefined ? "" : ` ${remedy}`}`;
+  return new ConfigurationError("option_invalid", message, { option });
+}
+
+/** Checks that an options argument is an object. @throws ConfigurationError `option_invalid` */
+export function requireObject<T extends object>(option: string, value: T): T {
+  if (typeof value === "object" && value !== null) return value;
+  throw invalidOption(option, "must be an object");
+}
+
+/** The clock, `Date.now` by default. @throws ConfigurationError `option_invalid` */
+export function requireClock(now: unknown): () => number {
+  if (now === undefined) return Date.now;
+  // With a clock that returns no number every token would be expired, or none.
+  if (typeof now !== "function" || !Number.isFinite(now()))
+    throw invalidOption("now", "must be a function that returns epoch milliseconds");
+  return now as () => number;
+}
+
+/** Above this `setTimeout` fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** A duration in milliseconds that a timer can keep. @throws ConfigurationError `option_invalid` */
+export function requireDuration(option: string, value: unknown, fallback: number, least: number): number {
+  if (value === undefined) return fallback;
+  if (typeof value === "number" && value >= least && value <= longestTimerMs) return value;
+  throw invalidOption(option, `must be a number of milliseconds from ${least} to ${longestTimerMs}`);
+}
+
+/**
+ * An abort signal of any realm, checked before anything begins that it should be able to end. `null` means none, as in a
+ * RequestInit.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+export function requireSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined || signal === null) return undefined;
+  const { aborted, addEventListener, removeEventListener } = signal as Partial<AbortSignal>;
+  const isEventTarget = typeof addEventListener === "function" && typeof removeEventListener === "function";
+  if (typeof aborted === "boolean" && isEventTarget) return signal as AbortSignal;
+  throw invalidOption("signal", "must be an AbortSignal");
+}
