@@ -1,9 +1,8 @@
 /** Variant B: sending a person to the authorization endpoint, and what comes back from there. */
-import type { PreparedApiClient } from "./auth/api-client.js";
-import { requireCodeVerifier } from "./auth/code-grant.js";
-import { exchangeCode } from "./auth/exchange-code.js";
-import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import { personContext } from "./auth/person-context.js";
+import type { PreparedApiClient } from "./auth/credentials/api-client.js";
+import { requireCodeVerifier, exchangeCode } from "./auth/code-exchange.js";
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { personContext } from "./auth/person-tokens.js";
 import { ConfigurationError } from "./errors.js";
 import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
@@ -46,7 +45,7 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
 export async function beginLogin(options: PersonAuthOptions<"B">): Promise<BegunLogin> {
   const { prepared } = await loginContext(options);
   const { clientId, redirectUri } = prepared;
-  const { authorizationRequest } = await import("./auth/authorization-request.js");
+  const { authorizationRequest } = await import("./auth/authorization.js");
   const { url, state, codeVerifier } = await authorizationRequest(prepared);
   return { url, login: { state, codeVerifier, redirectUri, clientId } };
 }
@@ -79,7 +78,7 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
     });
   const codeVerifier = requireCodeVerifier(login.codeVerifier, "B");
   const signal = requireSignal(options.signal);
-  const { readCallback } = await import("./auth/authorization-response.js");
+  const { readCallback } = await import("./auth/authorization.js");
   const code = readCallback(options.callbackUrl, login.state, prepared);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }

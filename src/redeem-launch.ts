@@ -1,8 +1,7 @@
 /** Variant A: the code of a launch, exchanged for a token of the operator who launched the plugin. */
-import { requireCode, requireCodeVerifier } from "./auth/code-grant.js";
-import { exchangeCode } from "./auth/exchange-code.js";
-import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import { personContext } from "./auth/person-context.js";
+import { requireCode, requireCodeVerifier, exchangeCode } from "./auth/code-exchange.js";
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { personContext } from "./auth/person-tokens.js";
 import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 

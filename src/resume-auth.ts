@@ -1,7 +1,6 @@
 /** A person's Auth again, from the store: after a restart, or in another process. */
-import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import { personContext } from "./auth/person-context.js";
-import { PersonLifecycle } from "./auth/person-lifecycle.js";
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { personContext, PersonLifecycle } from "./auth/person-tokens.js";
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import { ConfigurationError, type Variant } from "./errors.js";

@@ -31,7 +31,7 @@ export interface AuthOptions {
 }
 
 /** The options that are given: one that is `undefined` hides no other. */
-export function given<T extends object>(options: T): T {
+export function withoutUndefined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }
 

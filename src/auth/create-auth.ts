@@ -3,12 +3,12 @@ import { ConfigurationError, type Variant } from "../errors.js";
 import { parseBaseUrl, parseTenantId, type Target } from "../variants/target.js";
 import type { Auth } from "./auth.js";
 import { type AuthOptions, type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
-import { driverOf, type MachineCredential } from "./credential.js";
-import { MachineTokenSource } from "./machine-token-source.js";
+import { driverOf, type MachineCredential } from "./credentials/credential.js";
+import { MachineTokenSource } from "./machine-tokens.js";
 import { RateLimitGate } from "./rate-limit-gate.js";
 import { ServerClock } from "./server-clock.js";
-import type { TokenEndpointState } from "./token-attempt.js";
 import { TokenLifecycle } from "./token-lifecycle.js";
+import type { TokenEndpointState } from "./token-request.js";
 
 export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions {
   readonly baseUrl: string;

@@ -1,7 +1,7 @@
 /** Why Variant A refused opaquely: the rows of section 7.1 that local evidence supports, most likely first. */
 import type { Cause } from "../errors.js";
-import type { Refusal } from "./credential.js";
-import type { SigningKey } from "./signing-key.js";
+import type { Refusal } from "./credentials/credential.js";
+import type { SigningKey } from "./keys/signing-key.js";
 
 const settingsPage = "Settings, Tenant Settings, External Plugins";
 

@@ -77,17 +77,17 @@ export type EventBody = ServiceEvent extends infer E
   : never;
 
 /** Gives a function that tells the events of one identity. */
-export function teller(
+export function emitter(
   context: Omit<EventContext, "at">,
   { onEvent, now }: { readonly onEvent: OnEvent | undefined; readonly now: () => number },
 ): (body: EventBody) => void {
   if (onEvent === undefined) return () => {};
   const { variant, baseUrl, tenantId } = context;
-  return (body) => tell(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
+  return (body) => emit(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
 }
 
 /** Calls a listener and keeps its errors, thrown or rejected, away from whoever has something to tell. */
-export function tell(onEvent: OnEvent | undefined, event: ServiceEvent): void {
+export function emit(onEvent: OnEvent | undefined, event: ServiceEvent): void {
   if (onEvent === undefined) return;
   try {
     const result: unknown = onEvent(event);

@@ -2,10 +2,9 @@
 import { RateLimitedError, type Variant } from "../errors.js";
 import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
 import type { StopSignal } from "../http/time-limit.js";
-import { backoffMs, sleep } from "./backoff.js";
 
 /** The share of a `Retry-After` that is added at random: never earlier than asked. */
-const jitter = 0.1;
+const waitJitter = 0.1;
 /** How often it is looked whether another's probe has ended, where its promise must not be awaited. */
 const lookEveryMs = 1_000;
 /** A probe of a request that was killed never ends: one this much over the time limit is taken for dead. */
@@ -105,7 +104,8 @@ export class RateLimitGate {
     const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt;
     const askedMs = parseRetryAfterMs(headers, receivedAt);
     if (askedMs === undefined && !isNextStep) return;
-    const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + jitter * Math.random());
+    const waitMs =
+      askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + waitJitter * Math.random());
     if (isNextStep) this.#refusals++;
     this.#refusedAt = now;
     this.#opensAt = Math.max(this.#opensAt, Math.ceil(now + waitMs));
@@ -140,5 +140,31 @@ function endOf(probe: Promise<void>, signal: StopSignal): Promise<void> {
       signal.removeEventListener("abort", onAbort);
       resolve();
     });
+  });
+}
+
+const firstStepMs = 2_000;
+const longestStepMs = 64_000;
+/** The share of a step that is added at random, so that a fleet does not come back in one instant. */
+const jitter = 0.25;
+
+/** Milliseconds to wait after the n-th refusal in a row, counted from 0. */
+export function backoffMs(refusals: number): number {
+  return Math.min(firstStepMs * 2 ** refusals, longestStepMs) * (1 + jitter * Math.random());
+}
+
+/** Waits. A caller's abort ends the wait with the signal's reason. */
+export function sleep(ms: number, signal: StopSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", onAbort, { once: true });
   });
 }

@@ -1,24 +1,34 @@
-/**
- * The life of one identity's token (variant, base, tenant, client, grant), whatever the credential:
- *
- * - fresh: served from memory, without I/O;
- * - in the last tenth of its own lifetime, at most 5 minutes, with jitter: served, and renewed in the background;
- * - expired: callers wait, all for the same renewal; whoever aborts ends only his own wait;
- * - refused: closed for 1 s, doubling to 60 s; callers get the stored error, no request is sent.
- *
- * No timers: renewal is driven by use. All state is in the instance.
- */
+/** Where a lifecycle's next token comes from: a machine's credential, or a person's grant. */
+
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import type { StopSignal } from "../http/time-limit.js";
+import { StopController, type StopSignal, whenAborted } from "../http/time-limit.js";
 import { requireSignal } from "../options.js";
 import type { Target } from "../variants/target.js";
-import type { AccessToken } from "./access-token.js";
-import type { Auth } from "./auth.js";
+import type { AccessToken, Auth } from "./auth.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
-import { backoffMs } from "./backoff.js";
-import { type EventBody, teller } from "./events.js";
-import { SharedRenewal } from "./shared-renewal.js";
-import type { TokenSource } from "./token-source.js";
+import { type EventBody, emitter } from "./events.js";
+import { backoffMs } from "./rate-limit-gate.js";
+
+export interface Renewal {
+  /** Aborted when nobody waits any more; of no effect on what was sent and must run to its end. */
+  readonly signal: StopSignal;
+  /** A token is still served meanwhile, and nobody waits. */
+  readonly isBackground: boolean;
+  /** The value of the token that is served now: the store may hold no newer one. */
+  readonly heldValue: string | undefined;
+  /** The value of a token that the API refused: the store may still hold it. */
+  readonly refusedValue: string | undefined;
+  /** Whether a token that another process stored needs no renewal yet. */
+  readonly isFresh: (token: AccessToken) => boolean;
+  /** Something was sent that must run to its end whoever waits. To be called after the first `await`. */
+  readonly keep: () => void;
+}
+
+export interface TokenSource {
+  /** There is no other token without the person: near expiry nothing is renewed, and a 401 is the answer. */
+  readonly needsPerson: boolean;
+  renew(renewal: Renewal): Promise<AccessToken>;
+}
 
 /** "The last tenth of the token's own lifetime, at most 5 minutes." */
 const renewalShare = 0.1;
@@ -51,7 +61,7 @@ export class TokenLifecycle implements Auth {
   readonly #now: () => number;
   readonly #tell: (event: EventBody) => void;
   #held: HeldToken | undefined;
-  #renewal: SharedRenewal<AccessToken> | undefined;
+  #renewal: SharedTask<AccessToken> | undefined;
   /** Epoch milliseconds. */
   #renewalBeganAt = 0;
   /** Whether the renewal in flight was begun while the held token was still good. */
@@ -68,7 +78,7 @@ export class TokenLifecycle implements Auth {
     this.tenantId = context.target.tenantId;
     this.#context = context;
     this.#now = context.options.now;
-    this.#tell = teller({ variant: this.variant, ...context.target }, context.options);
+    this.#tell = emitter({ variant: this.variant, ...context.target }, context.options);
   }
 
   get needsPerson(): boolean {
@@ -142,14 +152,14 @@ export class TokenLifecycle implements Auth {
   }
 
   #alone(signal: AbortSignal | undefined): Promise<AccessToken> {
-    const renewal: SharedRenewal<AccessToken> = new SharedRenewal((abort) =>
+    const renewal: SharedTask<AccessToken> = new SharedTask((abort) =>
       this.#renew(abort, false, () => renewal.keep()),
     );
     return renewal.join(signal);
   }
 
-  #start(isBackground: boolean): SharedRenewal<AccessToken> {
-    const renewal: SharedRenewal<AccessToken> = new SharedRenewal(
+  #start(isBackground: boolean): SharedTask<AccessToken> {
+    const renewal: SharedTask<AccessToken> = new SharedTask(
       (signal) => this.#renew(signal, isBackground, () => renewal.keep()),
       () => {
         if (this.#renewal === renewal) this.#renewal = undefined;
@@ -196,5 +206,60 @@ export class TokenLifecycle implements Auth {
   /** Serves no token any more that it held until now. */
   protected drop(): void {
     this.#held = undefined;
+  }
+}
+
+export class SharedTask<T> {
+  /** Never rejects unhandled. */
+  readonly result: Promise<T>;
+  readonly #controller = new StopController();
+  readonly #onEnd: () => void;
+  #waiters = 0;
+  #kept = false;
+
+  /** `onEnd` is called once it is settled or aborted: whoever comes then needs another. */
+  constructor(run: (signal: StopSignal) => Promise<T>, onEnd: () => void = () => {}) {
+    this.#onEnd = onEnd;
+    this.result = run(this.#controller);
+    this.result.then(onEnd, onEnd);
+  }
+
+  /** Lets it run to its end whoever waits. */
+  keep(): void {
+    this.#kept = true;
+  }
+
+  /** Waits for the result. The signal ends this caller's wait only, with the signal's reason. */
+  join(signal: AbortSignal | undefined): Promise<T> {
+    if (signal === undefined) {
+      this.#kept = true;
+      return this.result;
+    }
+    this.#waiters++;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        reject(signal.reason);
+        this.#leave(signal.reason);
+      };
+      if (signal.aborted) return onAbort();
+      const done = whenAborted(signal, onAbort);
+      this.result.then(
+        (value) => {
+          done();
+          resolve(value);
+        },
+        (error) => {
+          done();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #leave(reason: unknown): void {
+    this.#waiters--;
+    if (this.#waiters > 0 || this.#kept) return;
+    this.#onEnd();
+    this.#controller.abort(reason);
   }
 }

@@ -1,13 +1,21 @@
 /** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
-import { TokenRequestError, UnexpectedResponseError, wireText } from "../errors.js";
-import { parseRetryAfterMs } from "../http/exchange.js";
+import {
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+  type Variant,
+  wireText,
+} from "../errors.js";
+import { type Answer, exchange, parseRetryAfterMs } from "../http/exchange.js";
 import type { StopSignal } from "../http/time-limit.js";
-import type { AccessTokenFields } from "./access-token.js";
+import type { Target } from "../variants/target.js";
+import { version } from "../version.js";
+import type { AccessTokenFields } from "./auth.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
-import { backoffMs, sleep } from "./backoff.js";
-import type { PreparedCredential } from "./credential.js";
-import type { AssertionBounds } from "./server-clock.js";
-import { type Answered, type Attempted, attemptToken, type TokenAttemptContext } from "./token-attempt.js";
+import type { PreparedCredential, SentAttempt, TokenAttempt } from "./credentials/credential.js";
+import type { EventBody } from "./events.js";
+import { backoffMs, type RateLimitGate, sleep } from "./rate-limit-gate.js";
+import type { AssertionBounds, ServerClock } from "./server-clock.js";
 import { parseTokenAnswer } from "./token-response.js";
 
 /** Retries of a 5xx or a network fault: a fault is no rate limit, and a caller should hear of it soon. */
@@ -172,4 +180,73 @@ async function refusalError(
     first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,
     { variant, status, error, errorDescription, errorUri, causes, retryAt },
   );
+}
+
+/** What a tenant's token requests share, whoever sends them. */
+export interface TokenEndpointState {
+  readonly gate: RateLimitGate;
+  readonly clock: ServerClock;
+}
+
+export interface TokenAttemptContext {
+  readonly variant: Variant;
+  readonly target: Target;
+  readonly state: TokenEndpointState;
+  readonly options: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs">;
+  readonly tell: (event: EventBody) => void;
+}
+
+export interface Answered {
+  readonly answer: Answer;
+  readonly sent: SentAttempt;
+  /** What was added to this machine's clock for the assertion. */
+  readonly correctedByMs: number;
+  readonly isByOwnClock: boolean;
+}
+
+/** A fault after which the same request may succeed is given; all others are thrown. */
+export type Attempted = Answered | { readonly fault: TransportError };
+
+/**
+ * Sends a token request. `isByOwnClock`: without the correction that was learnt.
+ *
+ * @throws TransportError that is not retryable, UnexpectedResponseError, the signal's reason
+ */
+export async function attemptToken(
+  send: (attempt: TokenAttempt) => Promise<SentAttempt>,
+  { variant, target, state, options, tell }: TokenAttemptContext,
+  { isByOwnClock = false, signal }: { isByOwnClock?: boolean; signal?: StopSignal | undefined },
+): Promise<Attempted> {
+  let sent: SentAttempt | undefined;
+  let correctedByMs = 0;
+  try {
+    const answer = await exchange(
+      async (abort) => {
+        sent = await send({
+          fetch: options.fetch,
+          signal: abort,
+          serverNow: () => {
+            correctedByMs = isByOwnClock ? 0 : state.clock.appliedMs;
+            return options.now() + correctedByMs;
+          },
+          userAgent: `bivariant/${version}`,
+        });
+        return sent.response;
+      },
+      { variant, baseUrl: target.baseUrl, now: options.now, timeoutMs: options.timeoutMs, signal },
+    );
+    const offsetMs = state.clock.observe(answer);
+    if (offsetMs !== undefined)
+      tell({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(state.clock.errorMs) });
+    if (answer.status === 429) {
+      state.gate.refused(answer);
+      tell({ type: "rate_limited", retryAt: state.gate.opensAt });
+    } else {
+      state.gate.passed(answer);
+    }
+    return { answer, sent: sent as unknown as SentAttempt, correctedByMs, isByOwnClock };
+  } catch (fault) {
+    if (fault instanceof TransportError && fault.retryable) return { fault };
+    throw fault;
+  }
 }

@@ -1,7 +1,7 @@
 /** The answer of a token endpoint, read with care: its odd values each have one meaning. */
 import { TokenRequestError, UnexpectedResponseError, type Variant, wireText } from "../errors.js";
 import { type Answer, jsonObject } from "../http/exchange.js";
-import type { AccessTokenFields, Operator } from "./access-token.js";
+import type { AccessTokenFields, Operator } from "./auth.js";
 
 /** "3600 in the reference response" (section 2.3), "1 hour by default" (section 5.9). */
 const defaultLifetimeSeconds = 3_600;

@@ -7,14 +7,17 @@ import { type Answer, exchange, jsonObject } from "../http/exchange.js";
 import type { StopSignal } from "../http/time-limit.js";
 import { requireClock, requireDuration, requireSignal } from "../options.js";
 import { version } from "../version.js";
-import { type Fetch, parseBaseUrl, parseTenantId, type Target } from "./target.js";
 import {
   errorsOfA,
+  type Fetch,
   isFixedDescriptionOfA,
+  parseBaseUrl,
+  parseTenantId,
   siblingOfTokenEndpointB,
+  type Target,
   tokenEndpointOfA,
   tokenEndpointOfB,
-} from "./token-endpoints.js";
+} from "./target.js";
 
 /** What the questions call themselves, so that an administrator who finds them in a log can look them up. */
 export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;

@@ -1,6 +1,6 @@
 // An opaque refusal of Variant A explains itself: the cause ranked first is the one in the customer's log, or the error says that it cannot know.
 import { describe, expect, test } from "vitest";
-import type { Refusal } from "../../src/auth/credential.js";
+import type { Refusal } from "../../src/auth/credentials/credential.js";
 import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/diagnosis.js";
 import type { Emulator } from "../../src/emulator/index.js";
 import { createAuth, type Fetch, isTokenRequestError, type TokenRequestError } from "../../src/index.js";

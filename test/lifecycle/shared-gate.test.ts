@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { resolveAuthOptions } from "../../src/auth/auth-options.js";
 import { createTokenEndpointState } from "../../src/auth/create-auth.js";
-import { driverOf } from "../../src/auth/credential.js";
-import { MachineTokenSource } from "../../src/auth/machine-token-source.js";
+import { driverOf } from "../../src/auth/credentials/credential.js";
+import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
 import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
 import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
 import { deployment, plugin } from "../support/deployment.js";

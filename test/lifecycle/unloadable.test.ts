@@ -1,6 +1,6 @@
 // Parts that are loaded when they are needed, and what is told when that fails: never less than what went wrong before.
 import { describe, expect, test, vi } from "vitest";
-import { whenNeeded } from "../../src/auth/when-needed.js";
+import { lazy } from "../../src/auth/lazy.js";
 import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
@@ -35,7 +35,7 @@ describe("what cannot be loaded", () => {
 
   test("is tried again, and is then at hand without a promise", async () => {
     let loads = 0;
-    const needed = whenNeeded(async () => {
+    const needed = lazy(async () => {
       if (++loads === 1) throw new Error("offline");
       return { answer: 42 };
     });

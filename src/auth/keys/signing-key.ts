@@ -1,11 +1,12 @@
 /** A private key in any of its forms, as the one thing the client signs with: `sign(bytes)`. */
 import type { JWK } from "jose";
-// By subpath: the whole of jose takes twice as long to load.
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { exportJWK } from "jose/key/export";
 import { importJWK, importPKCS8 } from "jose/key/import";
-import { ConfigurationError, type ConfigurationErrorCode } from "../errors.js";
-import { pkcs8FromPkcs1 } from "./pkcs1.js";
+import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
+import { RecentlyUsed } from "../recently-used.js";
+
+// By subpath: the whole of jose takes twice as long to load.
 
 /** Signs with RS256 (RFC 7518 section 3.3): for a key that never leaves a KMS or an HSM. */
 export interface Signer {
@@ -296,4 +297,104 @@ function tooShort(bits: number): ConfigurationError {
 
 function refuse(code: ConfigurationErrorCode, message: string, option = "privateKey"): ConfigurationError {
   return new ConfigurationError(code, message, { option, variant: "A" });
+}
+
+/** version 0, then AlgorithmIdentifier { rsaEncryption, NULL } (RFC 5208 section 5). */
+const versionAndAlgorithm = [
+  0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
+];
+
+/** The same key wrapped as PKCS#8, in PEM; `undefined` when the text is not base64. */
+export function pkcs8FromPkcs1(pem: string): string | undefined {
+  let key: number[];
+  try {
+    key = Array.from(atob(pem.replace(/-----[^-]+-----|\s/g, "")), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+  const wrapped = der(0x30, [...versionAndAlgorithm, ...der(0x04, key)]);
+  const base64 = btoa(wrapped.map((byte) => String.fromCharCode(byte)).join(""));
+  return `-----BEGIN PRIVATE KEY-----\n${base64.replace(/.{64}/g, "$&\n")}\n-----END PRIVATE KEY-----`;
+}
+
+/** One DER element: tag, definite length, content. */
+function der(tag: number, content: readonly number[]): number[] {
+  const length: number[] = [];
+  for (let rest = content.length; rest > 0; rest = Math.floor(rest / 256)) length.unshift(rest % 256);
+  return content.length < 0x80
+    ? [tag, content.length, ...content]
+    : [tag, 0x80 + length.length, ...length, ...content];
+}
+
+/** Keys given as text that stay imported: one is enough but where each tenant has a key of its own. */
+const mostTexts = 1_000;
+
+/** Gives a key by what was configured. `shareInFlight` false: another caller's import is not awaited. */
+export type KeyReader = (
+  privateKey: unknown,
+  keyId: string | undefined,
+  shareInFlight?: boolean,
+) => Promise<SigningKey>;
+
+/**
+ * Gives a function that reads a key or a function of one. While the same key is given, as the same object or an equal
+ * text, nothing is parsed again.
+ */
+export function keyReader(): KeyReader {
+  const texts = new RecentlyUsed<ImportedKeys>(mostTexts);
+  const objects = new WeakMap<object, ImportedKeys>();
+  const importedOf = (source: unknown): ImportedKeys => {
+    if (typeof source === "string") return texts.get(source, () => new Map());
+    if (typeof source !== "object" || source === null) return new Map();
+    const found = objects.get(source) ?? new Map();
+    objects.set(source, found);
+    return found;
+  };
+  return async (privateKey, keyId, shareInFlight = true) => {
+    const given =
+      typeof privateKey === "function"
+        ? await askForKey(privateKey as () => unknown, keyId)
+        : { privateKey, keyId };
+    const imported = importedOf(given.privateKey);
+    const found = imported.get(given.keyId);
+    if (found?.key !== undefined) return found.key;
+    if (found !== undefined && shareInFlight) return found.importing;
+    const importing = importSigningKey(given.privateKey, given.keyId);
+    const entry: ImportedKey = { importing };
+    if (found === undefined) imported.set(given.keyId, entry);
+    const forget = () => {
+      if (imported.get(given.keyId) === entry) imported.delete(given.keyId);
+    };
+    importing.then((key) => imported.set(given.keyId, { importing, key }), forget);
+    return importing;
+  };
+}
+
+/** By the `keyId` that was given with the key. */
+type ImportedKeys = Map<string | undefined, ImportedKey>;
+
+interface ImportedKey {
+  readonly importing: Promise<SigningKey>;
+  readonly key?: SigningKey;
+}
+
+/** What a function gives, alone or with its `kid`. @throws ConfigurationError `key_invalid` when it fails */
+async function askForKey(
+  ask: () => unknown,
+  keyId: string | undefined,
+): Promise<{ privateKey: unknown; keyId: string | undefined }> {
+  let given: unknown;
+  try {
+    given = await ask();
+  } catch (cause) {
+    throw new ConfigurationError("key_invalid", "The function that gives privateKey failed; see the cause.", {
+      option: "privateKey",
+      variant: "A",
+      cause,
+    });
+  }
+  if (typeof given !== "object" || given === null || !("privateKey" in given))
+    return { privateKey: given, keyId };
+  const withId = given as { privateKey: unknown; keyId?: string };
+  return { privateKey: withId.privateKey, keyId: withId.keyId ?? keyId };
 }

@@ -1,5 +1,6 @@
 /** An authorization code exchanged for a person's token: sent once, whatever happens. */
 import {
+  ConfigurationError,
   isStoreError,
   LoginRequiredError,
   RateLimitedError,
@@ -7,19 +8,17 @@ import {
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
+  type Variant,
   wireText,
 } from "../errors.js";
 import { type StopSignal, wasNotSent } from "../http/time-limit.js";
-import { createAccessToken } from "./access-token.js";
-import { teller } from "./events.js";
-import { fingerprintOf } from "./fingerprint.js";
-import type { PersonContext } from "./person-context.js";
-import type { CodeGrant } from "./person-credential.js";
-import { PersonLifecycle } from "./person-lifecycle.js";
-import { SharedRenewal } from "./shared-renewal.js";
+import { createAccessToken } from "./auth.js";
+import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
+import { emitter } from "./events.js";
+import { type PersonContext, PersonLifecycle } from "./person-tokens.js";
 import { writeGrant } from "./stored-grant.js";
-import { type Answered, attemptToken } from "./token-attempt.js";
-import { assertionBounds } from "./token-request.js";
+import { SharedTask } from "./token-lifecycle.js";
+import { type Answered, assertionBounds, attemptToken } from "./token-request.js";
 import { parseRefreshToken, parseTokenAnswer } from "./token-response.js";
 
 /** Longer than any code lives (section 8 of the description: two minutes). */
@@ -32,7 +31,7 @@ export function exchangeCode(
   signal: AbortSignal | undefined,
 ): Promise<PersonLifecycle> {
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const exchange: SharedRenewal<PersonLifecycle> = new SharedRenewal((abort) =>
+  const exchange: SharedTask<PersonLifecycle> = new SharedTask((abort) =>
     run(context, grant, abort, () => exchange.keep()),
   );
   return exchange.join(signal);
@@ -45,7 +44,7 @@ async function run(
   keep: () => void,
 ): Promise<PersonLifecycle> {
   const { variant, target, options, state, prepared, key, person } = context;
-  const tell = teller({ variant, ...target }, options);
+  const tell = emitter({ variant, ...target }, options);
   const deadlineAt = options.now() + options.rateLimitDeadlineMs;
   const leave = await state.gate.enter({ deadlineAt, signal });
   let answered: Answered;
@@ -125,7 +124,7 @@ async function markSpent(
 async function sendOnce(
   context: PersonContext,
   grant: CodeGrant,
-  tell: ReturnType<typeof teller>,
+  tell: ReturnType<typeof emitter>,
 ): Promise<Answered> {
   const { variant, prepared } = context;
   try {
@@ -224,4 +223,23 @@ function again(
         cause,
       })
     : new LoginRequiredError(`login_${what}`, `${why} Ask the person to log in again.`, { cause });
+}
+
+/** No code of the description's is near this long; what is longer comes from whoever wants to waste memory. */
+const longestCode = 4_096;
+
+/** RFC 6749 appendix A.11: visible ASCII. @throws ConfigurationError `option_invalid` */
+export function requireCode(code: unknown, variant: Variant): string {
+  if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code)) return code;
+  throw invalid("code", "is missing, too long, or holds what no authorization code does", variant);
+}
+
+/** RFC 7636 section 4.1. @throws ConfigurationError `option_invalid` */
+export function requireCodeVerifier(verifier: unknown, variant: Variant): string {
+  if (typeof verifier === "string" && /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return verifier;
+  throw invalid("codeVerifier", "is no PKCE verifier: 43 to 128 letters, digits and -._~", variant);
+}
+
+function invalid(option: string, why: string, variant: Variant): ConfigurationError {
+  return new ConfigurationError("option_invalid", `${option} ${why}.`, { option, variant });
 }

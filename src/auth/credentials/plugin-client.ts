@@ -1,9 +1,9 @@
 /** A plugin of Variant A as a client of its token endpoint: its settings read, its key imported, its requests signed. */
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
-import { ConfigurationError } from "../errors.js";
-import type { Target } from "../variants/target.js";
-import { clientAssertionType, tokenEndpointOfA } from "../variants/token-endpoints.js";
-import { signClientAssertion } from "./client-assertion.js";
+import { ConfigurationError } from "../../errors.js";
+import { clientAssertionType, type Target, tokenEndpointOfA } from "../../variants/target.js";
+import { signClientAssertion } from "../keys/client-assertion.js";
+import type { KeyReader, PrivateKey, SigningKey } from "../keys/signing-key.js";
 import {
   type PrepareOptions,
   readSettings,
@@ -12,10 +12,8 @@ import {
   type Settings,
   type TokenAttempt,
 } from "./credential.js";
-import type { KeyReader } from "./key-reader.js";
-import type { PrivateKey, SigningKey } from "./signing-key.js";
 
-export { keyReader } from "./key-reader.js";
+export { keyReader } from "../keys/signing-key.js";
 
 export type GrantTypeOfA = "client_credentials" | "authorization_code";
 

@@ -1,19 +1,19 @@
 /** Variant B, with a user: authorization code with PKCE, and a refresh token. */
-import { ConfigurationError } from "../errors.js";
-import { isUnderBase, parseBaseUrl, type Target } from "../variants/target.js";
-import { tokenEndpointOfB } from "../variants/token-endpoints.js";
-import { given } from "./auth-options.js";
-import { explainClientRefusal } from "./client-refusal.js";
+import { type Cause, ConfigurationError } from "../../errors.js";
+import { isUnderBase, parseBaseUrl, type Target, tokenEndpointOfB } from "../../variants/target.js";
+import { withoutUndefined } from "../auth-options.js";
 import {
+  fingerprintOf,
   type PersonCredential,
+  type PreparedPersonCredential,
+  personCredential,
+  type Refusal,
   readSettings,
   requireText,
   type SentAttempt,
   type Settings,
   type TokenAttempt,
 } from "./credential.js";
-import { fingerprintOf } from "./fingerprint.js";
-import { type PreparedPersonCredential, personCredential } from "./person-credential.js";
 
 export interface ApiClientSettings {
   /** From the admin area, API clients. */
@@ -75,7 +75,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
         redirectUri: read.redirectUri,
         authorizationEndpoint: endpointOf(read.authorizationEndpoint, target),
-        authorizationParameters: given(read.authorizationParameters ?? {}),
+        authorizationParameters: withoutUndefined(read.authorizationParameters ?? {}),
         issuer: read.issuer,
         resendLostRefresh: read.resendLostRefresh ?? false,
         explain: (refusal) => explainClientRefusal(refusal, { clientId, hasSecret: secrets.length > 0 }),
@@ -196,4 +196,32 @@ function underBase(path: string, { baseUrl }: Target, option: string, example: s
 
 function invalid(option: string, why: string, cause?: unknown): ConfigurationError {
   return new ConfigurationError("credential_invalid", `${option} ${why}.`, { option, variant: "B", cause });
+}
+
+const whoIsRefused: readonly (string | undefined)[] = ["invalid_client", "unauthorized_client"];
+
+/** Variant B's errors are not shown: read by RFC 6749 section 5.2, which is an assumption and said to be one. */
+export function explainClientRefusal(
+  { error, status }: Pick<Refusal, "error" | "status">,
+  { clientId, hasSecret }: { readonly clientId: string; readonly hasSecret: boolean },
+): readonly Cause[] {
+  if (!whoIsRefused.includes(error) && status !== 401) return [];
+  const evidence = `${error ?? status} for ${clientId}, ${hasSecret ? "sent with the client secret that was given" : "sent without a client secret"}, read as RFC 6749 section 5.2 means it: the description does not show Variant B's errors.`;
+  return [
+    hasSecret
+      ? {
+          id: "client_secret_mismatch",
+          summary: "The client secret is not that of this API client, or the API client has none",
+          evidence,
+          remedy:
+            "Compare both in the admin area under API clients. For a client without a secret leave clientSecret out; that of a service account does not belong here.",
+        }
+      : {
+          id: "client_secret_missing",
+          summary: "The API client has a secret, or there is no API client of this id",
+          evidence,
+          remedy:
+            "Compare the client id in the admin area under API clients. If it has a secret there, give it as clientSecret.",
+        },
+  ];
 }

@@ -1,16 +1,15 @@
 /** Tokens of a machine's credential: from the store if another process asked already, else from the token endpoint. */
-import { isBivariantError, type Variant } from "../errors.js";
-import type { StopSignal } from "../http/time-limit.js";
+import { isBivariantError, isStoreError, type Variant } from "../errors.js";
+import { type StopSignal, type TimeLimitOptions, waitWithin } from "../http/time-limit.js";
 import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken } from "./access-token.js";
+import { type AccessToken, createAccessToken } from "./auth.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
-import { ClosingSchedule } from "./closing-schedule.js";
-import type { CredentialDriver } from "./credential.js";
-import { type EventBody, teller } from "./events.js";
-import { readStoredToken, writeStoredToken } from "./stored-token.js";
-import type { TokenEndpointState } from "./token-attempt.js";
-import { requestToken } from "./token-request.js";
-import type { Renewal, TokenSource } from "./token-source.js";
+import type { CredentialDriver } from "./credentials/credential.js";
+import { type EventBody, emitter } from "./events.js";
+import { RefusalBackoff } from "./refusal-backoff.js";
+import type { Renewal, TokenSource } from "./token-lifecycle.js";
+import { requestToken, type TokenEndpointState } from "./token-request.js";
+import type { TokenStore } from "./token-store.js";
 
 export interface MachineTokenSourceContext {
   readonly variant: Variant;
@@ -25,14 +24,14 @@ export interface MachineTokenSourceContext {
 export class MachineTokenSource implements TokenSource {
   readonly needsPerson = false;
   readonly #context: MachineTokenSourceContext;
-  readonly #closing: ClosingSchedule;
+  readonly #closing: RefusalBackoff;
   readonly #tell: (event: EventBody) => void;
   #acceptedFingerprint: string | undefined;
 
   constructor(context: MachineTokenSourceContext) {
     this.#context = context;
-    this.#closing = new ClosingSchedule(context.options.now);
-    this.#tell = teller({ variant: context.variant, ...context.target }, context.options);
+    this.#closing = new RefusalBackoff(context.options.now);
+    this.#tell = emitter({ variant: context.variant, ...context.target }, context.options);
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
@@ -87,5 +86,44 @@ export class MachineTokenSource implements TokenSource {
       }
       throw error;
     }
+  }
+}
+
+/** The token under a key; `undefined` when there is none, when it cannot be read, or when the store fails or is silent. */
+export async function readStoredToken(
+  store: TokenStore | undefined,
+  key: string,
+  limit: TimeLimitOptions,
+  failed: (code: string) => void,
+): Promise<AccessToken | undefined> {
+  if (store === undefined) return undefined;
+  try {
+    const entry = await waitWithin(limit, async () => store.get(key));
+    if (entry === undefined) return undefined;
+    const fields = JSON.parse(entry.value) as Record<string, unknown>;
+    const { value, expiresAt, issuedAt } = fields;
+    if (typeof value !== "string" || value === "") return undefined;
+    if (typeof expiresAt !== "number" || typeof issuedAt !== "number") return undefined;
+    return createAccessToken({ ...fields, value, expiresAt, issuedAt } as Parameters<
+      typeof createAccessToken
+    >[0]);
+  } catch (error) {
+    failed(isStoreError(error) ? error.code : "store_unavailable");
+    return undefined;
+  }
+}
+
+/** Writes a token. A machine's token can be had again, so a failing store is told and harms nobody. */
+export async function writeStoredToken(
+  store: TokenStore | undefined,
+  key: string,
+  token: AccessToken,
+  failed: (code: string) => void,
+): Promise<void> {
+  if (store === undefined) return;
+  try {
+    await store.set(key, JSON.stringify({ ...token, value: token.value }), { expiresAt: token.expiresAt });
+  } catch (error) {
+    failed(isStoreError(error) ? error.code : "store_unavailable");
   }
 }

@@ -3,7 +3,7 @@
 const firstStepMs = 1_000;
 const longestStepMs = 60_000;
 
-export class ClosingSchedule {
+export class RefusalBackoff {
   readonly #now: () => number;
   #refusals = 0;
   #closedAt = 0;

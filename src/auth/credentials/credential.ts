@@ -1,6 +1,8 @@
 /** What a credential is to the rest: whose it is, which variant it speaks, and how it asks for a token. */
-import { type Cause, ConfigurationError, type Variant } from "../errors.js";
-import type { Fetch, Target } from "../variants/target.js";
+import { type Cause, ConfigurationError, type Variant } from "../../errors.js";
+import type { Fetch, Target } from "../../variants/target.js";
+import { RecentlyUsed } from "../recently-used.js";
+import type { TokenEndpointState } from "../token-request.js";
 
 /** Settings, or a function that gives them for a deployment and tenant. */
 export type Settings<T> = T | ((target: Target) => T | Promise<T>);
@@ -150,4 +152,117 @@ async function askForSettings<T extends object>(
 function requireSettings<T extends object>(value: unknown, variant: Variant): T {
   if (typeof value === "object" && value !== null) return value as T;
   throw new ConfigurationError("credential_invalid", "The credential's settings are missing.", { variant });
+}
+
+/** An authorization code and the verifier of the challenge it was asked for with (RFC 7636). */
+export interface CodeGrant {
+  readonly code: string;
+  readonly codeVerifier: string;
+}
+
+/** A person's credential whose settings were read and whose key was imported. */
+export interface PreparedPersonCredential {
+  readonly clientId: string;
+  /** Changes with the key or the secret; says nothing of it. */
+  readonly fingerprint: string;
+  /** Sends the code with exactly the documented fields. */
+  sendCode(grant: CodeGrant, attempt: TokenAttempt): Promise<SentAttempt>;
+  /**
+   * Makes the request that redeems a refresh token, and gives what sends it; absent where there is none (section 4.1 of
+   * the description: Variant A).
+   *
+   * @throws ConfigurationError `credential_invalid` when it cannot be made: nothing was sent
+   */
+  refreshRequest?(refreshToken: string): (attempt: TokenAttempt) => Promise<SentAttempt>;
+  /** Whether a refresh token is sent again whose answer was lost. */
+  readonly resendLostRefresh?: boolean;
+  /** Ranked causes of an opaque refusal, by local evidence. */
+  explain?(refusal: Refusal): readonly Cause[] | Promise<readonly Cause[]>;
+}
+
+export interface PersonDriver<P extends PreparedPersonCredential = PreparedPersonCredential> {
+  /** @throws ConfigurationError `credential_invalid`, `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required` */
+  prepare(target: Target, options?: PrepareOptions): Promise<P>;
+  /**
+   * What can be known of settings that are no function before there is a target. Absent for all others.
+   *
+   * @throws ConfigurationError `credential_invalid`
+   */
+  readonly look?: () => { readonly redirectUri: string };
+  /** What everybody shares who uses this credential at a token endpoint. */
+  state(target: Target, create: () => TokenEndpointState): PersonEndpointState;
+}
+
+export interface PersonEndpointState extends TokenEndpointState {
+  readonly spentCodes: SpentCodes;
+}
+
+/** So many tenants' gates, clocks and spent codes are remembered. */
+const mostTenants = 10_000;
+
+const personDriverKey: unique symbol = Symbol.for("bivariant.person-credential") as never;
+
+/** Makes the public object of a person's credential around its driver. */
+export function personCredential<V extends Variant, P extends PreparedPersonCredential>(
+  variant: V,
+  driver: Pick<PersonDriver<P>, "prepare" | "look">,
+): PersonCredential<V> {
+  const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
+  const whole: PersonDriver<P> = {
+    ...driver,
+    state: (target, create) =>
+      states.get(JSON.stringify([target.baseUrl, target.tenantId]), () => ({
+        ...create(),
+        spentCodes: new SpentCodes(),
+      })),
+  };
+  const credential = { use: "person", variant, grant: "authorization_code" } as const;
+  Object.defineProperty(credential, personDriverKey, { value: whole });
+  return Object.freeze(credential);
+}
+
+/** The driver behind a person's credential of a variant. @throws ConfigurationError `credential_invalid` */
+export function personDriverOf(credential: PersonCredential, variant?: Variant): PersonDriver {
+  const driver = (credential as unknown as Record<symbol, PersonDriver | undefined> | null | undefined)?.[
+    personDriverKey
+  ];
+  if (driver !== undefined && (variant === undefined || credential.variant === variant)) return driver;
+  const factory =
+    variant === "A"
+      ? "userInterfacePlugin"
+      : variant === "B"
+        ? "apiClient"
+        : "userInterfacePlugin or apiClient";
+  const isMachine = (credential as { use?: unknown } | null | undefined)?.use === "machine";
+  throw new ConfigurationError(
+    "credential_invalid",
+    `credential ${isMachine ? "is one of a machine, which has no person to stand for" : "is not what is needed here"}. Make one with ${factory}.`,
+    { option: "credential" },
+  );
+}
+
+export async function fingerprintOf(...parts: readonly string[]): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(parts)));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export class SpentCodes {
+  /** Epoch milliseconds by name; all are remembered for the same time, so the first is the first to go. */
+  readonly #until = new Map<string, number>();
+
+  /** Whether it was not spent before; from now on it is. */
+  spend(name: string, now: number, lifetimeMs: number): boolean {
+    for (const [old, until] of this.#until) {
+      if (until > now) break;
+      this.#until.delete(old);
+    }
+    if (this.#until.has(name)) return false;
+    this.#until.set(name, now + lifetimeMs);
+    return true;
+  }
+
+  /** Takes that back: it was surely not sent. */
+  unspend(name: string): void {
+    this.#until.delete(name);
+  }
 }

@@ -1,14 +1,14 @@
 /** Variant B, no user: client_credentials with a client secret, as JSON (section 4.2 of the description). */
-import type { Cause } from "../errors.js";
-import { tokenEndpointOfB } from "../variants/token-endpoints.js";
+import type { Cause } from "../../errors.js";
+import { tokenEndpointOfB } from "../../variants/target.js";
 import {
+  fingerprintOf,
   type MachineCredential,
   machineCredential,
   readSettings,
   requireText,
   type Settings,
 } from "./credential.js";
-import { fingerprintOf } from "./fingerprint.js";
 
 export interface ServiceAccountSettings {
   /** The service client id, from the admin area, Service accounts. */

@@ -1,38 +1,77 @@
-/**
- * A person's tokens. Variant A has one, until it expires (section 4.1 of the description). In Variant B the refresh
- * token renews it without prompting (section 5.9), by these rules:
- *
- * - the rate limit is waited for before the lock is taken;
- * - under the lock of the refresh token the store is read again: another process may have renewed;
- * - what comes is persisted by compare-and-set, and only then handed out; a new refresh token takes the old one's place;
- * - a grant of another launch or login under the same name is never taken: the later one stays, and the other is over;
- * - before the refresh token is sent the store says so: one whose answer was lost is not sent again, not even when the
- *   process died waiting for it. The outcome is unknown then, and nothing is wiped;
- * - a refusal ends the login only if the store holds no newer refresh token.
- */
+/** What every way to a person's Auth begins with: options checked, credential read, the place in the store known. */
 import {
+  ConfigurationError,
   isBivariantError,
   isStoreError,
   LoginRequiredError,
+  type RelaunchRequiredError,
   StoreError,
   TokenRequestError,
   type TransportError,
   UnexpectedResponseError,
+  type Variant,
 } from "../errors.js";
 import { wasNotSent } from "../http/time-limit.js";
-import { type AccessToken, createAccessToken } from "./access-token.js";
-import type { ResolvedAuthOptions } from "./auth-options.js";
-import { sleep } from "./backoff.js";
-import { ClosingSchedule } from "./closing-schedule.js";
-import { type EventBody, teller } from "./events.js";
-import { fingerprintOf } from "./fingerprint.js";
-import type { PreparedPersonCredential } from "./person-credential.js";
-import { type PersonRequiredError, RestingGrant } from "./resting-grant.js";
-import type { PersonGrant, StoredGrant } from "./stored-grant.js";
-import { type Answered, attemptToken, type TokenAttemptContext } from "./token-attempt.js";
+import type { Target } from "../variants/target.js";
+import { type AccessToken, createAccessToken, type PersonAuth, type PersonAuthOptions } from "./auth.js";
+import { type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
+import { createTokenEndpointState, parseTarget } from "./create-auth.js";
+import {
+  fingerprintOf,
+  type PersonEndpointState,
+  type PreparedPersonCredential,
+  personDriverOf,
+} from "./credentials/credential.js";
+import { type EventBody, emitter } from "./events.js";
+import { sleep } from "./rate-limit-gate.js";
+import { RefusalBackoff } from "./refusal-backoff.js";
+import {
+  grantKey,
+  type PersonGrant,
+  type PersonRequiredError,
+  type StoredGrant,
+  StoredGrantHandle,
+} from "./stored-grant.js";
+import { type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
+import { type Answered, attemptToken, type TokenAttemptContext } from "./token-request.js";
 import { parseRefreshToken, parseTokenAnswer } from "./token-response.js";
-import type { Renewal, TokenSource } from "./token-source.js";
 import type { TokenStore } from "./token-store.js";
+
+export interface PersonContext extends PersonTokenSourceContext {
+  readonly person: string;
+  readonly prepared: PreparedPersonCredential;
+  readonly state: PersonEndpointState;
+}
+
+/**
+ * @throws ConfigurationError for a wrong option, credential or key
+ */
+export async function personContext<V extends Variant>(
+  options: PersonAuthOptions<V> & { readonly store: TokenStore },
+  variant?: V,
+): Promise<PersonContext> {
+  if (typeof options !== "object" || options === null)
+    throw new ConfigurationError("option_invalid", "The options are missing.", { option: "options" });
+  const driver = personDriverOf(options.credential, variant);
+  const spoken = options.credential.variant;
+  const target: Target = parseTarget(options, spoken);
+  const resolved = { ...resolveAuthOptions(options), store: options.store };
+  const person = options.person ?? crypto.randomUUID();
+  if (typeof person !== "string" || person === "")
+    throw new ConfigurationError("option_invalid", "person is no text.", { option: "person" });
+  const prepare = () => driver.prepare(target, resolved);
+  const prepared = await prepare();
+  return {
+    variant: spoken,
+    target,
+    options: resolved,
+    state: driver.state(target, () => createTokenEndpointState(spoken, resolved)),
+    prepare,
+    prepared,
+    person,
+    key: grantKey(spoken, target, prepared.clientId, person),
+  };
+}
 
 export interface PersonTokenSourceContext extends Omit<TokenAttemptContext, "tell"> {
   readonly options: ResolvedAuthOptions & { readonly store: TokenStore };
@@ -59,17 +98,17 @@ const storedWithinMs = 1_000;
 
 export class PersonTokenSource implements TokenSource {
   readonly #context: PersonTokenSourceContext;
-  readonly #closing: ClosingSchedule;
+  readonly #closing: RefusalBackoff;
   readonly #tell: (event: EventBody) => void;
-  readonly #resting: RestingGrant;
+  readonly #resting: StoredGrantHandle;
 
   /** `isSaved` false: the grant is not in the store yet. */
   constructor(context: PersonTokenSourceContext, grant: PersonGrant, isSaved: boolean) {
     const { variant, target, options, key } = context;
     this.#context = context;
-    this.#closing = new ClosingSchedule(options.now);
-    this.#tell = teller({ variant, ...target }, options);
-    this.#resting = new RestingGrant(
+    this.#closing = new RefusalBackoff(options.now);
+    this.#tell = emitter({ variant, ...target }, options);
+    this.#resting = new StoredGrantHandle(
       { variant, store: options.store, key, tell: this.#tell },
       grant,
       isSaved,
@@ -281,4 +320,34 @@ function outcomeUnknown(cause?: unknown): LoginRequiredError {
     "The refresh token was sent and its answer was lost: it may be spent, and sending it again may look like a theft. Ask the person to log in again.",
     { cause },
   );
+}
+
+export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
+  declare readonly variant: Variant;
+  readonly person: string;
+  readonly #source: PersonTokenSource;
+
+  /** `isSaved`: whether the grant rests in the store already. */
+  constructor(context: PersonTokenSourceContext, person: string, grant: PersonGrant, isSaved: boolean) {
+    const source = new PersonTokenSource(context, grant, isSaved);
+    super({ variant: context.variant, target: context.target, options: context.options, source });
+    this.person = person;
+    this.#source = source;
+    this.hold(grant.token);
+  }
+
+  refused(): RelaunchRequiredError | LoginRequiredError {
+    return this.#source.refused();
+  }
+
+  /** A renewal that was on its way out when the end came brings no token back. */
+  protected override hold(token: AccessToken): AccessToken {
+    this.#source.requireAlive();
+    return super.hold(token);
+  }
+
+  async forget(): Promise<void> {
+    this.drop();
+    await this.#source.forget();
+  }
 }

@@ -1,7 +1,7 @@
 /** A module that is loaded when it is first needed: whoever never needs it does not wait for it. */
 
 /** Gives the module at once where it is loaded, else a promise of it. One that failed to load is tried again. */
-export function whenNeeded<Module>(load: () => Promise<Module>): () => Module | Promise<Module> {
+export function lazy<Module>(load: () => Promise<Module>): () => Module | Promise<Module> {
   let loaded: Module | undefined;
   return () =>
     loaded ??
@@ -12,7 +12,7 @@ export function whenNeeded<Module>(load: () => Promise<Module>): () => Module | 
 }
 
 /** The module, or `undefined`: for what only explains an error, which must not be hidden by another. */
-export async function tryToLoad<Module>(needed: () => Module | Promise<Module>): Promise<Module | undefined> {
+export async function tryLoad<Module>(needed: () => Module | Promise<Module>): Promise<Module | undefined> {
   try {
     return await needed();
   } catch {
