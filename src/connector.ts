@@ -1,13 +1,13 @@
 /** Many tenants and base URLs through one set of credentials: keys, verdicts, gates and tokens are shared. */
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
-import { createTokenEndpointState, parseTarget } from "./auth/create-auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
+import { lazy, tryLoad } from "./auth/lazy.js";
 import { MachineTokenSource } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { TokenEndpointState } from "./auth/token-request.js";
-import { tryLoad, lazy } from "./auth/lazy.js";
+import { createTokenEndpointState } from "./auth/token-request.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./create-service.js";
@@ -16,7 +16,7 @@ import type { StopSignal } from "./http/time-limit.js";
 import { isMisplaced } from "./misplaced-answer.js";
 import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
-import type { Target } from "./variants/target.js";
+import { parseTarget, type Target } from "./variants/target.js";
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,

@@ -3,9 +3,9 @@ import { type OperationTypes, operations } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import {
   type AuthOptions,
-  withoutUndefined,
   type ResolvedAuthOptions,
   resolveAuthOptions,
+  withoutUndefined,
 } from "./auth/auth-options.js";
 import { emitter } from "./auth/events.js";
 import { type Api, indexOperations, type OperationIndex } from "./client/operation-table.js";

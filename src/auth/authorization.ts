@@ -1,4 +1,4 @@
-/** The address that a person is sent to, with a state and a PKCE challenge of its own. */
+/** The authorization request and response of a login (Variant B). Loaded lazily, with oauth4webapi. */
 import {
   AuthorizationResponseError,
   calculatePKCECodeChallenge,
@@ -6,7 +6,8 @@ import {
   generateRandomState,
   validateAuthResponse,
 } from "oauth4webapi";
-import { ConfigurationError, LoginRequiredError, wireText } from "../errors.js";
+import { LoginRequiredError, wireText } from "../errors.js";
+import { invalidOption } from "../options.js";
 import { requireCode } from "./code-exchange.js";
 import type { PreparedApiClient } from "./credentials/api-client.js";
 
@@ -16,7 +17,7 @@ export interface AuthorizationRequest {
   readonly codeVerifier: string;
 }
 
-/** RFC 6749 section 4.1.1, RFC 7636 section 4.3; the endpoint's own query stays. */
+/** Makes the address to send a person to (RFC 6749 section 4.1.1, RFC 7636 section 4.3); the endpoint keeps its query. */
 export async function authorizationRequest({
   clientId,
   redirectUri,
@@ -40,7 +41,7 @@ export async function authorizationRequest({
 }
 
 /**
- * Gives the code of a callback that belongs to a login.
+ * Reads the code from the callback of a login.
  *
  * @throws LoginRequiredError `state_mismatch`, `login_denied`, `login_refused`
  * @see RFC 6749 section 4.1.2, RFC 9207 section 2.4
@@ -52,15 +53,18 @@ export function readCallback(
 ): string {
   const parameters = parametersOf(callbackUrl);
   const states = parameters.getAll("state");
-  // Before all else: whatever it says, an answer to somebody else's question is none to ours.
+  // First of all: nothing else in the answer to another login's request may count.
   if (states.length !== 1 || states[0] !== state)
     throw new LoginRequiredError(
       "state_mismatch",
-      `The callback carries ${states.length === 0 ? "no state" : "another state"} than this login began with: it may be forged, or a second tab overtook it. Ask the person to log in again.`,
+      `The callback carries ${states.length === 0 ? "no state" : "another state than this login began with"}. It may be forged, or a second tab began another login. Ask the person to log in again.`,
     );
-  // Whom `iss` must name is not shown in the description: held against the option, where it is given.
+  // The description does not show which issuer `iss` must name: it is checked only if the option is set.
   if (issuer === undefined) parameters.delete("iss");
-  const server = { issuer: issuer ?? authorizationEndpoint, ...(issuer === undefined ? {} : required) };
+  const server =
+    issuer === undefined
+      ? { issuer: authorizationEndpoint }
+      : { issuer, authorization_response_iss_parameter_supported: true };
   try {
     validateAuthResponse(server, { client_id: clientId }, parameters, state);
   } catch (error) {
@@ -68,38 +72,33 @@ export function readCallback(
   }
   const codes = parameters.getAll("code");
   try {
-    return requireCode(codes.length === 1 ? codes[0] : undefined, "B");
+    return requireCode(codes.length === 1 ? codes[0] : undefined);
   } catch {
     throw refused(undefined);
   }
 }
 
-const required = { authorization_response_iss_parameter_supported: true };
-
 function parametersOf(callbackUrl: unknown): URLSearchParams {
   try {
     return new URLSearchParams(new URL(String(callbackUrl)).searchParams);
   } catch {
-    throw new ConfigurationError("option_invalid", "callbackUrl is no absolute URL.", {
-      option: "callbackUrl",
-      variant: "B",
-    });
+    throw invalidOption("callbackUrl", "must be an absolute URL");
   }
 }
 
-/** oauth4webapi's errors hold the code in their cause: none gets out. */
+/** The error of oauth4webapi is not kept as the cause: its own cause contains the code. */
 function refused(error: unknown): LoginRequiredError {
-  const told =
+  const code =
     error instanceof AuthorizationResponseError ? wireText(error.error, secretsOf(error.cause)) : undefined;
-  if (told === "access_denied")
+  if (code === "access_denied")
     return new LoginRequiredError(
       "login_denied",
       "The login was denied (access_denied). Ask the person whether to log in again.",
     );
-  const why = told === undefined ? "is none that the standard knows" : `tells of an error (${told})`;
+  const problem = code === undefined ? "is not a valid authorization response" : `reports an error (${code})`;
   return new LoginRequiredError(
     "login_refused",
-    `The answer of the authorization endpoint ${why}. Ask the person to log in again.`,
+    `The answer of the authorization endpoint ${problem}. Ask the person to log in again.`,
   );
 }
 

@@ -1,10 +1,11 @@
-/** After a refusal an identity is closed for a while: a wrong key must not cost the tenant one request per call. */
+/** After a refusal an identity sends no request for a while: a wrong key must not cost the tenant one request per call. */
 
 const firstStepMs = 1_000;
 const longestStepMs = 60_000;
 
 export class RefusalBackoff {
   readonly #now: () => number;
+  /** Refusals in a row. */
   #refusals = 0;
   #closedAt = 0;
   #closedUntil = 0;
@@ -16,26 +17,7 @@ export class RefusalBackoff {
   }
 
   /**
-   * A refusal came, of a request that `check` let through in this round: those that were under way together are one
-   * step. Returns the instant (epoch milliseconds) before which no other request is sent.
-   */
-  refused(round: number, fingerprint: string): number {
-    if (this.#refusals > round) return this.#closedUntil;
-    this.#closedAt = this.#now();
-    this.#closedUntil = this.#closedAt + Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
-    this.#refusals++;
-    this.#fingerprint = fingerprint;
-    this.#error = undefined;
-    return this.#closedUntil;
-  }
-
-  /** Keeps the error of the refusal for those who come while it is closed. */
-  keep(error: unknown): void {
-    this.#error = error;
-  }
-
-  /**
-   * Gives the round, for `refused`.
+   * Returns the round that the next refusal belongs to, for `refused`.
    *
    * @throws the stored error while closed; a changed key or secret opens it
    */
@@ -50,16 +32,28 @@ export class RefusalBackoff {
     return this.#refusals;
   }
 
-  /** A token was had. */
-  accepted(): void {
-    this.#refusals = 0;
-    this.#closedUntil = 0;
+  /**
+   * Reports a refusal. Several in one round, of requests that were in flight together, count as one step. Returns the
+   * instant (epoch milliseconds) before which no other request is sent.
+   */
+  refused(round: number, fingerprint: string): number {
+    if (this.#refusals > round) return this.#closedUntil;
+    this.#closedAt = this.#now();
+    this.#closedUntil = this.#closedAt + Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
+    this.#refusals++;
+    this.#fingerprint = fingerprint;
     this.#error = undefined;
-    this.#fingerprint = undefined;
+    return this.#closedUntil;
   }
 
-  /** Epoch milliseconds; in the past when it is open. */
-  get closedUntil(): number {
-    return this.#closedUntil;
+  /** Stores the error of the refusal for the callers that come while it is closed. */
+  keep(error: unknown): void {
+    this.#error = error;
+  }
+
+  /** Reports that a token was issued. */
+  accepted(): void {
+    this.#refusals = 0;
+    this.#error = undefined;
   }
 }

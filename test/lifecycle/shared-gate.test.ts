@@ -1,11 +1,11 @@
 // Several plugins of one tenant share one gate, for the window of the rate limit counts them together.
 import { describe, expect, test } from "vitest";
 import { resolveAuthOptions } from "../../src/auth/auth-options.js";
-import { createTokenEndpointState } from "../../src/auth/create-auth.js";
 import { driverOf } from "../../src/auth/credentials/credential.js";
 import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
 import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
 import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
+import { createTokenEndpointState } from "../../src/auth/token-request.js";
 import { deployment, plugin } from "../support/deployment.js";
 import { publicJwk, rsaKey } from "../support/keys.js";
 import { isSettled } from "./fake-service.js";
