@@ -3,9 +3,8 @@ import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { shown } from "../support/shown.js";
-import { rejectionOf } from "../support/wait.js";
+import { rejectionOf, stillDigests } from "../support/wait.js";
 import { BASE_URL, fakeService } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
 
 const value = "token-that-no-output-may-show";
 

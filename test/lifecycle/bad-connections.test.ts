@@ -2,12 +2,11 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
+import { skippedBackoff, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
 import { recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
-import { skippedBackoff } from "./skipped-backoff.js";
 
 /** A time limit that nothing here meets. */
 const amplyMs = 9_999;

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
-import { rejectionOf } from "../support/wait.js";
-import { BASE_URL, fakeService, type SeenTokenRequest, settle } from "./fake-service.js";
+import { rejectionOf, settle } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 interface CrowdOptions {
   readonly shareInFlight?: boolean;

@@ -1,9 +1,9 @@
 // A tenant that met its rate limit recovers without meeting it again at once, and no other tenant waits for it.
 import { describe, expect, test } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
+import { timeTravel } from "../support/clock.js";
 import { account, deployment, plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
-import { timeTravel } from "./time-travel.js";
 
 const tenants = ["acme", "globex"];
 

@@ -1,13 +1,11 @@
 // A credential that is refused, or an endpoint that fails, costs the tenant a few token requests, however many calls are made.
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, isTokenRequestError, type MachineCredential } from "../../src/index.js";
-import { START, steppedClock } from "../support/clock.js";
+import { START, steppedClock, timeTravel } from "../support/clock.js";
 import { account, deployment, plugin } from "../support/deployment.js";
 import { otherRsaKey, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/wait.js";
+import { rejectionOf, stillDigests } from "../support/wait.js";
 import { BASE_URL, fakeService } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
-import { timeTravel } from "./time-travel.js";
 
 const variants = [
   { variant: "A", wrong: () => plugin({ privateKey: pkcs8(otherRsaKey()) }) },

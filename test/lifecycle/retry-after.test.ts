@@ -1,10 +1,9 @@
 // What Retry-After asks for, and what it means when it is absent, past or nonsense: a 429 and a 503 alike wait that long.
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
-import { START } from "../support/clock.js";
-import { BASE_URL, fakeService, isSettled } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
-import { timeTravel } from "./time-travel.js";
+import { START, timeTravel } from "../support/clock.js";
+import { isSettled, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService } from "./fake-service.js";
 
 interface Row {
   readonly name: string;

@@ -1,11 +1,10 @@
 // Keys and secrets rotate without a restart: both keys are registered meanwhile, then the old one is taken away.
 import { describe, expect, test } from "vitest";
 import { createAuth, type KeyWithId, serviceAccount } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
+import { steppedClock, timeTravel } from "../support/clock.js";
 import { ACCOUNT_ID, ACCOUNT_SECRET, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { type KeyPair, otherRsaKey, pkcs8, privateJwk, publicJwk, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/wait.js";
-import { timeTravel } from "./time-travel.js";
 
 const oldKey = () => ({ pair: rsaKey(), keyId: "key-2025" });
 const newKey = () => ({ pair: otherRsaKey(), keyId: "key-2026" });

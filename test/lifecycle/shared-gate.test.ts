@@ -6,10 +6,10 @@ import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
 import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
 import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
 import { createTokenEndpointState } from "../../src/auth/token-request.js";
+import { timeTravel } from "../support/clock.js";
 import { deployment, plugin } from "../support/deployment.js";
 import { publicJwk, rsaKey } from "../support/keys.js";
-import { isSettled } from "./fake-service.js";
-import { timeTravel } from "./time-travel.js";
+import { isSettled } from "../support/wait.js";
 
 const five = [1, 2, 3, 4, 5];
 
