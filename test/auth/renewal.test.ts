@@ -99,20 +99,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     await settled();
   });
 
-  test("a background renewal is kept when the caller that set it off aborts", async () => {
-    const { clock, fetch, auth, have } = holding();
-    await have("token-1");
-    clock.advance(3_500_000);
-    const controller = new AbortController();
-    await auth.getAccessToken({ signal: controller.signal });
-    controller.abort("gone");
-    await fetch.arrived(2);
-    expect(fetch.calls[1]?.init.signal?.aborted).toBe(false);
-    fetch.answer(tokenAnswer("token-2"));
-    await settled();
-    expect((await auth.getAccessToken()).value).toBe("token-2");
-  });
-
   const failures = [
     { name: "a refusal", answer: refusal, code: "token_refused" },
     { name: "a page", answer: () => new Response("<html>"), code: "response_not_json" },
@@ -161,18 +147,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await auth.getAccessToken()).value).toBe("token-2");
   });
 
-  test("expired: callers wait, all for one request", async () => {
-    const { clock, fetch, auth, have, types } = holding();
-    await have("token-1");
-    clock.advance(3_600_000);
-    const callers = Array.from({ length: 20 }, () => auth.getAccessToken());
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer("token-2"));
-    expect(new Set((await Promise.all(callers)).map(({ value }) => value))).toEqual(new Set(["token-2"]));
-    expect(fetch.calls).toHaveLength(2);
-    expect(types()).not.toContain("token_served_while_renewing");
-  });
-
   test("expired while its renewal is under way: callers join that renewal", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
@@ -203,23 +177,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     clock.advance(8_000);
     fetch.answer(tokenAnswer("token-1", 60));
     expect((await token).expiresAt).toBe(sentAt + 60_000);
-  });
-
-  test("waitUntil is given the background renewal, and may refuse it", async () => {
-    const kept: Promise<unknown>[] = [];
-    const waitUntil = (promise: Promise<unknown>) => {
-      kept.push(promise);
-      throw new TypeError("the answer was sent already");
-    };
-    const { clock, fetch, auth, have } = holding({ waitUntil });
-    await have("token-1");
-    kept.length = 0;
-    clock.advance(3_500_000);
-    expect((await auth.getAccessToken()).value).toBe("token-1");
-    expect(kept).toHaveLength(1);
-    await fetch.arrived(2);
-    fetch.answer(refusal());
-    await expect(kept[0]).resolves.toBeUndefined();
   });
 
   describe("invalidate", () => {

@@ -22,16 +22,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test("a hundred callers at once make one request and get one token", async () => {
-    const { auth, fetch } = waiting();
-    const callers = Array.from({ length: 100 }, () => auth.getAccessToken());
-    await fetch.arrived(1);
-    fetch.answer(tokenAnswer());
-    const tokens = await Promise.all(callers);
-    expect(new Set(tokens).size).toBe(1);
-    expect(fetch.calls).toHaveLength(1);
-  });
-
   test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
     const fetch = scriptedFetch(() => tokenAnswer());
     let reads = 0;
@@ -47,37 +37,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, reads]).toEqual([1, 1]);
   });
 
-  test("an abort ends that caller's wait only, with the signal's reason", async () => {
-    const { auth, fetch } = waiting();
-    const controller = new AbortController();
-    const first = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-    const second = auth.getAccessToken({ signal: new AbortController().signal });
-    await fetch.arrived(1);
-    const reason = { why: "the first caller left" };
-    controller.abort(reason);
-    expect(await first).toBe(reason);
-    expect(fetch.calls[0]?.init.signal?.aborted).toBe(false);
-    fetch.answer(tokenAnswer());
-    expect((await second).value).toBe("token-1");
-    expect(fetch.calls).toHaveLength(1);
-  });
-
-  test("when all abort, the request is aborted, and the next caller makes another", async () => {
-    const { auth, fetch } = waiting();
-    const controllers = [new AbortController(), new AbortController()];
-    const callers = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
-    await fetch.arrived(1);
-    for (const [index, controller] of controllers.entries()) controller.abort(`caller ${index} left`);
-    expect(await Promise.all(callers)).toEqual(["caller 0 left", "caller 1 left"]);
-    expect(fetch.calls[0]?.init.signal?.aborted).toBe(true);
-
-    const next = auth.getAccessToken();
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer("unwanted"));
-    fetch.answer(tokenAnswer("token-2"));
-    expect((await next).value).toBe("token-2");
-  });
-
   test("a caller without a signal keeps the request alive", async () => {
     const { auth, fetch } = waiting();
     const controller = new AbortController();
@@ -89,13 +48,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls[0]?.init.signal?.aborted).toBe(false);
     fetch.answer(tokenAnswer());
     expect((await patient).value).toBe("token-1");
-  });
-
-  test("a signal that is aborted already ends at once, and nothing is sent", async () => {
-    const { auth, fetch } = waiting();
-    expect(await rejectionOf(auth.getAccessToken({ signal: AbortSignal.abort("no") }))).toBe("no");
-    await settled();
-    expect(fetch.calls).toHaveLength(0);
   });
 
   test("an abort closes nothing: it was no refusal", async () => {

@@ -294,7 +294,12 @@ describe("a key that does not sign is refused before anything is sent, and shown
       tells: /failed to sign/,
     },
     { name: "signer of base64", key: () => signerOf("c2ln"), code: invalid, tells: /must return the bytes/ },
-    { name: "signer of nothing", key: () => signerOf(undefined), code: invalid, tells: /must return the bytes/ },
+    {
+      name: "signer of nothing",
+      key: () => signerOf(undefined),
+      code: invalid,
+      tells: /must return the bytes/,
+    },
     {
       name: "signer of an object with a signature",
       key: () => signerOf({ Signature: new Uint8Array(256) }),

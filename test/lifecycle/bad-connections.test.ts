@@ -86,34 +86,8 @@ describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant)
     expect(shown(error) + shown(events)).not.toContain(ACCOUNT_SECRET);
   });
 
-  test("a fault that is over at the second attempt is no fault: the token is had", async () => {
-    let faultsLeft = 1;
-    const script: Script = () => (faultsLeft-- > 0 ? "reset" : { status: 200, body });
-    const { auth, clock, server } = await listening(variant, script, amplyMs);
-    skippedBackoff(clock);
-    expect((await auth.getAccessToken()).value).toBe("t".repeat(40));
-    expect(server.requests).toHaveLength(2);
-  });
-
   test("a byte at a time within the time limit is an answer: the measure can tell", async () => {
     const { auth } = await listening(variant, () => drip, amplyMs);
     expect((await auth.getAccessToken()).value).toBe("t".repeat(40));
-  });
-
-  test("every attempt of Variant A signs anew; no jti is sent twice", async () => {
-    const { auth, clock, server } = await listening(variant, () => "reset", amplyMs);
-    skippedBackoff(clock);
-    await rejectionOf(auth.getAccessToken());
-    const claims = server.requests.map((request) => {
-      const assertion = new URLSearchParams(request.body).get("client_assertion") ?? "";
-      const [, payload = ""] = assertion.split(".");
-      return variant === "B" ? {} : JSON.parse(Buffer.from(payload, "base64url").toString());
-    });
-    const ids = claims.map(({ jti }) => jti);
-    if (variant === "A") expect(new Set(ids).size).toBe(3);
-    const issuedAt = claims.map(({ iat }) => iat);
-    if (variant === "A") expect([...issuedAt].sort()).toEqual(issuedAt);
-    if (variant === "A") expect(new Set(issuedAt).size).toBe(3);
-    expect(new Set(server.requests.map((request) => request.body)).size).toBe(variant === "A" ? 3 : 1);
   });
 });

@@ -31,19 +31,6 @@ describe.each(offsets)("a clock that is %i s ahead of the service's", (clientAhe
     await auth.getAccessToken();
     expect(requests()).toBeLessThanOrEqual(2);
   });
-
-  test("is mended while it runs: the next renewals need one request each", async () => {
-    const { auth, requests, clientNow, setAhead } = clockDeployment({ clientAheadSeconds });
-    auth.invalidate(await auth.getAccessToken());
-    setAhead(0);
-    requests();
-    const token = await auth.getAccessToken();
-    expect(requests()).toBeLessThanOrEqual(2);
-    expect(token.expiresAt - clientNow()).toBe(3_600_000);
-    auth.invalidate(token);
-    await auth.getAccessToken();
-    expect(requests()).toBe(1);
-  });
 });
 
 test("a refusal for the clock's sake is tried again once, not for ever: with a wrong Date and a wrong key two requests", async () => {

@@ -60,15 +60,6 @@ describe.each(["A", "B"] as const)("at the expiry of a token of Variant %s", (va
     expect(await requested(2)).toBe(2);
   });
 
-  test("the same crowd without sharing makes a request each: the measure can tell", async () => {
-    const { auth, answerAll, requested, untilExpiry } = expiring(variant, { shareInFlight: false });
-    await untilExpiry();
-    const callers = numbers(50).map(() => auth.getAccessToken());
-    expect(await requested(51)).toBe(51);
-    answerAll();
-    await Promise.all(callers);
-  });
-
   test.each([
     { name: "before the token request is sent", isSent: false },
     { name: "while the token request is under way", isSent: true },

@@ -54,43 +54,6 @@ describe.each(limits)("200 callers of a rate-limited tenant beside 200 of anothe
   });
 });
 
-test("a limit that lasts beyond rateLimitDeadlineMs is told at once, with the instant after which to ask again", async () => {
-  timeTravel();
-  const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 90 } });
-  const { publicUrl: baseUrl, fetch } = emulator;
-  const auth = () => createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch });
-  await auth().getAccessToken();
-  const limited = auth();
-  const errors = await Promise.all(Array.from({ length: 200 }, () => rejectionOf(limited.getAccessToken())));
-  expect(new Set(errors).size).toBe(1);
-  const { name, retryAt } = errors[0] as { name: string; retryAt: number };
-  expect(name).toBe("RateLimitedError");
-  expect(retryAt).toBeGreaterThanOrEqual(Date.now() + 90_000);
-  expect(retryAt).toBeLessThanOrEqual(Date.now() + 99_000);
-  for (let call = 0; call < 100; call++) await rejectionOf(limited.getAccessToken());
-  expect(emulator.journal.tokenRequests()).toHaveLength(2);
-});
-
-test("while a live token is held it is served, though its renewal meets the limit", async () => {
-  const { advance } = timeTravel();
-  const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 3_350 } });
-  const { publicUrl: baseUrl, fetch } = emulator;
-  const auth = createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch });
-  const first = await auth.getAccessToken();
-  await advance(3_345_000, 3_345_000);
-  for (let second = 0; second < 4; second++) {
-    expect(await auth.getAccessToken()).toBe(first);
-    await advance(1_000);
-  }
-  await advance(10_000);
-  // Tried once in the background and then given up: nothing goes on by itself, the next use tries again.
-  expect(emulator.journal.tokenRequests().map(({ status }) => status)).toEqual([200, 429]);
-  expect(await auth.getAccessToken()).toBe(first);
-  await advance(1_000);
-  expect((await auth.getAccessToken()).value).not.toBe(first.value);
-  expect(emulator.journal.tokenRequests().map(({ status }) => status)).toEqual([200, 429, 200]);
-});
-
 test("a detection's 429 closes the gate for the token requests of the tenant too, and is told", async () => {
   const { advance, through } = timeTravel();
   const emulator = deployment({
