@@ -97,7 +97,7 @@ export class MachineTokenSource implements TokenSource {
     { signal, isBackground }: Renewal,
   ): Promise<AccessToken> {
     const { state, options } = this.#endpoint;
-    // In the background nobody waits: one attempt, so that nothing goes on after the program is done.
+    // In the background no caller waits: one attempt, so that nothing goes on after the program has ended.
     const deadlineAt = options.now() + (isBackground ? 0 : options.rateLimitDeadlineMs);
     const mostRetries = isBackground ? 0 : mostFaultRetries;
     let faults = 0;

@@ -16,7 +16,7 @@ import {
   tokenEndpointOfB,
 } from "./target.js";
 
-/** Sent with each question, so that an administrator who finds it in a log can look it up. */
+/** Sent with each question, so that administrators can look it up when they find it in a log. */
 export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;
 
 /** A grant type that no service knows: a Variant A endpoint answers it with a documented refusal (section 7.1). */

@@ -117,7 +117,7 @@ describe("the causes of a refusal", () => {
   const rows: Row[] = [
     {
       name: "a plugin that is not registered",
-      settings: { clientId: "nobody" },
+      settings: { clientId: "nonexistent" },
       rule: "plugin.registered",
       cause: "plugin_not_registered_or_disabled",
       undecided,
