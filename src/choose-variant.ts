@@ -1,8 +1,8 @@
 /** Which variant to use where credentials of both are in hand, and what a misplaced answer says of the choice. */
 import type { ResolvedAuthOptions } from "./auth/auth-options.js";
-import { tell, teller } from "./auth/events.js";
-import { SharedRenewal } from "./auth/shared-renewal.js";
-import type { TokenEndpointState } from "./auth/token-attempt.js";
+import { emit, emitter } from "./auth/events.js";
+import { SharedTask } from "./auth/token-lifecycle.js";
+import type { TokenEndpointState } from "./auth/token-request.js";
 import {
   type Detection,
   type Evidence,
@@ -25,7 +25,7 @@ export interface DetectionContext {
   readonly options: ResolvedAuthOptions;
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
   /** Detections in flight, by store key. */
-  readonly inFlight: Map<string, SharedRenewal<Detection>>;
+  readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function chooseByDetection(
   const key = storeKey(context);
   let shared = context.options.shareInFlight ? context.inFlight.get(key) : undefined;
   if (shared === undefined) {
-    const started = new SharedRenewal(
+    const started = new SharedTask(
       (abort) => detectOnce(context, abort),
       () => {
         if (context.inFlight.get(key) === started) context.inFlight.delete(key);
@@ -74,7 +74,7 @@ async function ask(
   try {
     const onAnswer = (variant: Variant, answer: Answer) => {
       if (variant !== "A") return;
-      const tellOfA = teller({ variant, ...target }, options);
+      const tellOfA = emitter({ variant, ...target }, options);
       const offsetMs = clock.observe(answer);
       if (offsetMs !== undefined)
         tellOfA({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
@@ -83,7 +83,7 @@ async function ask(
       tellOfA({ type: "rate_limited", retryAt: gate.opensAt });
     };
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
-    tell(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
+    emit(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
     return detection;
   } finally {
     leave();

@@ -1,14 +1,13 @@
 /** Many tenants and base URLs through one set of credentials: keys, verdicts, gates and tokens are shared. */
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
-import { createTokenEndpointState, parseTarget } from "./auth/create-auth.js";
-import { driverOf, type MachineCredential } from "./auth/credential.js";
-import { MachineTokenSource } from "./auth/machine-token-source.js";
+import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
+import { lazy, tryLoad } from "./auth/lazy.js";
+import { MachineTokenSource } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
-import { SharedRenewal } from "./auth/shared-renewal.js";
-import type { TokenEndpointState } from "./auth/token-attempt.js";
-import { TokenLifecycle } from "./auth/token-lifecycle.js";
-import { tryToLoad, whenNeeded } from "./auth/when-needed.js";
+import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
+import type { TokenEndpointState } from "./auth/token-request.js";
+import { createTokenEndpointState } from "./auth/token-request.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./create-service.js";
@@ -17,7 +16,7 @@ import type { StopSignal } from "./http/time-limit.js";
 import { isMisplaced } from "./misplaced-answer.js";
 import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
-import type { Target } from "./variants/target.js";
+import { parseTarget, type Target } from "./variants/target.js";
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
@@ -29,7 +28,7 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
 }
 
 /** Whoever has one credential is not asked to wait for what chooses between two. */
-const choice = /* @__PURE__ */ whenNeeded(() => import("./choose-variant.js"));
+const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 
 /** Tokens of so many tenants and deployments are held; the least recently used is forgotten first. */
 const mostTenants = 10_000;
@@ -90,7 +89,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     return auths.get(nameOf(variant, target), () => {
       const explain = async (error: unknown, signal: StopSignal) => {
         if (!isMisplaced(error)) return error;
-        const explained = await tryToLoad(choice);
+        const explained = await tryLoad(choice);
         return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;
       };
       const state = stateOf(variant, target);
@@ -112,14 +111,14 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
       // A wrong key or secret is told before anything is asked.
-      const prepared = new SharedRenewal(() =>
+      const prepared = new SharedTask(() =>
         Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
       );
       await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
       // Joined, for an abort ends the wait for what is loaded too.
-      const { chooseByDetection } = await new SharedRenewal(async () => choice()).join(signal);
+      const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(
         ({ variant }) => detection.served[variant] === "yes",

@@ -3,11 +3,11 @@ import { type OperationTypes, operations } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import {
   type AuthOptions,
-  given,
   type ResolvedAuthOptions,
   resolveAuthOptions,
+  withoutUndefined,
 } from "./auth/auth-options.js";
-import { teller } from "./auth/events.js";
+import { emitter } from "./auth/events.js";
 import { type Api, indexOperations, type OperationIndex } from "./client/operation-table.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { buildService, type ServiceOf } from "./client/service.js";
@@ -40,7 +40,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
     throw new ConfigurationError("option_invalid", "auth is no Auth. Make one with createAuth.", {
       option: "auth",
     });
-  const resolved = resolveAuthOptions({ ...auth.inherited, ...given(options) });
+  const resolved = resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
   const service = serviceMaker(options, resolved)(auth, options.detection);
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
@@ -63,7 +63,7 @@ export function serviceMaker<T extends LookupTypes>(
   return (auth, detection) => {
     indexes[auth.variant] ??= indexOperations(table[auth.variant], auth.variant);
     const index = indexes[auth.variant] as OperationIndex;
-    const tell = teller(auth, { onEvent, now });
+    const tell = emitter(auth, { onEvent, now });
     const parts = { auth, fetch, now, timeoutMs, tell, validate, index, detection };
     return buildService<Variant, T>(parts) as Service<T>;
   };

@@ -1,12 +1,16 @@
 /** Variant B: sending a person to the authorization endpoint, and what comes back from there. */
-import type { PreparedApiClient } from "./auth/api-client.js";
-import { requireCodeVerifier } from "./auth/code-grant.js";
-import { exchangeCode } from "./auth/exchange-code.js";
-import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import { personContext } from "./auth/person-context.js";
+
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { exchangeCode, requireCodeVerifier } from "./auth/code-exchange.js";
+import type { PreparedApiClient } from "./auth/credentials/api-client.js";
+import { lazy } from "./auth/lazy.js";
+import { personContext } from "./auth/person-tokens.js";
 import { ConfigurationError } from "./errors.js";
 import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
+
+/** Loaded lazily: only a login needs it. */
+const authorization = /* @__PURE__ */ lazy(() => import("./auth/authorization.js"));
 
 /** What must be remembered between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */
 export interface PendingLogin {
@@ -46,7 +50,7 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
 export async function beginLogin(options: PersonAuthOptions<"B">): Promise<BegunLogin> {
   const { prepared } = await loginContext(options);
   const { clientId, redirectUri } = prepared;
-  const { authorizationRequest } = await import("./auth/authorization-request.js");
+  const { authorizationRequest } = await authorization();
   const { url, state, codeVerifier } = await authorizationRequest(prepared);
   return { url, login: { state, codeVerifier, redirectUri, clientId } };
 }
@@ -77,9 +81,9 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
       option: "login",
       variant: "B",
     });
-  const codeVerifier = requireCodeVerifier(login.codeVerifier, "B");
+  const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const signal = requireSignal(options.signal);
-  const { readCallback } = await import("./auth/authorization-response.js");
+  const { readCallback } = await authorization();
   const code = readCallback(options.callbackUrl, login.state, prepared);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }

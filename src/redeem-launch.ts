@@ -1,8 +1,8 @@
 /** Variant A: the code of a launch, exchanged for a token of the operator who launched the plugin. */
-import { requireCode, requireCodeVerifier } from "./auth/code-grant.js";
-import { exchangeCode } from "./auth/exchange-code.js";
-import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import { personContext } from "./auth/person-context.js";
+
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
+import { personContext } from "./auth/person-tokens.js";
 import { requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 
@@ -36,8 +36,8 @@ export async function redeemLaunch(options: RedeemLaunchOptions): Promise<Person
     { ...options, store: options?.store === undefined ? memoryStore({ now: options?.now }) : options.store },
     "A",
   );
-  const code = requireCode(options.code, "A");
-  const codeVerifier = requireCodeVerifier(options.codeVerifier, "A");
+  const code = requireCode(options.code);
+  const codeVerifier = requireCodeVerifier(options.codeVerifier);
   const signal = requireSignal(options.signal);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
 }

@@ -1,7 +1,6 @@
 /** A person's Auth again, from the store: after a restart, or in another process. */
-import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import { personContext } from "./auth/person-context.js";
-import { PersonLifecycle } from "./auth/person-lifecycle.js";
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { PersonLifecycle, personContext } from "./auth/person-tokens.js";
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import { ConfigurationError, type Variant } from "./errors.js";
@@ -30,5 +29,5 @@ export async function resumeAuth<V extends Variant>(
   const context = await personContext(options);
   const stored = await readGrant(options.store, context.key);
   if (stored === undefined) return undefined;
-  return new PersonLifecycle(context, context.person, stored.grant, true) as unknown as PersonAuth<V>;
+  return new PersonLifecycle(context, stored.grant, true) as unknown as PersonAuth<V>;
 }

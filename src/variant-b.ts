@@ -5,9 +5,9 @@ import type { PathClient } from "./client/path-client.js";
 import { createVariantClient, type VariantClientOptions } from "./create-variant-client.js";
 
 export type { components, operations, paths } from "../generated/variant-b.js";
-export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
 export { createAuth } from "./auth/create-auth.js";
-export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
+export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
+export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
 export {
   type BegunLogin,
   beginLogin,

@@ -1,6 +1,5 @@
 /** A request with the bearer: renewed and sent again once after a 401, and never out of the base URL. */
-import type { AccessToken } from "../auth/access-token.js";
-import type { Auth } from "../auth/auth.js";
+import type { AccessToken, Auth } from "../auth/auth.js";
 import type { EventBody } from "../auth/events.js";
 import {
   isLoginRequiredError,

@@ -5,6 +5,7 @@ import { account, plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
 
 const loading = vi.hoisted(() => ({ hasBegun: false }));
+vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/choose-variant.js", () => {
   loading.hasBegun = true;
   return new Promise(() => {});

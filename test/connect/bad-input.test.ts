@@ -53,7 +53,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "a base URL with a query",
     provoke: () => connect({ baseUrl: `${baseUrl}?key=query-secret-1`, tenantId, credentials: both() }),
     option: "baseUrl",
-    tells: /Give the address of the deployment/,
+    tells: /Pass the address of the deployment/,
     requests: 0,
     secret: "query-secret-1",
   },
@@ -68,7 +68,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "the literal placeholder as tenant id",
     provoke: () => connect({ baseUrl, tenantId: "{tenantId}", credentials: both() }),
     option: "tenantId",
-    tells: /Give the tenant's id/,
+    tells: /Pass the tenant's id/,
     requests: 0,
   },
   credential_missing: {
@@ -82,7 +82,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "an empty client secret",
     provoke: () => connect({ baseUrl, tenantId, credentials: [plugin(), account({ clientSecret: "" })] }),
     option: "clientSecret",
-    tells: /clientSecret is missing or empty/,
+    tells: /clientSecret must be a text/,
     requests: 0,
   },
   key_invalid: {
@@ -120,7 +120,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
       return connect({ baseUrl, tenantId, credentials: [plugin({ privateKey }), account()] });
     },
     option: "keyId",
-    tells: /Give keyId/,
+    tells: /Pass keyId/,
     requests: 0,
   },
   operation_unknown: {
@@ -336,7 +336,7 @@ describe("options that are no such thing", () => {
     const person = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
     const error = await rejectionOf(connect({ baseUrl, tenantId, credentials: [person as never] }));
     expect(error).toMatchObject({ code: "credential_invalid", option: "credentials" });
-    expect((error as Error).message).toMatch(/needs a code.*here go servicePlugin and serviceAccount/i);
+    expect((error as Error).message).toMatch(/needs a code.*servicePlugin or serviceAccount/);
   });
 
   test("two credentials of one variant are refused: after a refusal no other identity is tried", async () => {

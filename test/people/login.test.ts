@@ -321,14 +321,14 @@ describe("a client that is refused", () => {
       settings: {},
       answer: refusal({ error: "invalid_client" }, 400),
       id: "client_secret_missing",
-      says: ["give it as clientSecret", "API clients"],
+      says: ["pass it as clientSecret", "API clients"],
     },
     {
       name: "in words of the deployment's own: the same, by the status",
       settings: {},
       answer: refusal({ message: "no" }, 401),
       id: "client_secret_missing",
-      says: ["give it as clientSecret"],
+      says: ["pass it as clientSecret"],
     },
   ])("$name is the first cause", async ({ settings, answer, id, says }) => {
     const server = loginServer();
