@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { AccessToken } from "../auth/access-token.js";
 import type { Auth } from "../auth/auth.js";
 import type { PersonAuth } from "../auth/person-auth.js";
-import { personRequired } from "../client/person-required.js";
+import { personRequired } from "../client/refused-call.js";
 import type { Variant } from "../errors.js";
 import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";

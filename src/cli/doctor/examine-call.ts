@@ -4,7 +4,6 @@ import type { Auth } from "../../auth/auth.js";
 import { createAuth } from "../../auth/create-auth.js";
 import { serviceAccount } from "../../auth/service-account.js";
 import { servicePlugin } from "../../auth/service-plugin.js";
-import { createService } from "../../create-service.js";
 import {
   type BivariantError,
   isBivariantError,
@@ -13,6 +12,7 @@ import {
   type Variant,
   wireText,
 } from "../../errors.js";
+import { createService } from "../../service.js";
 import { namesOf, whereToSet } from "../settings/setting-table.js";
 import { waysToConfigure } from "./examine-detection.js";
 import type { Reach } from "./examine-reach.js";
