@@ -1,4 +1,5 @@
 /** `bivariant`: the main entry, for deployments of either variant. */
+export type { CallOptions } from "../generated/operations.js";
 export type { AccessToken, Operator } from "./auth/access-token.js";
 export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
 export type { Auth } from "./auth/auth.js";

@@ -75,7 +75,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "no credential at all",
     provoke: () => connect({ baseUrl, tenantId, credentials: [] }),
     option: "credentials",
-    tells: /Give servicePlugin .* serviceAccount/,
+    tells: /Pass servicePlugin.* serviceAccount/,
     requests: 0,
   },
   credential_invalid: {
@@ -143,7 +143,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "a path parameter that folds the path",
     provoke: () => callDevice({ deviceId: ".." }),
     option: "params.path.deviceId",
-    tells: /would change the path/,
+    tells: /does not change the path/,
     requests: 0,
   },
   option_invalid: {
