@@ -1,4 +1,4 @@
-// A caller who gives up while a part is loaded, over a slow network say, does not wait for it.
+// An aborted connect does not wait for a lazy module, which may arrive over a slow network.
 import { expect, test, vi } from "vitest";
 import { createConnector } from "../../src/index.js";
 import { account, plugin } from "../support/deployment.js";
@@ -10,7 +10,7 @@ vi.mock("../../src/choose-variant.js", () => {
   return new Promise(() => {});
 });
 
-test("an abort ends the wait for what chooses between two variants", async () => {
+test("an abort ends the wait for the module that chooses the variant", async () => {
   const asked: string[] = [];
   const fetch = async (url: string) => {
     asked.push(url);

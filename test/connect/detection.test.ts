@@ -1,5 +1,5 @@
-// connect() with credentials of both variants: which it chooses, what it remembers, and that no credential leaves
-// before a verdict or toward a variant that was not found.
+// connect with credentials of both variants: which one it chooses, what it remembers, and that no credential is sent
+// before a variant was found, or to another variant.
 import { describe, expect, test } from "vitest";
 import {
   type ConnectOptions,
@@ -28,7 +28,7 @@ const json = (status: number, body: unknown): ScriptedAnswer => ({
 const rejected = (error: string) =>
   json(400, { error, error_description: "The token request was rejected." });
 const bothPreferring = (first: Variant) => (first === "A" ? [plugin(), account()] : [account(), plugin()]);
-/** What only a token request holds. */
+/** Texts that only a token request holds. */
 const credentialParts = [PLUGIN_ID, ACCOUNT_ID, ACCOUNT_SECRET, "client_", "eyJ", "code=", "code_", '"code"'];
 
 const answersA: Script = ({ path, body }) => {
@@ -43,7 +43,7 @@ const answersB: Script = ({ path, body }) => {
 };
 const answersBoth: Script = (request) => (request.path === pathOfA ? answersA(request) : answersB(request));
 
-/** Serves with one script until it is told to use another. */
+/** Answers by one script until it becomes another. */
 function changing(first: Script): { script: Script; become(next: Script): void } {
   let current = first;
   return {
@@ -54,7 +54,7 @@ function changing(first: Script): { script: Script; become(next: Script): void }
   };
 }
 
-describe("the first variant in order of preference that is there is chosen, and asking stops", () => {
+describe("the first served variant in order of preference is chosen, and no more requests are sent", () => {
   const rows: { name: string; server: Script; prefer: Variant; variant: Variant; questions: string[] }[] = [
     { name: "A only", server: answersA, prefer: "A", variant: "A", questions: [pathOfA] },
     { name: "A only", server: answersA, prefer: "B", variant: "A", questions: [pathOfB, pathOfA] },
@@ -82,7 +82,7 @@ describe("the first variant in order of preference that is there is chosen, and 
     },
   ];
   test.each(rows)(
-    "$name, preferring $prefer: $variant",
+    "serving $name, preferring $prefer: $variant",
     async ({ server: script, prefer, variant, questions }) => {
       const server = await recordingServer(script);
       const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring(prefer) });
@@ -110,7 +110,7 @@ describe("the first variant in order of preference that is there is chosen, and 
   });
 });
 
-describe("without a yes nothing is chosen and no credential leaves", () => {
+describe("without a served variant nothing is chosen and no credential is sent", () => {
   const rows: { name: string; server: Script; code: string; requests: number }[] = [
     { name: "404", server: () => ({ status: 404 }), code: "variant_not_served", requests: 2 },
     { name: "401", server: () => json(401, {}), code: "variant_unknown", requests: 3 },
@@ -138,7 +138,7 @@ describe("without a yes nothing is chosen and no credential leaves", () => {
       requests: 2,
     },
   ];
-  test.each(rows)("$name to everything: $code", async ({ name, server: script, code, requests }) => {
+  test.each(rows)("$name to every request: $code", async ({ name, server: script, code, requests }) => {
     const server = await recordingServer(script);
     const error = (await rejectionOf(
       connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") }),
@@ -156,7 +156,7 @@ describe("without a yes nothing is chosen and no credential leaves", () => {
   test.each([
     { name: "silence", server: () => "silence" as const, code: "timed_out" },
     { name: "a reset", server: () => "reset" as const, code: "network_failed" },
-  ])("$name rejects as a network fault, never as a verdict", async ({ server: script, code }) => {
+  ])("$name rejects as a network fault, not as a VariantError", async ({ server: script, code }) => {
     const server = await recordingServer(overWhereSilent(script, heldTimeLimit()));
     const options = {
       baseUrl: server.url,
@@ -169,12 +169,12 @@ describe("without a yes nothing is chosen and no credential leaves", () => {
   });
 });
 
-describe("with one credential, or the variant named, nothing is asked", () => {
+describe("with one credential or a named variant no request is sent", () => {
   const rows: { name: string; options: Partial<ConnectOptions>; variant: Variant }[] = [
     { name: "a plugin alone", options: { credentials: [plugin()] }, variant: "A" },
     { name: "an account alone", options: { credentials: [account()] }, variant: "B" },
-    { name: "both, and A named", options: { credentials: bothPreferring("B"), variant: "A" }, variant: "A" },
-    { name: "both, and B named", options: { credentials: bothPreferring("A"), variant: "B" }, variant: "B" },
+    { name: "both, with A named", options: { credentials: bothPreferring("B"), variant: "A" }, variant: "A" },
+    { name: "both, with B named", options: { credentials: bothPreferring("A"), variant: "B" }, variant: "B" },
   ];
   test.each(rows)("$name", async ({ options, variant }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
@@ -187,10 +187,10 @@ describe("with one credential, or the variant named, nothing is asked", () => {
   });
 });
 
-describe("a verdict is remembered", () => {
+describe("a detection", () => {
   const hour = 3_600_000;
 
-  test("fifty connects at once make one detection", async () => {
+  test("serves fifty concurrent connects", async () => {
     const server = await recordingServer(answersA);
     const connector = createConnector({ credentials: bothPreferring("A") });
     const target = { baseUrl: server.url, tenantId };
@@ -199,7 +199,7 @@ describe("a verdict is remembered", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("one that aborts ends only its own wait", async () => {
+  test("goes on for the others when one connect is aborted", async () => {
     const controller = new AbortController();
     let asked = 0;
     const fetch = scriptedFetch(async () => {
@@ -219,7 +219,7 @@ describe("a verdict is remembered", () => {
     expect(asked).toBe(1);
   });
 
-  test("a signal that is aborted while the settings are read ends the wait", async () => {
+  test("is not begun when connect is aborted while the settings are read", async () => {
     const controller = new AbortController();
     const fetch = scriptedFetch(() => new Promise<Response>(() => {}));
     const leaving = serviceAccount(async () => {
@@ -231,7 +231,7 @@ describe("a verdict is remembered", () => {
     expect(await rejectionOf(connector.connect(target))).toBe("gone");
   });
 
-  test("a signal that is aborted already asks nothing", async () => {
+  test("is not begun with an aborted signal", async () => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
     const connector = createConnector({ credentials: bothPreferring("A"), fetch });
     const signal = AbortSignal.abort("too late");
@@ -240,7 +240,7 @@ describe("a verdict is remembered", () => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test("by a connector, for its lifetime of an hour", async () => {
+  test("is remembered by a connector for an hour", async () => {
     const clock = steppedClock();
     const server = await recordingServer(answersA);
     const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
@@ -254,7 +254,7 @@ describe("a verdict is remembered", () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test("in a store, for other processes", async () => {
+  test("is stored for other processes", async () => {
     const store = memoryStore();
     const server = await recordingServer(answersA);
     const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store };
@@ -264,7 +264,7 @@ describe("a verdict is remembered", () => {
     expect(second.detection).toEqual(first.detection);
   });
 
-  test("but not for another tenant or base URL", async () => {
+  test("is not used for another tenant or base URL", async () => {
     const server = await recordingServer(({ path }) =>
       path.includes("/external-plugin/") ? rejected("invalid_request") : { status: 404 },
     );
@@ -276,7 +276,7 @@ describe("a verdict is remembered", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test("a verdict that does not answer the preference is not taken for one", async () => {
+  test("that asked for the other preference is not used", async () => {
     const store = memoryStore();
     const server = await recordingServer(answersBoth);
     const options = { baseUrl: server.url, tenantId, store };
@@ -284,7 +284,7 @@ describe("a verdict is remembered", () => {
     expect((await connect({ ...options, credentials: bothPreferring("B") })).variant).toBe("B");
   });
 
-  test("one that a failing server had a part in is not: the next connect asks again", async () => {
+  test("with a server failure in it is not remembered", async () => {
     const failsForA: Script = (request) => (request.path === pathOfA ? { status: 503 } : answersB(request));
     const server = changing(failsForA);
     const { url } = await recordingServer(server.script);
@@ -294,7 +294,7 @@ describe("a verdict is remembered", () => {
     expect((await connector.connect({ baseUrl: url, tenantId })).variant).toBe("A");
   });
 
-  test("a failure is not: the next connect asks again", async () => {
+  test("that found no variant is not remembered", async () => {
     const server = changing(() => ({ status: 403 }));
     const { url } = await recordingServer(server.script);
     const connector = createConnector({ credentials: bothPreferring("A") });
@@ -339,14 +339,14 @@ describe("a verdict is remembered", () => {
       },
     },
   ];
-  test.each(stores)("a store that $name costs a detection, nothing else", async ({ store }) => {
+  test.each(stores)("is made once more, and nothing else, if the store $name", async ({ store }) => {
     const server = await recordingServer(answersA);
     const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store });
     expect(service.variant).toBe("A");
     expect(server.requests).toHaveLength(1);
   });
 
-  test("the verdict is told as an event, and a listener that throws harms nobody", async () => {
+  test("is reported as an event, and an error of the listener is ignored", async () => {
     const events: ServiceEvent[] = [];
     const server = await recordingServer(answersA);
     const onEvent = (event: ServiceEvent) => {
@@ -361,13 +361,13 @@ describe("a verdict is remembered", () => {
   });
 });
 
-describe("late evidence", () => {
+describe("after connect", () => {
   const moves: { from: Variant; to: Variant; before: Script; after: Script }[] = [
     { from: "A", to: "B", before: answersA, after: answersB },
     { from: "B", to: "A", before: answersB, after: answersA },
   ];
   test.each(moves)(
-    "that the deployment moved from $from to $to throws variant_changed; a new connect chooses anew",
+    "a deployment that moved from $from to $to makes the token reject with variant_changed, and a new connect chooses anew",
     async ({ from, to, before, after }) => {
       const store = memoryStore();
       const server = changing(before);
@@ -388,7 +388,7 @@ describe("late evidence", () => {
     },
   );
 
-  const misplaced: { name: string; answer: ScriptedAnswer }[] = [
+  const wrongEndpoint: { name: string; answer: ScriptedAnswer }[] = [
     { name: "404", answer: { status: 404 } },
     { name: "404 with a JSON error", answer: json(404, { error: "not_found" }) },
     { name: "405", answer: { status: 405 } },
@@ -398,7 +398,7 @@ describe("late evidence", () => {
     { variant: "A" as const, own: pathOfA, other: answersB },
     { variant: "B" as const, own: pathOfB, other: answersA },
   ])("one credential, of Variant $variant", ({ variant, own, other }) => {
-    test.each(misplaced)("that meets $name gets a detection with its error", async ({ answer }) => {
+    test.each(wrongEndpoint)("that meets $name adds a detection to its error", async ({ answer }) => {
       const server = await recordingServer((request) => (request.path === own ? answer : other(request)));
       const credentials = variant === "A" ? [plugin()] : [account()];
       const service = await connect({ baseUrl: server.url, tenantId, credentials });
@@ -414,7 +414,7 @@ describe("late evidence", () => {
         expect(error).toMatchObject({ name: "VariantError", code: "variant_not_served", variant });
     });
 
-    test("that is refused gets no detection: a refusal is an answer", async () => {
+    test("that is refused adds no detection to its error", async () => {
       const server = await recordingServer(({ path }) =>
         path === own ? rejected("invalid_client") : { status: 404 },
       );
@@ -428,10 +428,10 @@ describe("late evidence", () => {
   });
 });
 
-describe("a credential that was configured and refused stops there", () => {
+describe("after a refusal no other credential is tried", () => {
   const rows: { name: string; prefer: Variant; other: string }[] = [
-    { name: "the plugin refused, the account never sent", prefer: "A", other: ACCOUNT_SECRET },
-    { name: "the account refused, the plugin never sent", prefer: "B", other: "eyJ" },
+    { name: "the plugin is refused, the account is not sent", prefer: "A", other: ACCOUNT_SECRET },
+    { name: "the account is refused, the plugin is not sent", prefer: "B", other: "eyJ" },
   ];
   test.each(rows)("$name", async ({ prefer, other }) => {
     const server = await recordingServer((request) => {
@@ -452,8 +452,8 @@ describe("a credential that was configured and refused stops there", () => {
   });
 });
 
-describe("a rate limit met by the detection is waited out at the gate, not asked into", () => {
-  test("the next connect gives rate_limited at once when the gate opens after the deadline", async () => {
+describe("a rate limit met by the detection", () => {
+  test("makes the next connect reject at once if it ends after the deadline", async () => {
     const clock = steppedClock();
     const server = await recordingServer(() => ({ status: 429, headers: { "retry-after": "120" } }));
     const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
@@ -475,7 +475,7 @@ describe.each([{ prefer: "A" as const }, { prefer: "B" as const }])(
       { name: "B only", variants: ["B"], variant: "B" },
       { name: "both", variants: ["A", "B"], variant: undefined },
     ] as const;
-    test.each(rows)("serving $name gives its devices over HTTP", async ({ variants, variant = prefer }) => {
+    test.each(rows)("serving $name, lists its devices over HTTP", async ({ variants, variant = prefer }) => {
       const emulator = deployment({ variants, publicUrl: undefined });
       const { url, close } = await emulator.listen();
       try {

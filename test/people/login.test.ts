@@ -1,4 +1,4 @@
-// Variant B's login: what is sent to the authorization endpoint, and what of a callback is believed.
+// Variant B's login: the request to the authorization endpoint, and the checks of the callback.
 import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -14,13 +14,12 @@ import {
   type TokenRequestError,
 } from "../../src/index.js";
 import { rejectionOf } from "../support/wait.js";
-import { loginServer } from "./login-server.js";
-import { client, loggedIn } from "./person.js";
+import { client, loggedIn, loginServer } from "./person.js";
 
 const target = { baseUrl: "https://service.example" };
 
 describe("a login", () => {
-  test("begins at the authorization endpoint with the standard parameters, the endpoint's own and those configured", async () => {
+  test("begins at the authorization endpoint with the standard parameters, those in its URL and the configured ones", async () => {
     const credential = apiClient({
       ...client,
       authorizationEndpoint: "https://service.example/authorize?realm=acme",
@@ -43,19 +42,19 @@ describe("a login", () => {
     expect(url).not.toContain(login.codeVerifier);
   });
 
-  test("begins under the base URL, its prefix included, where the endpoint is given as a path", async () => {
+  test("begins under the base URL with its prefix if the endpoint is a path", async () => {
     const credential = apiClient({ ...client, authorizationEndpoint: "/v1/authorize?realm=acme" });
     const { url } = await beginLogin({ baseUrl: "https://service.example/prefix/", credential });
     expect(url).toMatch(/^https:\/\/service\.example\/prefix\/v1\/authorize\?realm=acme&/);
   });
 
-  test("has a state and a verifier of its own each time", async () => {
+  test("has its own state and verifier each time", async () => {
     const credential = apiClient(client);
     const both = [await beginLogin({ ...target, credential }), await beginLogin({ ...target, credential })];
     expect(new Set(both.flatMap(({ login }) => [login.state, login.codeVerifier])).size).toBe(4);
   });
 
-  test("survives JSON, and ends with exactly the fields of the code exchange", async () => {
+  test("ends with exactly the fields of the code exchange", async () => {
     const { server, auth } = await loggedIn();
     expect(server.codes).toEqual([
       {
@@ -131,12 +130,12 @@ describe("a callback", () => {
       issuer: "https://service.example",
     },
     {
-      name: "without the issuer that is expected",
+      name: "without the expected issuer",
       query: (state) => `code=c&state=${state}`,
       code: "login_refused",
       issuer: "https://service.example",
     },
-  ])("$name is refused before its code is sent", async ({ query, code, issuer }) => {
+  ])("$name is rejected before its code is sent", async ({ query, code, issuer }) => {
     const server = loginServer();
     const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
     const { login } = await beginLogin(options);
@@ -147,7 +146,7 @@ describe("a callback", () => {
     expect(inspect(error, { depth: 9 })).not.toContain(login.state);
   });
 
-  test("with the issuer that is expected, or with any where none is, is taken", async () => {
+  test("with the expected issuer, or with any if none is expected, is accepted", async () => {
     for (const issuer of ["https://service.example", undefined]) {
       const server = loginServer();
       const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
@@ -170,10 +169,10 @@ describe("a callback", () => {
   });
 });
 
-describe("a login cannot be begun or completed with", () => {
+describe("beginLogin and resumeAuth reject", () => {
   const settings = (changed: object) => ({ ...target, credential: apiClient({ ...client, ...changed }) });
   test.each([
-    { name: "no client id", options: settings({ clientId: " " }), option: "clientId" },
+    { name: "an empty client id", options: settings({ clientId: " " }), option: "clientId" },
     {
       name: "a relative redirectUri",
       options: settings({ redirectUri: "/callback" }),
@@ -185,7 +184,7 @@ describe("a login cannot be begun or completed with", () => {
       option: "redirectUri",
     },
     {
-      name: "no authorization endpoint",
+      name: "a missing authorization endpoint",
       options: settings({ authorizationEndpoint: undefined }),
       option: "authorizationEndpoint",
     },
@@ -213,7 +212,7 @@ describe("a login cannot be begun or completed with", () => {
       option: "authorizationParameters",
     },
     {
-      name: "a refresh path out of the base",
+      name: "a refresh path that leaves the base URL",
       options: settings({ refreshPath: "@evil.example/" }),
       option: "refreshPath",
     },
@@ -228,24 +227,24 @@ describe("a login cannot be begun or completed with", () => {
     { name: "an empty person", options: { ...settings({}), person: "" }, option: "person" },
     ...[null, "scope=a", ["scope"], { scope: null }, { scope: 1 }, { scope: Symbol("s") }].map(
       (authorizationParameters, index) => ({
-        name: `parameters that are no texts, ${index}`,
+        name: `authorizationParameters that are not texts, ${index}`,
         options: settings({ authorizationParameters }),
         option: "authorizationParameters",
       }),
     ),
     ...[null, 5, "redis", {}, { get() {}, set() {}, delete() {} }].map((store, index) => ({
-      name: `what is no store, ${index}`,
+      name: `a store without its methods, ${index}`,
       options: { ...settings({}), store },
       option: "store",
     })),
-    { name: "a now that is none", options: { ...settings({}), now: 5 }, option: "now" },
+    { name: "a now that is a number", options: { ...settings({}), now: 5 }, option: "now" },
     {
-      name: "a shareInFlight that is no boolean",
+      name: "a shareInFlight that is not a boolean",
       options: { ...settings({}), shareInFlight: "no" },
       option: "shareInFlight",
     },
     {
-      name: "an allowInsecureHttp that is no boolean",
+      name: "an allowInsecureHttp that is not a boolean",
       options: { ...settings({}), allowInsecureHttp: "http" },
       option: "allowInsecureHttp",
     },
@@ -258,7 +257,7 @@ describe("a login cannot be begun or completed with", () => {
     });
   });
 
-  test("what is sent of a parameter that is undefined: it is left out", async () => {
+  test("not an authorization parameter that is undefined, which is left out", async () => {
     const authorizationParameters = { scope: undefined, prompt: "login" } as unknown as Record<
       string,
       string
@@ -269,7 +268,7 @@ describe("a login cannot be begun or completed with", () => {
   });
 
   test.each([{}, 5, "abort", { aborted: false }])(
-    "a signal that is none, %j: nothing is sent",
+    "completeLogin rejects a signal that is not an AbortSignal (%j), and sends nothing",
     async (signal) => {
       const { server, options, auth, clock } = await loggedIn();
       const { login } = await beginLogin(options);
@@ -281,14 +280,14 @@ describe("a login cannot be begun or completed with", () => {
       const asking = (async () => auth.getAccessToken({ signal: signal as AbortSignal }))();
       expect(await rejectionOf(asking)).toMatchObject(refused);
       expect([server.codes.length, server.refreshes.length]).toEqual([1, 0]);
-      // As in a RequestInit, null is none.
+      // As in a RequestInit, null counts as left out.
       const none = { signal: null as unknown as AbortSignal };
       expect((await auth.getAccessToken(none)).value).toBe("access-token-2");
       await completeLogin({ ...options, login, callbackUrl, ...none });
     },
   );
 
-  test("a login of another client", async () => {
+  test("completeLogin rejects a login that was begun for another client", async () => {
     const { login } = await beginLogin({
       ...target,
       credential: apiClient({ ...client, clientId: "another" }),
@@ -306,31 +305,31 @@ describe("a login cannot be begun or completed with", () => {
   });
 });
 
-describe("a client that is refused", () => {
+describe("a refused client", () => {
   const refusal = (body: object, status: number) => () => Response.json(body, { status });
   test.each([
     {
-      name: "with a secret: whether it is this client's, or whether it has one",
+      name: "with a secret",
       settings: { clientSecret: "planted-secret" },
       answer: refusal({ error: "invalid_client" }, 401),
       id: "client_secret_mismatch",
       says: ["leave clientSecret out", "API clients"],
     },
     {
-      name: "without one: whether it has one",
+      name: "without a secret",
       settings: {},
       answer: refusal({ error: "invalid_client" }, 400),
       id: "client_secret_missing",
       says: ["give it as clientSecret", "API clients"],
     },
     {
-      name: "in words of the deployment's own: the same, by the status",
+      name: "with an unknown body and status 401",
       settings: {},
       answer: refusal({ message: "no" }, 401),
       id: "client_secret_missing",
       says: ["give it as clientSecret"],
     },
-  ])("$name is the first cause", async ({ settings, answer, id, says }) => {
+  ])("$name has a cause that names the client secret", async ({ settings, answer, id, says }) => {
     const server = loginServer();
     server.before = answer;
     const credential = apiClient({ ...client, ...settings });
@@ -344,7 +343,7 @@ describe("a client that is refused", () => {
     expect(inspect([error, refused.causes], { depth: 9 })).not.toContain("planted-secret");
   });
 
-  test("for its code alone has no such cause", async () => {
+  test("has no cause about its secret if only the code was refused", async () => {
     const server = loginServer();
     server.before = refusal({ error: "invalid_grant" }, 400);
     const options = { ...target, credential: apiClient(client), fetch: server.fetch };
