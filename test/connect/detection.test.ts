@@ -308,36 +308,15 @@ describe("a detection", () => {
   const failing = async () => {
     throw new Error("the store is down");
   };
+  const throwing = () => {
+    throw new Error("the store is down");
+  };
+  const holding = (value: string) => ({ ...memoryStore(), get: async () => ({ value, version: "1" }) });
   const stores: { name: string; store: TokenStore }[] = [
     { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing } },
-    {
-      name: "throws",
-      store: {
-        get() {
-          throw new Error("down");
-        },
-        set() {
-          throw new Error("down");
-        },
-        delete() {
-          throw new Error("down");
-        },
-        lock() {
-          throw new Error("down");
-        },
-      },
-    },
-    {
-      name: "holds garbage",
-      store: { ...memoryStore(), get: async () => ({ value: '{"served":', version: "1" }) },
-    },
-    {
-      name: "holds something else",
-      store: {
-        ...memoryStore(),
-        get: async () => ({ value: '{"detectedAt":99999999999999}', version: "1" }),
-      },
-    },
+    { name: "throws", store: { get: throwing, set: throwing, delete: throwing, lock: throwing } },
+    { name: "holds garbage", store: holding('{"served":') },
+    { name: "holds another value", store: holding('{"detectedAt":99999999999999}') },
   ];
   test.each(stores)("is made once more, and nothing else, if the store $name", async ({ store }) => {
     const server = await recordingServer(answersA);

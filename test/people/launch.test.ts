@@ -188,67 +188,35 @@ const refusal = (error: string) => () =>
 const broken = (code: string) => () =>
   Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code } }));
 
-interface Sent {
-  readonly name: string;
-  readonly script: FetchScript;
-  readonly is: string;
-  readonly code: string;
-  /** The error code of a second attempt. */
-  readonly again?: string;
-}
-
 describe("a launch code is sent once, and the error says what to do, after", () => {
-  test.each<Sent>([
-    {
-      name: "invalid_grant",
-      script: refusal("invalid_grant"),
-      is: "RelaunchRequiredError",
-      code: "launch_refused",
-    },
+  const [relaunch, refused, unknown] = ["RelaunchRequiredError", "launch_refused", "launch_outcome_unknown"];
+  /** `again` is the error code of a second attempt. */
+  test.each<{ name: string; script: FetchScript; is: string; code: string; again?: string }>([
+    { name: "invalid_grant", script: refusal("invalid_grant"), is: relaunch, code: refused },
     {
       name: "invalid_client",
       script: refusal("invalid_client"),
-      is: "TokenRequestError",
-      code: "token_refused",
+      ...{ is: "TokenRequestError", code: "token_refused" },
     },
-    {
-      name: "a reset",
-      script: broken("ECONNRESET"),
-      is: "RelaunchRequiredError",
-      code: "launch_outcome_unknown",
-    },
+    { name: "a reset", script: broken("ECONNRESET"), is: relaunch, code: unknown },
     {
       name: "a refused connection",
       script: broken("ECONNREFUSED"),
-      is: "TransportError",
-      code: "network_failed",
+      ...{ is: "TransportError", code: "network_failed" },
     },
-    {
-      name: "a 503",
-      script: () => new Response("down", { status: 503 }),
-      is: "RelaunchRequiredError",
-      code: "launch_outcome_unknown",
-    },
+    { name: "a 503", script: () => new Response("down", { status: 503 }), is: relaunch, code: unknown },
     {
       name: "a 429",
       script: () => new Response(null, { status: 429 }),
-      is: "RelaunchRequiredError",
-      code: "launch_refused",
-      again: "rate_limited",
+      ...{ is: relaunch, code: refused, again: "rate_limited" },
     },
-    {
-      name: "a 200 without a token",
-      script: () => Response.json({}),
-      is: "RelaunchRequiredError",
-      code: "launch_outcome_unknown",
-    },
+    { name: "a 200 without a token", script: () => Response.json({}), is: relaunch, code: unknown },
     {
       name: "a 404",
       script: () => new Response(null, { status: 404 }),
-      is: "UnexpectedResponseError",
-      code: "response_not_json",
+      ...{ is: "UnexpectedResponseError", code: "response_not_json" },
     },
-  ])("$name", async ({ script, is, code, again = "launch_refused" }: Sent) => {
+  ])("$name", async ({ script, is, code, again = "launch_refused" }) => {
     const { fetch, redeem } = launch(script);
     expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A" });
     expect(fetch.calls).toHaveLength(1);

@@ -8,7 +8,6 @@ import {
   completeLogin,
   isTokenRequestError,
   memoryStore,
-  type PersonCredential,
   resumeAuth,
   serviceAccount,
   type TokenRequestError,
@@ -74,66 +73,44 @@ describe("a login", () => {
   });
 });
 
-interface Callback {
-  readonly name: string;
-  readonly query: (state: string) => string;
-  readonly code: string;
-  readonly issuer?: string;
-}
-
 describe("a callback", () => {
-  test.each<Callback>([
-    { name: "without state", query: () => "code=c", code: "state_mismatch" },
-    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: "state_mismatch" },
-    {
-      name: "with two states",
-      query: (state) => `code=c&state=${state}&state=${state}`,
-      code: "state_mismatch",
-    },
-    {
-      name: "with an error and a changed state",
-      query: () => "error=access_denied&state=x",
-      code: "state_mismatch",
-    },
+  const mismatch = "state_mismatch";
+  const refused = "login_refused";
+  const issuer = "https://service.example";
+  test.each<{ name: string; query: (state: string) => string; code: string; issuer?: string }>([
+    { name: "without state", query: () => "code=c", code: mismatch },
+    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: mismatch },
+    { name: "with two states", query: (state) => `code=c&state=${state}&state=${state}`, code: mismatch },
+    { name: "with an error and a changed state", query: () => "error=access_denied&state=x", code: mismatch },
     {
       name: "with access_denied",
       query: (state) => `error=access_denied&state=${state}`,
       code: "login_denied",
     },
-    {
-      name: "with an unknown error",
-      query: (state) => `error=weather&state=${state}`,
-      code: "login_refused",
-    },
+    { name: "with an unknown error", query: (state) => `error=weather&state=${state}`, code: refused },
     {
       name: "with code and error together",
       query: (state) => `code=the-code&error=access_denied&state=${state}`,
       code: "login_denied",
     },
-    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: "login_refused" },
-    { name: "without a code", query: (state) => `state=${state}`, code: "login_refused" },
-    { name: "with an empty code", query: (state) => `code=&state=${state}`, code: "login_refused" },
+    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: refused },
+    { name: "without a code", query: (state) => `state=${state}`, code: refused },
+    { name: "with an empty code", query: (state) => `code=&state=${state}`, code: refused },
     {
       name: "with a code of 100 kB",
       query: (state) => `code=${"c".repeat(100_000)}&state=${state}`,
-      code: "login_refused",
+      code: refused,
     },
-    {
-      name: "with an implicit token",
-      query: (state) => `access_token=t&state=${state}`,
-      code: "login_refused",
-    },
+    { name: "with an implicit token", query: (state) => `access_token=t&state=${state}`, code: refused },
     {
       name: "of another issuer",
       query: (state) => `code=c&state=${state}&iss=https%3A%2F%2Fevil.example`,
-      code: "login_refused",
-      issuer: "https://service.example",
+      ...{ code: refused, issuer },
     },
     {
       name: "without the expected issuer",
       query: (state) => `code=c&state=${state}`,
-      code: "login_refused",
-      issuer: "https://service.example",
+      ...{ code: refused, issuer },
     },
   ])("$name is rejected before its code is sent", async ({ query, code, issuer }) => {
     const server = loginServer();
@@ -171,90 +148,48 @@ describe("a callback", () => {
 
 describe("beginLogin and resumeAuth reject", () => {
   const settings = (changed: object) => ({ ...target, credential: apiClient({ ...client, ...changed }) });
+  const setting = (name: string, changed: object) => ({
+    name,
+    options: settings(changed) as object,
+    option: Object.keys(changed)[0],
+  });
+  const given = (name: string, changed: object) => ({
+    name,
+    options: { ...settings({}), ...changed } as object,
+    option: Object.keys(changed)[0],
+  });
+  const machine = serviceAccount({ clientId: "a", clientSecret: "b" });
   test.each([
-    { name: "an empty client id", options: settings({ clientId: " " }), option: "clientId" },
-    {
-      name: "a relative redirectUri",
-      options: settings({ redirectUri: "/callback" }),
-      option: "redirectUri",
-    },
-    {
-      name: "a fragment in redirectUri",
-      options: settings({ redirectUri: "https://a.example/#x" }),
-      option: "redirectUri",
-    },
-    {
-      name: "a missing authorization endpoint",
-      options: settings({ authorizationEndpoint: undefined }),
-      option: "authorizationEndpoint",
-    },
-    {
-      name: "a plain http authorization endpoint",
-      options: settings({ authorizationEndpoint: "http://service.example/a" }),
-      option: "authorizationEndpoint",
-    },
-    {
-      name: "a javascript: authorization endpoint",
-      options: settings({ authorizationEndpoint: "javascript:alert(1)" }),
-      option: "authorizationEndpoint",
-    },
-    ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) => ({
-      name: `the authorization endpoint ${authorizationEndpoint}`,
-      options: {
-        ...settings({ authorizationEndpoint }),
-        baseUrl: "https://service.example/prefix",
-      },
-      option: "authorizationEndpoint",
-    })),
-    {
-      name: "a state among the parameters",
-      options: settings({ authorizationParameters: { state: "fixed" } }),
-      option: "authorizationParameters",
-    },
-    {
-      name: "a refresh path that leaves the base URL",
-      options: settings({ refreshPath: "@evil.example/" }),
-      option: "refreshPath",
-    },
-    {
-      name: "a machine's credential",
-      options: {
-        ...target,
-        credential: serviceAccount({ clientId: "a", clientSecret: "b" }) as unknown as PersonCredential<"B">,
-      },
-      option: "credential",
-    },
-    { name: "an empty person", options: { ...settings({}), person: "" }, option: "person" },
-    ...[null, "scope=a", ["scope"], { scope: null }, { scope: 1 }, { scope: Symbol("s") }].map(
-      (authorizationParameters, index) => ({
-        name: `authorizationParameters that are not texts, ${index}`,
-        options: settings({ authorizationParameters }),
-        option: "authorizationParameters",
-      }),
+    setting("an empty client id", { clientId: " " }),
+    setting("a relative redirectUri", { redirectUri: "/callback" }),
+    setting("a fragment in redirectUri", { redirectUri: "https://a.example/#x" }),
+    setting("a missing authorization endpoint", { authorizationEndpoint: undefined }),
+    setting("an authorization endpoint with plain http", {
+      authorizationEndpoint: "http://service.example/a",
+    }),
+    setting("an authorization endpoint with javascript:", { authorizationEndpoint: "javascript:alert(1)" }),
+    ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) =>
+      setting(`the authorization endpoint ${authorizationEndpoint}`, { authorizationEndpoint }),
     ),
-    ...[null, 5, "redis", {}, { get() {}, set() {}, delete() {} }].map((store, index) => ({
-      name: `a store without its methods, ${index}`,
-      options: { ...settings({}), store },
-      option: "store",
-    })),
-    { name: "a now that is a number", options: { ...settings({}), now: 5 }, option: "now" },
-    {
-      name: "a shareInFlight that is not a boolean",
-      options: { ...settings({}), shareInFlight: "no" },
-      option: "shareInFlight",
-    },
-    {
-      name: "an allowInsecureHttp that is not a boolean",
-      options: { ...settings({}), allowInsecureHttp: "http" },
-      option: "allowInsecureHttp",
-    },
+    setting("a state among the parameters", { authorizationParameters: { state: "fixed" } }),
+    setting("a refresh path that leaves the base URL", { refreshPath: "@evil.example/" }),
+    ...[null, "scope=a", ["scope"], { scope: null }, { scope: 1 }, { scope: Symbol("s") }].map(
+      (authorizationParameters, index) =>
+        setting(`authorizationParameters that are not texts, ${index}`, { authorizationParameters }),
+    ),
+    given("a machine's credential", { credential: machine }),
+    given("an empty person", { person: "" }),
+    ...[null, 5, "redis", {}, { get() {}, set() {}, delete() {} }].map((store, index) =>
+      given(`a store without its methods, ${index}`, { store }),
+    ),
+    given("a now that is a number", { now: 5 }),
+    given("a shareInFlight that is not a boolean", { shareInFlight: "no" }),
+    given("an allowInsecureHttp that is not a boolean", { allowInsecureHttp: "http" }),
   ])("$name", async ({ options, option }) => {
-    const given = options as Parameters<typeof beginLogin>[0];
-    expect(await rejectionOf(beginLogin(given))).toMatchObject({ name: "ConfigurationError", option });
+    const refusal = { name: "ConfigurationError", option };
+    expect(await rejectionOf(beginLogin(options as never))).toMatchObject(refusal);
     const resumed = { store: memoryStore(), person: "p", ...options };
-    expect(await rejectionOf(resumeAuth(resumed as never))).toMatchObject({
-      ...{ name: "ConfigurationError", option },
-    });
+    expect(await rejectionOf(resumeAuth(resumed as never))).toMatchObject(refusal);
   });
 
   test("not an authorization parameter that is undefined, which is left out", async () => {
