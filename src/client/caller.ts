@@ -4,7 +4,7 @@ import type { EventBody } from "../auth/events.js";
 import { type ApiError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { readBounded } from "../http/exchange.js";
 import { withTimeLimit } from "../http/time-limit.js";
-import { invalidOption, requireObject } from "../options.js";
+import { invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
 import type { Operation } from "./operations.js";
 import { apiErrorOf } from "./refused-call.js";
@@ -53,7 +53,8 @@ export function createCaller(options: CallerOptions): Caller {
     throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
 
   return async (operation, init = {}) => {
-    const { params, envelope, signal } = requireObject("init", init);
+    if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
+    const { params, envelope, signal } = init;
     const { operationId, method, contentType, anonymous } = operation;
     const url = requestUrl(operation.path, params ?? {}, auth);
     const body = requestBody(init.body, contentType);

@@ -25,9 +25,11 @@ const json = (status: number, body: unknown): ScriptedAnswer => ({
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
 });
+const page = { status: 200, headers: { "content-type": "text/html" }, body: "<html>" };
 const rejected = (error: string) =>
   json(400, { error, error_description: "The token request was rejected." });
 const bothPreferring = (first: Variant) => (first === "A" ? [plugin(), account()] : [account(), plugin()]);
+const target = (baseUrl: string) => ({ baseUrl, tenantId, credentials: bothPreferring("A") });
 /** Texts that only a token request holds. */
 const credentialParts = [PLUGIN_ID, ACCOUNT_ID, ACCOUNT_SECRET, "client_", "eyJ", "code=", "code_", '"code"'];
 
@@ -55,31 +57,14 @@ function changing(first: Script): { script: Script; become(next: Script): void }
 }
 
 describe("the first served variant in order of preference is chosen, and no more requests are sent", () => {
+  const questionsOfB = [pathOfB, "/v1/auth/bivariant-detect"];
   const rows: { name: string; server: Script; prefer: Variant; variant: Variant; questions: string[] }[] = [
     { name: "A only", server: answersA, prefer: "A", variant: "A", questions: [pathOfA] },
     { name: "A only", server: answersA, prefer: "B", variant: "A", questions: [pathOfB, pathOfA] },
-    {
-      name: "B only",
-      server: answersB,
-      prefer: "A",
-      variant: "B",
-      questions: [pathOfA, pathOfB, "/v1/auth/bivariant-detect"],
-    },
-    {
-      name: "B only",
-      server: answersB,
-      prefer: "B",
-      variant: "B",
-      questions: [pathOfB, "/v1/auth/bivariant-detect"],
-    },
+    { name: "B only", server: answersB, prefer: "A", variant: "B", questions: [pathOfA, ...questionsOfB] },
+    { name: "B only", server: answersB, prefer: "B", variant: "B", questions: questionsOfB },
     { name: "both", server: answersBoth, prefer: "A", variant: "A", questions: [pathOfA] },
-    {
-      name: "both",
-      server: answersBoth,
-      prefer: "B",
-      variant: "B",
-      questions: [pathOfB, "/v1/auth/bivariant-detect"],
-    },
+    { name: "both", server: answersBoth, prefer: "B", variant: "B", questions: questionsOfB },
   ];
   test.each(rows)(
     "serving $name, preferring $prefer: $variant",
@@ -104,66 +89,47 @@ describe("the first served variant in order of preference is chosen, and no more
 
   test("a variant that was not asked about is unknown", async () => {
     const server = await recordingServer(answersBoth);
-    const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") });
+    const service = await connect(target(server.url));
     expect(service.detection?.served).toEqual({ A: "yes", B: "unknown" });
     expect(service.detection?.evidence).toHaveLength(1);
   });
 });
 
 describe("without a served variant nothing is chosen and no credential is sent", () => {
-  const rows: { name: string; server: Script; code: string; requests: number }[] = [
-    { name: "404", server: () => ({ status: 404 }), code: "variant_not_served", requests: 2 },
-    { name: "401", server: () => json(401, {}), code: "variant_unknown", requests: 3 },
-    { name: "403", server: () => ({ status: 403 }), code: "variant_unknown", requests: 2 },
-    {
-      name: "a 200 page",
-      server: () => ({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" }),
-      code: "variant_unknown",
-      requests: 2,
-    },
-    {
-      name: "302",
-      server: () => ({ status: 302, headers: { location: "/login" } }),
-      code: "variant_unknown",
-      requests: 2,
-    },
-    { name: "405", server: () => ({ status: 405 }), code: "variant_unknown", requests: 2 },
-    { name: "500", server: () => ({ status: 500 }), code: "variant_unknown", requests: 2 },
-    { name: "429", server: () => ({ status: 429 }), code: "variant_unknown", requests: 2 },
-    { name: "JSON 400", server: () => json(400, {}), code: "variant_unknown", requests: 3 },
-    {
-      name: "404 for A, 403 for B",
-      server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }),
-      code: "variant_unknown",
-      requests: 2,
-    },
+  const rows: { name: string; server: Script; code?: string; requests?: number }[] = [
+    { name: "404", server: () => ({ status: 404 }), code: "variant_not_served" },
+    { name: "401", server: () => json(401, {}), requests: 3 },
+    { name: "403", server: () => ({ status: 403 }) },
+    { name: "a 200 page", server: () => page },
+    { name: "302", server: () => ({ status: 302, headers: { location: "/login" } }) },
+    { name: "405", server: () => ({ status: 405 }) },
+    { name: "500", server: () => ({ status: 500 }) },
+    { name: "429", server: () => ({ status: 429 }) },
+    { name: "JSON 400", server: () => json(400, {}), requests: 3 },
+    { name: "404 for A, 403 for B", server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }) },
   ];
-  test.each(rows)("$name to every request: $code", async ({ name, server: script, code, requests }) => {
-    const server = await recordingServer(script);
-    const error = (await rejectionOf(
-      connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") }),
-    )) as Error;
-    expect(error).toMatchObject({ name: "VariantError", code });
-    expect(error).toHaveProperty("detection.evidence.length", requests);
-    expect(error.message).toMatch(/variant: "A" or variant: "B"/);
-    expect(error.message.includes("Connect again later")).toBe(["429", "500"].includes(name));
-    expect(error.message).toContain(`${server.url}${pathOfA}`);
-    expect(server.requests).toHaveLength(requests);
-    for (const { raw } of server.requests)
-      for (const part of credentialParts) expect(raw).not.toContain(part);
-  });
+  test.each(rows)(
+    "$name to every request",
+    async ({ name, server: script, code = "variant_unknown", requests = 2 }) => {
+      const server = await recordingServer(script);
+      const error = (await rejectionOf(connect(target(server.url)))) as Error;
+      expect(error).toMatchObject({ name: "VariantError", code });
+      expect(error).toHaveProperty("detection.evidence.length", requests);
+      expect(error.message).toMatch(/variant: "A" or variant: "B"/);
+      expect(error.message.includes("Connect again later")).toBe(["429", "500"].includes(name));
+      expect(error.message).toContain(`${server.url}${pathOfA}`);
+      expect(server.requests).toHaveLength(requests);
+      for (const { raw } of server.requests)
+        for (const part of credentialParts) expect(raw).not.toContain(part);
+    },
+  );
 
   test.each([
     { name: "silence", server: () => "silence" as const, code: "timed_out" },
     { name: "a reset", server: () => "reset" as const, code: "network_failed" },
   ])("$name rejects as a network fault, not as a VariantError", async ({ server: script, code }) => {
     const server = await recordingServer(overWhereSilent(script, heldTimeLimit()));
-    const options = {
-      baseUrl: server.url,
-      tenantId,
-      credentials: bothPreferring("A"),
-      timeoutMs: HELD_LIMIT_MS,
-    };
+    const options = { ...target(server.url), timeoutMs: HELD_LIMIT_MS };
     expect(await rejectionOf(connect(options))).toMatchObject({ name: "TransportError", code });
     expect(server.requests).toHaveLength(1);
   });
@@ -257,7 +223,7 @@ describe("a detection", () => {
   test("is stored for other processes", async () => {
     const store = memoryStore();
     const server = await recordingServer(answersA);
-    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store };
+    const options = { ...target(server.url), store };
     const first = await connect(options);
     const second = await connect(options);
     expect(server.requests).toHaveLength(1);
@@ -269,7 +235,7 @@ describe("a detection", () => {
       path.includes("/external-plugin/") ? rejected("invalid_request") : { status: 404 },
     );
     const store = memoryStore();
-    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store };
+    const options = { ...target(server.url), store };
     await connect(options);
     await connect({ ...options, tenantId: "globex" });
     await connect({ ...options, baseUrl: `${server.url}/prefix` });
@@ -320,7 +286,7 @@ describe("a detection", () => {
   ];
   test.each(stores)("is made once more, and nothing else, if the store $name", async ({ store }) => {
     const server = await recordingServer(answersA);
-    const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store });
+    const service = await connect({ ...target(server.url), store });
     expect(service.variant).toBe("A");
     expect(server.requests).toHaveLength(1);
   });
@@ -332,7 +298,7 @@ describe("a detection", () => {
       events.push(event);
       throw new Error("a listener's fault");
     };
-    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), onEvent };
+    const options = { ...target(server.url), onEvent };
     const service = await connect(options);
     expect(events).toEqual([
       expect.objectContaining({ type: "variant_detected", tenantId, detection: service.detection }),
@@ -351,7 +317,7 @@ describe("after connect", () => {
       const store = memoryStore();
       const server = changing(before);
       const recording = await recordingServer(server.script);
-      const options = { baseUrl: recording.url, tenantId, credentials: bothPreferring("A"), store };
+      const options = { ...target(recording.url), store };
       const service = await connect(options);
       expect(service.variant).toBe(from);
       server.become(after);
@@ -371,7 +337,7 @@ describe("after connect", () => {
     { name: "404", answer: { status: 404 } },
     { name: "404 with a JSON error", answer: json(404, { error: "not_found" }) },
     { name: "405", answer: { status: 405 } },
-    { name: "a page", answer: { status: 200, headers: { "content-type": "text/html" }, body: "<html>" } },
+    { name: "a page", answer: page },
   ];
   describe.each([
     { variant: "A" as const, own: pathOfA, other: answersB },

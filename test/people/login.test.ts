@@ -168,9 +168,13 @@ describe("beginLogin and resumeAuth reject", () => {
       authorizationEndpoint: "http://service.example/a",
     }),
     setting("an authorization endpoint with javascript:", { authorizationEndpoint: "javascript:alert(1)" }),
-    ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) =>
-      setting(`the authorization endpoint ${authorizationEndpoint}`, { authorizationEndpoint }),
-    ),
+    ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) => ({
+      ...setting(`the authorization endpoint ${authorizationEndpoint}`, { authorizationEndpoint }),
+      options: {
+        ...settings({ authorizationEndpoint }),
+        baseUrl: "https://service.example/prefix",
+      } as object,
+    })),
     setting("a state among the parameters", { authorizationParameters: { state: "fixed" } }),
     setting("a refresh path that leaves the base URL", { refreshPath: "@evil.example/" }),
     ...[null, "scope=a", ["scope"], { scope: null }, { scope: 1 }, { scope: Symbol("s") }].map(
