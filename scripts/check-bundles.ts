@@ -15,15 +15,14 @@ export interface Bundle {
 
 const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/variants/detect.ts"];
 const ONLY_A = [
-  "src/auth/service-plugin.ts",
-  "src/auth/client-assertion.ts",
-  "src/auth/signing-key.ts",
+  "src/auth/credentials/plugins.ts",
+  "src/auth/credentials/plugin-client.ts",
+  "src/auth/keys/client-assertion.ts",
+  "src/auth/keys/signing-key.ts",
   "src/auth/diagnosis.ts",
-  "src/auth/user-interface-plugin.ts",
-  "src/variants/variant-a.ts",
   "jose",
 ];
-const ONLY_B = ["src/auth/service-account.ts", "src/auth/api-client.ts", "src/variants/variant-b.ts"];
+const ONLY_B = ["src/auth/credentials/service-account.ts", "src/auth/credentials/api-client.ts"];
 const TEXT_OF_A = ["/api/v1/", "external-plugin/oauth/token", "client-assertion-type"];
 const TEXT_OF_B = ["/v1/auth/token"];
 

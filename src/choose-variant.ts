@@ -3,9 +3,9 @@
  * variant that is served instead.
  */
 import type { ResolvedAuthOptions } from "./auth/auth-options.js";
-import { tell, teller } from "./auth/events.js";
-import { SharedRenewal } from "./auth/shared-renewal.js";
-import type { TokenEndpointState } from "./auth/token-attempt.js";
+import { emit, emitter } from "./auth/events.js";
+import { SharedTask } from "./auth/token-lifecycle.js";
+import type { TokenEndpointState } from "./auth/token-request.js";
 import {
   type Detection,
   type Evidence,
@@ -28,7 +28,7 @@ export interface DetectionContext {
   readonly options: ResolvedAuthOptions;
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
   /** Detections in flight, by store key. */
-  readonly inFlight: Map<string, SharedRenewal<Detection>>;
+  readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
 /**
@@ -45,7 +45,7 @@ export async function chooseByDetection(
   const key = storeKey(context);
   let shared = options.shareInFlight ? inFlight.get(key) : undefined;
   if (shared === undefined) {
-    const started = new SharedRenewal(
+    const started = new SharedTask(
       (abort) => detectOnce(context, abort),
       () => {
         if (inFlight.get(key) === started) inFlight.delete(key);
@@ -74,7 +74,7 @@ async function ask(
   signal: StopSignal,
 ): Promise<Detection> {
   const { gate, clock } = stateOf("A", target);
-  const emitForA = teller({ variant: "A", ...target }, options);
+  const emitForA = emitter({ variant: "A", ...target }, options);
   const onAnswer = (variant: Variant, answer: Answer) => {
     if (variant !== "A") return;
     const offsetMs = clock.observe(answer);
@@ -88,7 +88,7 @@ async function ask(
   const leave = order.includes("A") ? await gate.enter({ deadlineAt, signal }) : () => {};
   try {
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
-    tell(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
+    emit(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
     return detection;
   } finally {
     leave();

@@ -1,14 +1,12 @@
 /** Detection, credentials, auth and client put together: `connect` for one tenant, `createConnector` for many. */
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
-import { createTokenEndpointState, parseTarget } from "./auth/create-auth.js";
-import { driverOf, type MachineCredential } from "./auth/credential.js";
-import { MachineTokenSource } from "./auth/machine-token-source.js";
+import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
+import { lazy, tryLoad } from "./auth/lazy.js";
+import { MachineTokenSource } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
-import { SharedRenewal } from "./auth/shared-renewal.js";
-import type { TokenEndpointState } from "./auth/token-attempt.js";
-import { TokenLifecycle } from "./auth/token-lifecycle.js";
-import { tryToLoad, whenNeeded } from "./auth/when-needed.js";
+import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
+import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-request.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, UnexpectedResponseError, type Variant } from "./errors.js";
@@ -16,10 +14,10 @@ import type { StopSignal } from "./http/time-limit.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
-import type { Target } from "./variants/target.js";
+import { parseTarget, type Target } from "./variants/target.js";
 
 /** Loaded lazily: with one credential there is nothing to choose. */
-const choice = /* @__PURE__ */ whenNeeded(() => import("./choose-variant.js"));
+const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 
 /** Tokens for so many tenants and deployments are kept; the least recently used is dropped first. */
 const mostTenants = 10_000;
@@ -120,7 +118,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     return auths.get(nameOf(variant, target), () => {
       const explain = async (error: unknown, signal: StopSignal) => {
         if (!isWrongEndpoint(error)) return error;
-        const explained = await tryToLoad(choice);
+        const explained = await tryLoad(choice);
         return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;
       };
       const state = stateOf(variant, target);
@@ -137,14 +135,14 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
       // Rejects a wrong key or secret before anything is sent.
-      const prepared = new SharedRenewal(() =>
+      const prepared = new SharedTask(() =>
         Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
       );
       await prepared.join(signal);
       const context = detectionContext(target);
       if (only !== undefined) return serviceOf(authOf(only, context));
       // Joined, so that an abort ends the wait for the module too.
-      const { chooseByDetection } = await new SharedRenewal(async () => choice()).join(signal);
+      const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(
         ({ variant }) => detection.served[variant] === "yes",

@@ -1,19 +1,21 @@
 /** `bivariant`: the main entry, for deployments of either variant. */
 export type { CallOptions } from "../generated/operations.js";
-export type { AccessToken, Operator } from "./auth/access-token.js";
-export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
-export type { Auth } from "./auth/auth.js";
+export type { AccessToken, Auth, Operator, PersonAuth, PersonAuthOptions } from "./auth/auth.js";
 export type { AuthOptions } from "./auth/auth-options.js";
 export { type CreateAuthOptions, createAuth } from "./auth/create-auth.js";
-export type { MachineCredential, PersonCredential, Settings } from "./auth/credential.js";
+export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
+export type { MachineCredential, PersonCredential, Settings } from "./auth/credentials/credential.js";
+export type { KeyWithId } from "./auth/credentials/plugin-client.js";
+export {
+  type ServicePluginSettings,
+  servicePlugin,
+  type UserInterfacePluginSettings,
+  userInterfacePlugin,
+} from "./auth/credentials/plugins.js";
+export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
 export type { OnEvent, ServiceEvent } from "./auth/events.js";
-export type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-export type { KeyWithId } from "./auth/plugin-client.js";
-export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
-export { type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
-export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/signing-key.js";
+export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/keys/signing-key.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
-export { type UserInterfacePluginSettings, userInterfacePlugin } from "./auth/user-interface-plugin.js";
 export type { Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Api } from "./client/operations.js";
 export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";

@@ -1,15 +1,17 @@
 /** Tokens of a person: the code of a launch (Variant A) or of a login (Variant B), and the stored tokens found again. */
-import type { PreparedApiClient } from "./auth/api-client.js";
-import { requireCode, requireCodeVerifier } from "./auth/code-grant.js";
-import { exchangeCode } from "./auth/exchange-code.js";
-import type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-import { type PersonContext, personContext } from "./auth/person-context.js";
-import { PersonLifecycle } from "./auth/person-lifecycle.js";
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
+import type { PreparedApiClient } from "./auth/credentials/api-client.js";
+import { lazy } from "./auth/lazy.js";
+import { type PersonContext, PersonLifecycle, personContext } from "./auth/person-tokens.js";
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
+
+/** Loaded lazily: only a login needs it. */
+const authorization = /* @__PURE__ */ lazy(() => import("./auth/authorization.js"));
 
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
   /** Part of the path that the code is sent to. */
@@ -38,8 +40,8 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
  */
 export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
   const context = await contextOf(options, "A");
-  const code = requireCode(options.code, "A");
-  const codeVerifier = requireCodeVerifier(options.codeVerifier, "A");
+  const code = requireCode(options.code);
+  const codeVerifier = requireCodeVerifier(options.codeVerifier);
   const signal = requireSignal(options.signal);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
 }
@@ -73,7 +75,7 @@ export interface BegunLogin {
 export async function beginLogin(options: PersonAuthOptions<"B">): Promise<BegunLogin> {
   const prepared = (await contextOf(options, "B")).prepared as PreparedApiClient;
   const { clientId, redirectUri } = prepared;
-  const { authorizationRequest } = await import("./auth/authorization-request.js");
+  const { authorizationRequest } = await authorization();
   const { url, state, codeVerifier } = await authorizationRequest(prepared);
   return { url, login: { state, codeVerifier, redirectUri, clientId } };
 }
@@ -107,9 +109,9 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
     throw invalidOption("login", "must be the login that beginLogin returned");
   if (login.clientId !== prepared.clientId || login.redirectUri !== prepared.redirectUri)
     throw invalidOption("login", "was begun with another credential");
-  const codeVerifier = requireCodeVerifier(login.codeVerifier, "B");
+  const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const signal = requireSignal(options.signal);
-  const { readCallback } = await import("./auth/authorization-response.js");
+  const { readCallback } = await authorization();
   const code = readCallback(options.callbackUrl, login.state, prepared);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }
@@ -138,7 +140,7 @@ export async function resumeAuth<V extends Variant>(
   const context = await personContext(options);
   const stored = await readGrant(options.store, context.key);
   if (stored === undefined) return undefined;
-  return new PersonLifecycle(context, context.person, stored.grant, true) as unknown as PersonAuth<V>;
+  return new PersonLifecycle(context, stored.grant, true) as unknown as PersonAuth<V>;
 }
 
 /** Checks the options, with a store in memory by default. */

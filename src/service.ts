@@ -3,11 +3,11 @@ import { type OperationTypes, operations } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import {
   type AuthOptions,
-  given,
   type ResolvedAuthOptions,
   resolveAuthOptions,
+  withoutUndefined,
 } from "./auth/auth-options.js";
-import { teller } from "./auth/events.js";
+import { emitter } from "./auth/events.js";
 import { type Caller, type CallInit, createCaller, type Validate } from "./client/caller.js";
 import { type Api, indexOperations, type OperationIndex } from "./client/operations.js";
 import type { CallArgs, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
@@ -93,7 +93,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
 ): V extends Variant ? ServiceOf<V, T> : never {
   if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
     throw invalidOption("auth", "must be an Auth", "Make one with createAuth.");
-  const resolved = resolveAuthOptions({ ...auth.inherited, ...given(options) });
+  const resolved = resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
   const service = serviceMaker(options, resolved)(auth, options.detection);
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
@@ -114,7 +114,7 @@ export function serviceMaker<T extends LookupTypes>(
   const indexes = { A: indexOperations(table.A, "A"), B: indexOperations(table.B, "B") };
   return (auth, detection) => {
     const index = indexes[auth.variant];
-    const emit = teller(auth, { onEvent, now });
+    const emit = emitter(auth, { onEvent, now });
     const options = { auth, fetch, now, timeoutMs, emit, validate };
     const caller = createCaller(options);
     const call = async (operationId: string, init?: CallInit) => caller(index.byId(operationId), init);
@@ -139,8 +139,11 @@ export function createVariantClient<X extends Variant>(
   { validate, ...options }: VariantClientOptions,
 ): PathClient<OperationTypes, X> {
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
-  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions({ ...auth.inherited, ...given(options) });
-  const emit = teller(auth, { onEvent, now });
+  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions({
+    ...auth.inherited,
+    ...withoutUndefined(options),
+  });
+  const emit = emitter(auth, { onEvent, now });
   const caller = createCaller({ auth, fetch, now, timeoutMs, emit, validate });
   return createPathClient<OperationTypes, X>(indexOperations(entries, variant), caller);
 }

@@ -5,9 +5,13 @@ import { createVariantClient, type PathClient, type VariantClientOptions } from 
 
 export type { components, operations, paths } from "../generated/variant-a.js";
 export { createAuth } from "./auth/create-auth.js";
-export type { KeyWithId } from "./auth/plugin-client.js";
-export { type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
-export { type UserInterfacePluginSettings, userInterfacePlugin } from "./auth/user-interface-plugin.js";
+export type { KeyWithId } from "./auth/credentials/plugin-client.js";
+export {
+  type ServicePluginSettings,
+  servicePlugin,
+  type UserInterfacePluginSettings,
+  userInterfacePlugin,
+} from "./auth/credentials/plugins.js";
 export { type RedeemLaunchOptions, redeemLaunch } from "./people.js";
 
 /**

@@ -1,7 +1,6 @@
 /** One customer's deployment as the backend knows it, and how the right one is found: never by what a page says it is. */
 import { z } from "zod";
-import type { PersonCredential } from "../auth/credential.js";
-import { personDriverOf } from "../auth/person-credential.js";
+import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { ConfigurationError } from "../errors.js";
 import { parseBaseUrl, parseTenantId } from "../variants/target.js";
 import type { SessionSubject } from "./session-subject.js";

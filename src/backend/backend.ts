@@ -1,6 +1,6 @@
 /** What createBackend gives, and what it tells of a session. */
 import type { OperationTypes } from "../../generated/operations.js";
-import type { Operator } from "../auth/access-token.js";
+import type { Operator } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
 import type { Variant } from "../errors.js";
 import type { Service } from "../service.js";

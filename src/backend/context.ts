@@ -1,8 +1,6 @@
 /** What the routes work with: the settings, and everything that is remembered between two requests. */
 import { z } from "zod";
-import type { AccessToken } from "../auth/access-token.js";
-import type { Auth } from "../auth/auth.js";
-import type { PersonAuth } from "../auth/person-auth.js";
+import type { AccessToken, Auth, PersonAuth } from "../auth/auth.js";
 import { personRequired } from "../client/refused-call.js";
 import type { Variant } from "../errors.js";
 import type { BackendDeployment } from "./backend-deployment.js";

@@ -1,6 +1,6 @@
 /** The Auths of the people who are there, held in memory so that all requests of one person share one renewal. */
-import type { PersonAuth } from "../auth/person-auth.js";
-import { personContext } from "../auth/person-context.js";
+import type { PersonAuth } from "../auth/auth.js";
+import { personContext } from "../auth/person-tokens.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { isStoreError, LoginRequiredError } from "../errors.js";
 import { type ResumeAuthOptions, resumeAuth } from "../people.js";

@@ -1,6 +1,6 @@
 /** Whom a session stands for: the person whose tokens are in the store, and the deployment they are of. */
 import { z } from "zod";
-import type { Operator } from "../auth/access-token.js";
+import type { Operator } from "../auth/auth.js";
 import type { Variant } from "../errors.js";
 
 /** Whose tokens a session stands for, and which deployment they are of. */

@@ -1,6 +1,5 @@
 /** An Auth that tells what its refused tokens came to, so that the answer to the browser can end what they belong to. */
-import type { Auth } from "../auth/auth.js";
-import type { PersonAuth } from "../auth/person-auth.js";
+import type { Auth, PersonAuth } from "../auth/auth.js";
 import type { LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
 
 export function watchedAuth(

@@ -1,11 +1,19 @@
 // A 429 of the token endpoint: one gate for a tenant, Retry-After honoured, a schedule where there is none.
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { resolveAuthOptions } from "../../src/auth/auth-options.js";
+import { driverOf } from "../../src/auth/credentials/credential.js";
+import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
+import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
+import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
+import { createTokenEndpointState } from "../../src/auth/token-request.js";
 import { parseRetryAfterMs } from "../../src/http/exchange.js";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { LIMIT_MS, START, skippedWaits, steppedClock } from "../support/clock.js";
-import { credentialOf, deployment } from "../support/deployment.js";
+import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
+import { LIMIT_MS, START, skippedWaits, steppedClock, timeTravel } from "../support/clock.js";
+import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { rejectionOf, settled } from "../support/wait.js";
+import { publicJwk, rsaKey } from "../support/keys.js";
+import { isSettled, rejectionOf, settled, stillDigests } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -272,5 +280,294 @@ describe("Retry-After (RFC 9110 section 10.2.3)", () => {
   ];
   test.each(rows)("$name: $ms", ({ headers, ms }) => {
     expect(parseRetryAfterMs(new Headers(headers), START)).toBe(ms);
+  });
+});
+
+describe("a tenant at its rate limit", () => {
+  const tenants = ["acme", "globex"];
+
+  const limits = [
+    { name: "Retry-After in seconds", retryAfter: "seconds", windowSeconds: 30, refusals: 1 },
+    { name: "Retry-After as a date", retryAfter: "date", windowSeconds: 30, refusals: 1 },
+    // By the schedule: asked at 0, 2 to 2.5, 6 to 7.5 and 14 to 17.5 s.
+    { name: "no Retry-After", retryAfter: false, windowSeconds: 12, refusals: 3 },
+  ] as const;
+
+  describe.each(limits)("200 callers of a rate-limited tenant beside 200 of another, $name", (limit) => {
+    const { retryAfter, windowSeconds, refusals } = limit;
+
+    test(`meet ${refusals} refusals in all, recover, and keep nobody of the other tenant waiting`, async () => {
+      const { advance, through, until } = timeTravel();
+      const emulator = deployment({
+        tenants,
+        now: Date.now,
+        rateLimit: { requests: 2, windowSeconds, retryAfter },
+      });
+      const { publicUrl: baseUrl, fetch } = emulator;
+      for (let used = 0; used < 2; used++)
+        await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+      const events: ServiceEvent[] = [];
+      const onEvent = (event: ServiceEvent) => void events.push(event);
+      const connector = createConnector({ credentials: [plugin()], fetch, onEvent });
+      const done = { acme: 0, globex: 0 };
+      const crowd = (tenantId: "acme" | "globex") =>
+        Array.from({ length: 200 }, async () => {
+          const service = await connector.connect({ baseUrl, tenantId });
+          expect((await service.call("listDevices")).ok).toBe(true);
+          done[tenantId]++;
+        });
+      const calls = [...crowd("acme"), ...crowd("globex")];
+      await until(() => done.globex === 200);
+      expect(done).toEqual({ acme: 0, globex: 200 });
+      await until(() => emulator.journal.tokenRequests({ status: 429 }).length === 1);
+      await advance(windowSeconds * 1_000 - 1_000);
+      expect(done.acme).toBe(0);
+      await through(Promise.all(calls));
+      const statuses = (tenantId: string) =>
+        emulator.journal.tokenRequests({ tenantId }).map(({ status }) => status);
+      expect(statuses("globex")).toEqual([200]);
+      expect(statuses("acme")).toEqual([200, 200, ...Array.from({ length: refusals }, () => 429), 200]);
+      const told = events.filter(({ type }) => type === "rate_limited");
+      expect(told).toHaveLength(refusals);
+      expect(new Set(told.map((event) => (event as { tenantId: string }).tenantId))).toEqual(
+        new Set(["acme"]),
+      );
+    });
+  });
+
+  test("a detection's 429 closes the gate for the token requests of the tenant too, and is told", async () => {
+    const { advance, through } = timeTravel();
+    const emulator = deployment({
+      variants: ["A"],
+      now: Date.now,
+      rateLimit: { requests: 1, windowSeconds: 20 },
+    });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+    const events: ServiceEvent[] = [];
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    const connector = createConnector({ credentials: [plugin(), account()], fetch, onEvent });
+    const connect = () => connector.connect({ baseUrl, tenantId: "acme" });
+    expect(await rejectionOf(connect())).toMatchObject({ code: "variant_unknown" });
+    expect(events.filter(({ type }) => type === "rate_limited")).toHaveLength(1);
+    const second = connect();
+    await advance(19_000);
+    expect(emulator.journal.tokenRequests({ variant: "A" })).toHaveLength(2);
+    expect((await through(second)).variant).toBe("A");
+  });
+});
+
+describe("Retry-After on a failing server", () => {
+  interface Row {
+    readonly name: string;
+    readonly headers: Record<string, string>;
+    /** Seconds until the next request; absent: an error at once. */
+    readonly waits?: readonly [least: number, most: number];
+  }
+
+  const date = (seconds: number) => new Date(START + seconds * 1_000).toUTCString();
+  /** The first step of the schedule, with its jitter. */
+  const firstStep = [2, 2.5] as const;
+
+  const rows: Row[] = [
+    { name: "absent", headers: {}, waits: firstStep },
+    { name: "garbage", headers: { "retry-after": "soon" }, waits: firstStep },
+    { name: "20 seconds", headers: { "retry-after": "20" }, waits: [20, 22] },
+    { name: "a date in 20 s", headers: { "retry-after": date(20) }, waits: [20, 22] },
+    { name: "beyond the deadline of 60 s", headers: { "retry-after": "61" } },
+  ];
+
+  describe.each(["A", "B"] as const)("the Retry-After of Variant %s's token endpoint", (variant) => {
+    test.each(rows)("on a 503, $name", async ({ headers, waits }) => {
+      stillDigests();
+      const { advance } = timeTravel({ isPure: true });
+      let refusals = 1;
+      const service = fakeService({
+        variant,
+        now: Date.now,
+        onTokenRequest: ({ answer }) =>
+          answer(refusals-- > 0 ? new Response("", { status: 503, headers }) : service.token("acme")),
+      });
+      const auth = createAuth({
+        baseUrl: BASE_URL,
+        tenantId: "acme",
+        credential: service.credential,
+        fetch: service.fetch,
+      });
+      const token = auth.getAccessToken().catch((error: unknown) => error);
+      await advance(0);
+      expect(service.tokenRequests).toHaveLength(1);
+      if (waits === undefined) {
+        expect(await isSettled(token)).toBe(true);
+        expect(await token).toMatchObject({ status: 503 });
+        await advance(70_000, 10_000);
+        expect(service.tokenRequests).toHaveLength(1);
+        return;
+      }
+      const [least, most] = waits;
+      await advance(least * 1_000 - 1, 10_000);
+      expect(service.tokenRequests).toHaveLength(1);
+      await advance((most - least) * 1_000 + 2, 10_000);
+      expect(service.tokenRequests).toHaveLength(2);
+      expect(await token).toHaveProperty("expiresAt");
+    });
+  });
+});
+
+describe("a gate shared by the plugins of a tenant", () => {
+  const five = [1, 2, 3, 4, 5];
+
+  interface PluginsOptions {
+    readonly requests: number;
+    readonly windowSeconds: number;
+    readonly shareInFlight?: boolean;
+    readonly shareGate?: boolean;
+  }
+
+  interface Plugins {
+    readonly auths: readonly TokenLifecycle[];
+    readonly refusals: () => number;
+  }
+
+  /** Five plugins of one tenant, each with an identity of its own, and all of them ready to ask at once. */
+  async function plugins({
+    requests,
+    windowSeconds,
+    shareInFlight = true,
+    shareGate = true,
+  }: PluginsOptions): Promise<Plugins> {
+    const emulator = deployment({ now: Date.now, rateLimit: { requests, windowSeconds } });
+    const options = resolveAuthOptions({ fetch: emulator.fetch, shareInFlight });
+    const target = { baseUrl: emulator.publicUrl, tenantId: "acme" };
+    const shared = createTokenEndpointState("A", options);
+    const making = five.map(async (number) => {
+      const clientId = `plugin-${number}`;
+      const jwks = { keys: [publicJwk(rsaKey())] };
+      emulator.registerPlugin({ clientId, tenantId: "acme", type: "service", jwks });
+      const driver = driverOf(plugin({ clientId }));
+      // The key is imported before: the five meet the gate together.
+      await driver.prepare(target);
+      const state = shareGate ? shared : createTokenEndpointState("A", options);
+      const source = new MachineTokenSource({ variant: "A", target, driver, state, options });
+      return new TokenLifecycle({ variant: "A", target, options, source });
+    });
+    const refusals = () => emulator.journal.tokenRequests({ status: 429 }).length;
+    return { auths: await Promise.all(making), refusals };
+  }
+
+  describe.each([{ shareInFlight: true }, { shareInFlight: false }])("with %o five plugins", (sharing) => {
+    test("of a tenant with room for three recover without meeting the limit again", async () => {
+      const { through, until } = timeTravel();
+      const { auths, refusals } = await plugins({ requests: 3, windowSeconds: 20, ...sharing });
+      const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+      // One or two: the first refusal may come before the last of the crowd has signed.
+      await until(() => refusals() > 0);
+      expect(new Set((await through(tokens)).map(({ value }) => value)).size).toBe(5);
+      expect(refusals()).toBeLessThanOrEqual(2);
+    });
+
+    test("of a tenant with room for one meet the limit once more for each that follows, never all at once", async () => {
+      const { through, until } = timeTravel();
+      const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, ...sharing });
+      const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+      await until(() => refusals() > 0);
+      await through(tokens);
+      expect(refusals()).toBeLessThanOrEqual(7);
+    });
+  });
+
+  test("five plugins with a gate each meet the limit more often: the measure can tell", async () => {
+    const { through, until } = timeTravel();
+    const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, shareGate: false });
+    const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+    await until(() => refusals() === 4);
+    await through(tokens);
+    expect(refusals()).toBeGreaterThan(7);
+  });
+
+  describe("the gate", () => {
+    const answer = (headers: Record<string, string> = {}) => ({
+      headers: new Headers(headers),
+      sentAt: Date.now(),
+      receivedAt: Date.now(),
+    });
+    const gate = (shareInFlight = true) =>
+      new RateLimitGate("A", { now: Date.now, timeoutMs: 10_000, shareInFlight });
+    const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
+      of.enter({ deadlineAt: Date.now() + deadlineMs, signal: new AbortController().signal });
+
+    test("that was told a later instant while somebody waited lets him through only then", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate();
+      one.refused(answer({ "retry-after": "2" }));
+      const waiting = enter(one);
+      await advance(1_000);
+      one.refused(answer({ "retry-after": "20" }));
+      await advance(15_000);
+      expect(await isSettled(waiting)).toBe(false);
+      await advance(8_000);
+      expect(await isSettled(waiting)).toBe(true);
+    });
+
+    test("takes the 429s of requests that were under way together for one step of the schedule", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate();
+      const underWay = five.map(() => answer());
+      await advance(100, 100);
+      for (const each of underWay) one.refused({ ...each, receivedAt: Date.now() });
+      expect(one.opensAt - Date.now()).toBeLessThanOrEqual(2_500);
+      await advance(3_000);
+      one.refused(answer());
+      expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(4_000);
+    });
+
+    test("keeps nobody beyond his deadline, though one after another is let through in vain", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate();
+      one.refused(answer());
+      const leaving: (() => void)[] = [];
+      const waiting = Promise.allSettled(five.map(async () => leaving.push(await enter(one, 12_000))));
+      for (let probe = 0; probe < 5; probe++) {
+        await advance(10_000);
+        leaving.shift()?.();
+      }
+      const ends = (await waiting).map((end) =>
+        end.status === "fulfilled" ? "let through" : end.reason.name,
+      );
+      expect(ends.filter((end) => end === "let through")).toHaveLength(2);
+      expect(ends.filter((end) => end === "RateLimitedError")).toHaveLength(3);
+    });
+
+    test("whose clock was set back by a day opens when it was asked to", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      let setBackMs = 0;
+      const one = new RateLimitGate("A", {
+        now: () => Date.now() - setBackMs,
+        timeoutMs: 10_000,
+        shareInFlight: true,
+      });
+      one.refused(answer({ "retry-after": "5" }));
+      setBackMs = 86_400_000;
+      const waiting = one.enter({
+        deadlineAt: Date.now() - setBackMs + 60_000,
+        signal: new AbortController().signal,
+      });
+      await advance(6_000);
+      await expect(waiting).resolves.toBeTypeOf("function");
+    });
+
+    test("awaits no other caller's request where that is forbidden, and gives one that was killed up", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate(false);
+      one.refused(answer());
+      const killed = enter(one);
+      await advance(3_000);
+      expect(await isSettled(killed)).toBe(true);
+      const next = enter(one);
+      await advance(12_000);
+      expect(await isSettled(next)).toBe(false);
+      await advance(5_000);
+      expect(await isSettled(next)).toBe(true);
+    });
   });
 });

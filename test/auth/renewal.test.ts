@@ -1,10 +1,11 @@
 // A token near its expiry is served while a new one is fetched; one that expired is waited for.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createAuth, type ServiceEvent } from "../../src/index.js";
+import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
+import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { settled } from "../support/wait.js";
+import { settle, settled, stillDigests } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -99,20 +100,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     await settled();
   });
 
-  test("a background renewal is kept when the caller that set it off aborts", async () => {
-    const { clock, fetch, auth, have } = holding();
-    await have("token-1");
-    clock.advance(3_500_000);
-    const controller = new AbortController();
-    await auth.getAccessToken({ signal: controller.signal });
-    controller.abort("gone");
-    await fetch.arrived(2);
-    expect(fetch.calls[1]?.init.signal?.aborted).toBe(false);
-    fetch.answer(tokenAnswer("token-2"));
-    await settled();
-    expect((await auth.getAccessToken()).value).toBe("token-2");
-  });
-
   const failures = [
     { name: "a refusal", answer: refusal, code: "token_refused" },
     { name: "a page", answer: () => new Response("<html>"), code: "response_not_json" },
@@ -161,18 +148,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await auth.getAccessToken()).value).toBe("token-2");
   });
 
-  test("expired: callers wait, all for one request", async () => {
-    const { clock, fetch, auth, have, types } = holding();
-    await have("token-1");
-    clock.advance(3_600_000);
-    const callers = Array.from({ length: 20 }, () => auth.getAccessToken());
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer("token-2"));
-    expect(new Set((await Promise.all(callers)).map(({ value }) => value))).toEqual(new Set(["token-2"]));
-    expect(fetch.calls).toHaveLength(2);
-    expect(types()).not.toContain("token_served_while_renewing");
-  });
-
   test("expired while its renewal is under way: callers join that renewal", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
@@ -203,23 +178,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     clock.advance(8_000);
     fetch.answer(tokenAnswer("token-1", 60));
     expect((await token).expiresAt).toBe(sentAt + 60_000);
-  });
-
-  test("waitUntil is given the background renewal, and may refuse it", async () => {
-    const kept: Promise<unknown>[] = [];
-    const waitUntil = (promise: Promise<unknown>) => {
-      kept.push(promise);
-      throw new TypeError("the answer was sent already");
-    };
-    const { clock, fetch, auth, have } = holding({ waitUntil });
-    await have("token-1");
-    kept.length = 0;
-    clock.advance(3_500_000);
-    expect((await auth.getAccessToken()).value).toBe("token-1");
-    expect(kept).toHaveLength(1);
-    await fetch.arrived(2);
-    fetch.answer(refusal());
-    await expect(kept[0]).resolves.toBeUndefined();
   });
 
   describe("invalidate", () => {
@@ -263,4 +221,107 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect(await auth.getAccessToken()).toBe(own);
     });
   });
+});
+
+describe("in the background", () => {
+  function auths(variant: "A" | "B", count: number, lifetimeSeconds: number) {
+    stillDigests();
+    const clock = steppedClock();
+    const { now } = clock;
+    let isRefusing = false;
+    const service = fakeService({
+      variant,
+      now,
+      lifetimeSeconds,
+      onTokenRequest: ({ answer, tenantId }) =>
+        answer(isRefusing ? Response.json({ error: "x" }, { status: 400 }) : service.token(tenantId)),
+    });
+    const { credential, fetch } = service;
+    const all = Array.from({ length: count }, () =>
+      createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now }),
+    );
+    const refuse = (refusing: boolean) => {
+      isRefusing = refusing;
+    };
+    return { all, clock, service, refuse };
+  }
+
+  describe.each(["A", "B"] as const)("tokens of 3600 s of Variant %s in a fleet of 40", (variant) => {
+    test("are renewed in the last 270 to 300 s, and not all in one instant", async () => {
+      const { all, clock, service } = auths(variant, 40, 3_600);
+      await Promise.all(all.map((auth) => auth.getAccessToken()));
+      const issuedAt = clock.now();
+      clock.advance(3_290_000);
+      for (let second = 0; second < 50; second++) {
+        await Promise.all(all.map((auth) => auth.getAccessToken()));
+        await settle();
+        clock.advance(1_000);
+      }
+      const ages = service.tokenRequests.slice(40).map(({ at }) => (at - issuedAt) / 1_000);
+      expect(ages).toHaveLength(40);
+      expect(Math.min(...ages)).toBeGreaterThanOrEqual(3_300);
+      expect(Math.max(...ages)).toBeLessThanOrEqual(3_331);
+      expect(new Set(ages).size).toBeGreaterThan(8);
+    });
+  });
+
+  describe.each(["A", "B"] as const)("a renewal of Variant %s that fails near every expiry", (variant) => {
+    test("is tried again in the same window each time: what failed before the last success is forgotten", async () => {
+      const { all, clock, service, refuse } = auths(variant, 1, 100);
+      const [auth] = all as [(typeof all)[0]];
+      const attempts: number[] = [];
+      for (let life = 0; life < 6; life++) {
+        refuse(false);
+        const { value } = await auth.getAccessToken();
+        refuse(true);
+        clock.advance(91_100);
+        const before = service.tokenRequests.length;
+        for (let second = 0; second < 8; second++) {
+          // The old token is served whatever becomes of the renewal.
+          expect((await auth.getAccessToken()).value).toBe(value);
+          await settle();
+          clock.advance(1_000);
+        }
+        attempts.push(service.tokenRequests.length - before);
+        clock.advance(60_000);
+      }
+      expect(Math.min(...attempts)).toBeGreaterThanOrEqual(2);
+      expect(Math.max(...attempts)).toBeLessThanOrEqual(3);
+    });
+  });
+
+  describe.each(["A", "B"] as const)(
+    "a listener that asks for a token of Variant %s at every event",
+    (variant) => {
+      test("joins what it is told of: one token request each for the first token, the renewal and the expiry", async () => {
+        stillDigests();
+        const clock = steppedClock();
+        const { credential, fetch, tokenRequests } = fakeService({
+          variant,
+          now: clock.now,
+          lifetimeSeconds: 100,
+        });
+        const told: string[] = [];
+        const onEvent = ({ type }: ServiceEvent) => {
+          // Bounded, so that a storm is told as one.
+          if (told.push(type) < 500) auth.getAccessToken().catch(() => {});
+        };
+        const options = { baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now: clock.now, onEvent };
+        const auth: Auth = createAuth(options);
+        for (const [elapsedMs, requests] of [
+          [0, 1],
+          [95_000, 2],
+          [101_000, 3],
+        ] as const) {
+          clock.advance(elapsedMs);
+          await auth.getAccessToken();
+          await settle();
+          expect(tokenRequests).toHaveLength(requests);
+        }
+        expect(new Set(told)).toEqual(
+          new Set(["token_requested", "token_renewed", "token_served_while_renewing"]),
+        );
+      });
+    },
+  );
 });

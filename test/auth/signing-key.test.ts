@@ -2,12 +2,15 @@
 import { createPrivateKey, createSecretKey, sign } from "node:crypto";
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
-import { createAuth, servicePlugin } from "../../src/index.js";
+import { createAuth, type KeyWithId, serviceAccount, servicePlugin } from "../../src/index.js";
+import { steppedClock, timeTravel } from "../support/clock.js";
+import { ACCOUNT_ID, ACCOUNT_SECRET, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import {
   cryptoKey,
   ecKey,
   ed25519Key,
+  type KeyPair,
   otherRsaKey,
   pkcs1,
   pkcs8,
@@ -185,15 +188,15 @@ describe("a key that does not sign is refused before anything is sent, and shown
     },
     { name: "encrypted PKCS#8 PEM", key: () => encrypt("pkcs8"), code: unsupported, tells: /openssl pkey/ },
     { name: "encrypted PKCS#1 PEM", key: () => encrypt("pkcs1"), code: unsupported, tells: /openssl pkey/ },
-    { name: "public PEM", key: () => spki(rsaKey()), code: invalid, tells: /private half/ },
+    { name: "public PEM", key: () => spki(rsaKey()), code: invalid, tells: /Pass the private key/ },
     {
       name: "PKCS#1 public PEM",
       key: () => rsaKey().publicKey.export({ type: "pkcs1", format: "pem" }).toString(),
       code: invalid,
-      tells: /private half/,
+      tells: /Pass the private key/,
     },
-    { name: "public JWK", key: () => publicJwk(rsaKey()), code: invalid, tells: /private half/ },
-    { name: "public KeyObject", key: () => rsaKey().publicKey, code: invalid, tells: /private half/ },
+    { name: "public JWK", key: () => publicJwk(rsaKey()), code: invalid, tells: /Pass the private key/ },
+    { name: "public KeyObject", key: () => rsaKey().publicKey, code: invalid, tells: /Pass the private key/ },
     { name: "public CryptoKey", key: publicKey, code: invalid, tells: /cannot sign/ },
     { name: "1024 bits in PKCS#8", key: () => pkcs8(shortRsaKey()), code: short, tells: /1024/ },
     { name: "1024 bits in PKCS#1", key: () => pkcs1(shortRsaKey()), code: short, tells: /1024/ },
@@ -205,13 +208,13 @@ describe("a key that does not sign is refused before anything is sent, and shown
       name: "PKCS#8 PEM cut off in its body",
       key: () => cut(pkcs8(rsaKey())),
       code: invalid,
-      tells: /cut off/,
+      tells: /truncated/,
     },
     {
       name: "PKCS#1 PEM cut off in its body",
       key: () => cut(pkcs1(rsaKey())),
       code: invalid,
-      tells: /cut off/,
+      tells: /truncated/,
     },
     {
       name: "PEM whose body is no base64",
@@ -239,19 +242,19 @@ describe("a key that does not sign is refused before anything is sent, and shown
     },
     { name: "JWK with d alone", key: jwkWithDAlone, code: invalid, tells: /cannot be read/ },
     { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', code: invalid, tells: /not JSON/ },
-    { name: "certificate", key: certificate, code: invalid, tells: /private half/ },
+    { name: "certificate", key: certificate, code: invalid, tells: /Pass the private key/ },
     { name: "nothing", key: () => undefined, code: invalid, tells: /missing/ },
     { name: "empty text", key: () => "", code: invalid, tells: /neither PEM nor a JWK/ },
     { name: "path of a file", key: () => "./private.pem", code: invalid, tells: /neither PEM nor a JWK/ },
     { name: "number", key: () => 7, code: invalid, tells: /missing/ },
-    { name: "empty object", key: () => ({}), code: invalid, tells: /no key in any form/ },
+    { name: "empty object", key: () => ({}), code: invalid, tells: /must be a PEM, a JWK/ },
     { name: "bytes", key: () => new Uint8Array(8), code: invalid, tells: /^privateKey is / },
     {
       name: "CryptoKey that is not extractable, without keyId",
       key: () => cryptoKey(rsaKey(), { extractable: false }),
       code: "key_id_required",
       option: "keyId",
-      tells: /Give keyId/,
+      tells: /Pass keyId/,
     },
     {
       name: "signer without keyId",
@@ -266,7 +269,7 @@ describe("a key that does not sign is refused before anything is sent, and shown
         throw new Error(`cannot read ${privateJwk(rsaKey()).d}`);
       },
       code: invalid,
-      tells: /function that gives privateKey failed/,
+      tells: /function that returns privateKey failed/,
     },
     {
       name: "function that rejects",
@@ -293,19 +296,24 @@ describe("a key that does not sign is refused before anything is sent, and shown
       code: invalid,
       tells: /failed to sign/,
     },
-    { name: "signer of base64", key: () => signerOf("c2ln"), code: invalid, tells: /gave no bytes/ },
-    { name: "signer of nothing", key: () => signerOf(undefined), code: invalid, tells: /gave no bytes/ },
+    { name: "signer of base64", key: () => signerOf("c2ln"), code: invalid, tells: /must return the bytes/ },
+    {
+      name: "signer of nothing",
+      key: () => signerOf(undefined),
+      code: invalid,
+      tells: /must return the bytes/,
+    },
     {
       name: "signer of an object with a signature",
       key: () => signerOf({ Signature: new Uint8Array(256) }),
       code: invalid,
-      tells: /gave no bytes/,
+      tells: /must return the bytes/,
     },
     {
       name: "signer of a hash",
       key: () => signerOf(new Uint8Array(32)),
       code: invalid,
-      tells: /gave 32 bytes.*256 or more/,
+      tells: /returned 32 bytes.*256 or more/,
     },
   ];
   test.each(rows)("$name: $code", async ({ key, code, option = "privateKey", tells }) => {
@@ -362,4 +370,112 @@ function certificate(): string {
 test("the fixtures are what they are called", () => {
   expect(createPrivateKey(pkcs1(rsaKey())).asymmetricKeyType).toBe("rsa");
   expect(pkcs8(rsaKey()).split("\n").length).toBeGreaterThan(10);
+});
+
+describe("rotation", () => {
+  const oldKey = () => ({ pair: rsaKey(), keyId: "key-2025" });
+  const newKey = () => ({ pair: otherRsaKey(), keyId: "key-2026" });
+  type Key = ReturnType<typeof oldKey>;
+  const identity = { clientId: PLUGIN_ID, tenantId: "acme" };
+  const jwksOf = (...keys: Key[]) => ({
+    keys: keys.map(({ pair, keyId }) => ({ ...publicJwk(pair), kid: keyId })),
+  });
+
+  const forms: { name: string; privateKey: (pair: KeyPair) => KeyWithId["privateKey"] }[] = [
+    { name: "PEM", privateKey: pkcs8 },
+    { name: "JWK", privateKey: privateJwk },
+    { name: "KeyObject", privateKey: ({ privateKey }) => privateKey },
+  ];
+
+  describe.each(forms)("a function that gives a $name and its keyId", ({ privateKey }) => {
+    test("is read for every assertion: no restart, no refusal, at no stage of the rotation", async () => {
+      const clock = steppedClock();
+      const { now } = clock;
+      const emulator = deployment({ now });
+      const register = (...keys: Key[]) => emulator.updatePlugin({ ...identity, jwks: jwksOf(...keys) });
+      let current = oldKey();
+      const credential = plugin({
+        privateKey: async () => ({ privateKey: privateKey(current.pair), keyId: current.keyId }),
+      });
+      const { publicUrl: baseUrl, fetch } = emulator;
+      const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, now });
+      const renew = async () => {
+        auth.invalidate(await auth.getAccessToken());
+        clock.advance(60_000);
+        return (await auth.getAccessToken()).value;
+      };
+      register(oldKey());
+      const stages = [await renew()];
+      register(oldKey(), newKey());
+      stages.push(await renew());
+      current = newKey();
+      stages.push(await renew());
+      register(newKey());
+      stages.push(await renew());
+      expect(new Set(stages).size).toBe(4);
+      expect(emulator.customerLog.entries()).toEqual([]);
+
+      current = oldKey();
+      auth.invalidate(await auth.getAccessToken());
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+        causes: [{ id: "jwks_mismatch" }, {}, {}],
+      });
+      expect(emulator.customerLog.entries().at(-1)?.rule).toBe("assertion.signature");
+    });
+  });
+
+  test("a key that is rotated while a rate limit is waited out signs the attempt that follows", async () => {
+    const { through, until } = timeTravel();
+    const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 20 } });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+    let current = oldKey();
+    const credential = plugin({
+      privateKey: () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
+    });
+    const token = createAuth({ baseUrl, tenantId: "acme", credential, fetch }).getAccessToken();
+    await until(() => emulator.journal.tokenRequests({ status: 429 }).length === 1);
+    current = newKey();
+    emulator.updatePlugin({ ...identity, jwks: jwksOf(newKey()) });
+    expect((await through(token)).value).not.toBe("");
+    expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual(["token-request.rate-limit"]);
+  });
+
+  test("a key function that fails is told as a wrong key, and the next call reads it again", async () => {
+    const emulator = deployment();
+    let isDown = true;
+    const credential = plugin({
+      privateKey: () => {
+        if (isDown) throw new Error("the key service is down");
+        return pkcs8(rsaKey());
+      },
+    });
+    const auth = createAuth({
+      baseUrl: emulator.publicUrl,
+      tenantId: "acme",
+      credential,
+      fetch: emulator.fetch,
+    });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      code: "key_invalid",
+      option: "privateKey",
+    });
+    isDown = false;
+    expect((await auth.getAccessToken()).value).not.toBe("");
+  });
+
+  test("a client secret that is rotated is read for every token request, and opens what the old one closed", async () => {
+    const emulator = deployment();
+    let clientSecret = "the-secret-of-last-year";
+    const credential = serviceAccount(async () => ({ clientId: ACCOUNT_ID, clientSecret }));
+    const auth = createAuth({
+      baseUrl: emulator.publicUrl,
+      tenantId: "acme",
+      credential,
+      fetch: emulator.fetch,
+    });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "token_refused" });
+    clientSecret = ACCOUNT_SECRET;
+    expect((await auth.getAccessToken()).value).not.toBe("");
+  });
 });

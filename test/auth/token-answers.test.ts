@@ -167,6 +167,12 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
         body: { error: "invalid_client" },
         error: "invalid_client",
       },
+      {
+        name: "a 200 with an empty error",
+        status: 200,
+        body: { access_token: "t", error: "" },
+        error: undefined,
+      },
       { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
       {
         name: "a 200 with an error, even beside a token",

@@ -5,6 +5,7 @@ import { account, plugin } from "../support/deployment.js";
 
 // Nothing from support/wait.js or clock.js here: these load the module below at once.
 const loading = vi.hoisted(() => ({ hasBegun: false }));
+vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/choose-variant.js", () => {
   loading.hasBegun = true;
   return new Promise(() => {});

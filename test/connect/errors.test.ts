@@ -61,7 +61,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "a base URL with a query",
     provoke: () => connecting({ baseUrl: `${baseUrl}?key=query-secret-1` }),
     option: "baseUrl",
-    advice: /Give the address of the deployment/,
+    advice: /Pass the address of the deployment/,
     secret: "query-secret-1",
   },
   base_url_insecure: {
@@ -74,7 +74,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "a literal placeholder as tenant id",
     provoke: () => connecting({ tenantId: "{tenantId}" }),
     option: "tenantId",
-    advice: /Give the tenant's id/,
+    advice: /Pass the tenant's id/,
   },
   credential_missing: {
     name: "no credential",
@@ -86,7 +86,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "an empty client secret",
     provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
     option: "clientSecret",
-    advice: /clientSecret is missing or empty/,
+    advice: /clientSecret must be a text/,
   },
   key_invalid: {
     name: "a PEM without its END line",
@@ -110,7 +110,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
     name: "a non-extractable CryptoKey without keyId",
     provoke: async () => withKey(await cryptoKey(rsaKey(), { extractable: false })),
     option: "keyId",
-    advice: /Give keyId/,
+    advice: /Pass keyId/,
   },
   operation_unknown: {
     name: "an unknown operationId",
@@ -318,7 +318,7 @@ describe("connect", () => {
     const person = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
     const error = await rejectionOf(connecting({ credentials: [person] }));
     expect(error).toMatchObject({ code: "credential_invalid", option: "credentials" });
-    expect((error as Error).message).toMatch(/needs a code.*here go servicePlugin and serviceAccount/i);
+    expect((error as Error).message).toMatch(/needs a code.*servicePlugin or serviceAccount/);
   });
 
   test("rejects two credentials of one variant", async () => {

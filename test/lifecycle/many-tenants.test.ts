@@ -4,9 +4,8 @@ import { RecentlyUsed } from "../../src/auth/recently-used.js";
 import { createConnector, memoryStore, serviceAccount, servicePlugin } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/wait.js";
-import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { isSettled, rejectionOf, settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 

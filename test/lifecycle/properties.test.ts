@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { memoryStore } from "../../src/index.js";
 import { START } from "../support/clock.js";
+import { stillDigests } from "../support/wait.js";
 import { type Life, live, lives, type Mutation, type Step } from "./random-life.js";
-import { stillDigests } from "./still-digests.js";
 
 /** A failure prints the seed and the path with which to replay it. */
 const settings = { seed: 20_260_101, numRuns: 300 };

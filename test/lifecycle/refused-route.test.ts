@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
-import { BASE_URL, fakeService, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService } from "./fake-service.js";
 
 function refusingRoute(variant: "A" | "B") {
   stillDigests();

@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createAuth } from "../../src/index.js";
 import { START, steppedClock } from "../support/clock.js";
-import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { isSettled, settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const daySeconds = 24 * 3_600;
 /** How long the token endpoint takes to answer. */

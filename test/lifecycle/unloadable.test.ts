@@ -1,10 +1,11 @@
 // Parts that are loaded when they are needed, and what is told when that fails: never less than what went wrong before.
 import { describe, expect, test, vi } from "vitest";
-import { whenNeeded } from "../../src/auth/when-needed.js";
+import { lazy } from "../../src/auth/lazy.js";
 import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
 
+vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/auth/diagnosis.js", () => {
   throw new Error("the chunk is gone");
 });
@@ -35,11 +36,11 @@ describe("what cannot be loaded", () => {
 
   test("is tried again, and is then at hand without a promise", async () => {
     let loads = 0;
-    const needed = whenNeeded(async () => {
+    const needed = lazy(async () => {
       if (++loads === 1) throw new Error("offline");
       return { answer: 42 };
     });
-    await expect(needed()).rejects.toThrow("offline");
+    await expect(needed()).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
     await expect(needed()).resolves.toEqual({ answer: 42 });
     expect(needed()).toEqual({ answer: 42 });
     expect(loads).toBe(2);

@@ -3,8 +3,8 @@ import { describe, expect, test, vi } from "vitest";
 import { createAuth, type ServiceEvent, servicePlugin } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
-import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { isSettled, settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const variants = ["A", "B"] as const;
 const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });

@@ -259,14 +259,14 @@ describe("a refused client", () => {
       settings: {},
       answer: refusal({ error: "invalid_client" }, 400),
       id: "client_secret_missing",
-      says: ["give it as clientSecret", "API clients"],
+      says: ["pass it as clientSecret", "API clients"],
     },
     {
       name: "with an unknown body and status 401",
       settings: {},
       answer: refusal({ message: "no" }, 401),
       id: "client_secret_missing",
-      says: ["give it as clientSecret"],
+      says: ["pass it as clientSecret"],
     },
   ])("$name has a cause that names the client secret", async ({ settings, answer, id, says }) => {
     const server = loginServer();

@@ -1,6 +1,6 @@
 /** Whether a JWKS holds the public half of the signing key, under the kid that the assertions carry. */
 import { calculateJwkThumbprint, type JWK } from "jose";
-import type { SigningKey } from "../../auth/signing-key.js";
+import type { SigningKey } from "../../auth/keys/signing-key.js";
 import { wireText } from "../../errors.js";
 import { type Finding, fail, pass, unknown } from "./finding.js";
 import type { RegisteredJwks } from "./patient.js";

@@ -1,9 +1,8 @@
 /** The signing key, whether the registered JWKS holds it, and the assertion it makes: shown, not sent. */
 import { decodeJwt, decodeProtectedHeader } from "jose";
-import { signClientAssertion } from "../../auth/client-assertion.js";
+import { signClientAssertion } from "../../auth/keys/client-assertion.js";
 import { type ConfigurationError, isConfigurationError } from "../../errors.js";
-import { parseBaseUrl, parseTenantId } from "../../variants/target.js";
-import { tokenEndpointOfA } from "../../variants/token-endpoints.js";
+import { parseBaseUrl, parseTenantId, tokenEndpointOfA } from "../../variants/target.js";
 import { whereToSet } from "../settings/setting-table.js";
 import { compareJwks } from "./compare-jwks.js";
 import { type ExaminedKey, examineKey } from "./examine-key.js";

@@ -1,9 +1,8 @@
 /** One token request and one API call. */
-import type { AccessToken } from "../../auth/access-token.js";
-import type { Auth } from "../../auth/auth.js";
+import type { AccessToken, Auth } from "../../auth/auth.js";
 import { createAuth } from "../../auth/create-auth.js";
-import { serviceAccount } from "../../auth/service-account.js";
-import { servicePlugin } from "../../auth/service-plugin.js";
+import { servicePlugin } from "../../auth/credentials/plugins.js";
+import { serviceAccount } from "../../auth/credentials/service-account.js";
 import {
   type BivariantError,
   isBivariantError,

@@ -1,6 +1,6 @@
 /** Whether the private key can sign for Variant A: its kind and its size. */
 import { createPrivateKey, type JsonWebKey } from "node:crypto";
-import { importSigningKey, type SigningKey } from "../../auth/signing-key.js";
+import { importSigningKey, type SigningKey } from "../../auth/keys/signing-key.js";
 import { type ConfigurationError, isConfigurationError } from "../../errors.js";
 import type { PluginSettings } from "../settings/read-plugin.js";
 import { type Finding, fail, pass } from "./finding.js";

@@ -1,5 +1,5 @@
 /** What there is to examine. */
-import type { PersonAuth } from "../../auth/person-auth.js";
+import type { PersonAuth } from "../../auth/auth.js";
 import type { BivariantError, ConfigurationError, Variant } from "../../errors.js";
 import type { Fetch } from "../../variants/target.js";
 import type { AccountSettings } from "../settings/read-account.js";

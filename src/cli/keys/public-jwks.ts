@@ -1,7 +1,7 @@
 /** The public halves of signing keys, as the customer registers them. */
 import { createPrivateKey } from "node:crypto";
 import { calculateJwkThumbprint, type JWK } from "jose";
-import { importSigningKey } from "../../auth/signing-key.js";
+import { importSigningKey } from "../../auth/keys/signing-key.js";
 import { ConfigurationError, wireText } from "../../errors.js";
 
 /** RFC 7517 section 5. */

@@ -1,5 +1,5 @@
 /** What every way to a person's tokens is told, from the settings. */
-import type { PersonAuthOptions } from "../../auth/person-auth.js";
+import type { PersonAuthOptions } from "../../auth/auth.js";
 import { ConfigurationError } from "../../errors.js";
 import { type ApiClientSettings, apiClient, type ServiceEvent } from "../../index.js";
 import { isUnderBase, parseBaseUrl } from "../../variants/target.js";

@@ -1,6 +1,6 @@
 /** The logins of the command line, as they rest in their file: to find, to remember and to forget one. */
 import { stat } from "node:fs/promises";
-import type { PersonAuth } from "../../auth/person-auth.js";
+import type { PersonAuth } from "../../auth/auth.js";
 import { grantKey, readGrant } from "../../auth/stored-grant.js";
 import type { TokenStore } from "../../auth/token-store.js";
 import { StoreError } from "../../errors.js";

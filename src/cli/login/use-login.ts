@@ -1,5 +1,5 @@
 /** Whether a call is made for a person who logged in, and with which login. */
-import type { PersonAuth } from "../../auth/person-auth.js";
+import type { PersonAuth } from "../../auth/auth.js";
 import { ConfigurationError, LoginRequiredError, VariantError } from "../../errors.js";
 import { detectVariant } from "../../index.js";
 import type { ConnectionSettings } from "../settings/read-settings.js";

@@ -1,5 +1,5 @@
 /** The stored login that the settings ask for: by `--login`, by a client of its own, or by a client id without a secret. */
-import type { PersonAuth } from "../../auth/person-auth.js";
+import type { PersonAuth } from "../../auth/auth.js";
 import { ConfigurationError, LoginRequiredError } from "../../errors.js";
 import { hasOwnLoginClient } from "../settings/read-login-client.js";
 import type { ConnectionSettings } from "../settings/read-settings.js";

@@ -1,8 +1,8 @@
 /** The credentials that the settings describe, the plugin first. */
 
-import type { MachineCredential } from "../../auth/credential.js";
-import { serviceAccount } from "../../auth/service-account.js";
-import { servicePlugin } from "../../auth/service-plugin.js";
+import type { MachineCredential } from "../../auth/credentials/credential.js";
+import { servicePlugin } from "../../auth/credentials/plugins.js";
+import { serviceAccount } from "../../auth/credentials/service-account.js";
 import { ConfigurationError, type Variant } from "../../errors.js";
 import { readAccount } from "./read-account.js";
 import { readPlugin } from "./read-plugin.js";

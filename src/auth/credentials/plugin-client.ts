@@ -1,9 +1,9 @@
-/** A plugin of Variant A as a client of its token endpoint: its settings read, its key imported, its requests signed. */
+/** A plugin as a client of Variant A's token endpoint: reads its settings, imports its key and signs its requests. */
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
-import { ConfigurationError } from "../errors.js";
-import type { Target } from "../variants/target.js";
-import { clientAssertionType, tokenEndpointOfA } from "../variants/token-endpoints.js";
-import { signClientAssertion } from "./client-assertion.js";
+import { ConfigurationError } from "../../errors.js";
+import { type Target, tokenEndpointOfA } from "../../variants/target.js";
+import { type ClientAssertionClaims, signClientAssertion } from "../keys/client-assertion.js";
+import type { PrivateKey, SigningKey, SigningKeyCache } from "../keys/signing-key.js";
 import {
   type PrepareOptions,
   readSettings,
@@ -12,28 +12,27 @@ import {
   type Settings,
   type TokenAttempt,
 } from "./credential.js";
-import type { KeyReader } from "./key-reader.js";
-import type { PrivateKey, SigningKey } from "./signing-key.js";
 
-export { keyReader } from "./key-reader.js";
+export { SigningKeyCache } from "../keys/signing-key.js";
 
-export type GrantTypeOfA = "client_credentials" | "authorization_code";
+/** The only accepted value (section 4.1 of the description; RFC 7523 section 2.2). */
+const clientAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/** A private key with the `kid` it was registered under. */
+/** A private key with the `kid` under which it was registered. */
 export interface KeyWithId {
   readonly privateKey: PrivateKey;
   readonly keyId?: string | undefined;
 }
 
-/** What both kinds of plugin are configured with: the grant differs, not the authentication. */
+/** The settings of both kinds of plugin. */
 export interface PluginSettings {
   /** The plugin's id in the customer's registration list. */
   readonly clientId: string;
-  /** A key in any form, or a function that is read per assertion, so that keys rotate without a restart. */
+  /** A key in any form, or a function that is called per assertion, so that keys rotate without a restart. */
   readonly privateKey: PrivateKey | (() => PrivateKey | KeyWithId | Promise<PrivateKey | KeyWithId>);
   /** Default: the JWK's own `kid`, else the RFC 7638 thumbprint. */
   readonly keyId?: string | undefined;
-  /** Default: the exact URL posted to. For deployments behind a proxy that rewrites it. */
+  /** Default: the exact URL of the request. For deployments behind a proxy that rewrites it. */
   readonly audience?: string | undefined;
 }
 
@@ -41,10 +40,10 @@ export interface PluginClient {
   readonly clientId: string;
   readonly tenantId: string;
   readonly tokenEndpoint: string;
-  /** As it was set; else the exact URL posted to is named. */
+  /** As configured; when it is absent, the assertion names the exact URL of the request. */
   readonly audience: string | undefined;
   readonly key: SigningKey;
-  /** Changes with the key; says nothing of it. */
+  /** Changes with the key, without revealing it. */
   readonly fingerprint: string;
 }
 
@@ -56,22 +55,22 @@ export interface PluginClient {
 export async function preparePlugin(
   settings: Settings<PluginSettings>,
   target: Target,
-  readKey: KeyReader,
+  keys: SigningKeyCache,
   options: PrepareOptions | undefined,
 ): Promise<PluginClient> {
   const { clientId, privateKey, keyId, audience } = await readSettings(settings, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
-  const key = await readKey(privateKey, keyId, options?.shareInFlight);
-  const tokenEndpoint = tokenEndpointOfA(target);
+  const key = await keys.read(privateKey, keyId, options?.shareInFlight);
   const fingerprint = JSON.stringify([clientId, key.keyId, key.thumbprint, audience]);
-  return { clientId, tenantId: target.tenantId, tokenEndpoint, audience, key, fingerprint };
+  const { tenantId } = target;
+  return { clientId, tenantId, tokenEndpoint: tokenEndpointOfA(target), audience, key, fingerprint };
 }
 
 /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
 export async function sendPluginRequest(
   { clientId, tokenEndpoint, audience, key }: PluginClient,
-  grantType: GrantTypeOfA,
+  grantType: "client_credentials" | "authorization_code",
   parameters: Readonly<Record<string, string>>,
   attempt: TokenAttempt,
 ): Promise<SentAttempt> {
@@ -80,7 +79,7 @@ export async function sendPluginRequest(
   const response = await genericTokenEndpointRequest(
     { issuer: tokenEndpoint, token_endpoint: tokenEndpoint },
     { client_id: clientId },
-    // Runs last before the request is sent, so that no assertion grows old in a queue.
+    // Called last before the request is sent, so that no assertion grows old in a queue.
     async (_server, _client, body) => {
       const aud = audience ?? new URL(tokenEndpoint).href;
       assertion = await sign({ clientId, audience: aud, issuedAt: issuedAtSeconds }, key);
@@ -93,7 +92,7 @@ export async function sendPluginRequest(
     {
       [customFetch]: (url, init) =>
         attempt.fetch(url, { ...init, body: init.body.toString() } as RequestInit),
-      // parseBaseUrl has judged already whether plain http is allowed here.
+      // parseBaseUrl has already decided whether plain http is allowed here.
       [allowInsecureRequests]: true,
       headers: { "user-agent": attempt.userAgent },
       signal: attempt.signal,
@@ -102,15 +101,12 @@ export async function sendPluginRequest(
   return { response, issuedAtSeconds, secrets: [assertion, ...Object.values(parameters)] };
 }
 
-async function sign(claims: Parameters<typeof signClientAssertion>[0], key: SigningKey): Promise<string> {
+async function sign(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
   try {
     return await signClientAssertion(claims, key);
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw cause;
-    throw new ConfigurationError("key_invalid", "The private key or signer failed to sign; see the cause.", {
-      option: "privateKey",
-      variant: "A",
-      cause,
-    });
+    const message = "The private key or signer failed to sign; see the cause.";
+    throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
   }
 }

@@ -1,14 +1,15 @@
-/** Variant B, no user: client_credentials with a client secret, as JSON (section 4.2 of the description). */
-import type { Cause } from "../errors.js";
-import { tokenEndpointOfB } from "../variants/token-endpoints.js";
+/** Variant B without a user: client_credentials with a client secret, as JSON (section 4.2 of the description). */
+import type { Cause } from "../../errors.js";
+import { tokenEndpointOfB } from "../../variants/target.js";
 import {
+  fingerprintOf,
   type MachineCredential,
   machineCredential,
   readSettings,
   requireText,
   type Settings,
+  sendJson,
 } from "./credential.js";
-import { fingerprintOf } from "./fingerprint.js";
 
 export interface ServiceAccountSettings {
   /** The service client id, from the admin area, Service accounts. */
@@ -26,32 +27,16 @@ export interface ServiceAccountSettings {
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
   return machineCredential("B", {
-    tokenEndpoint: tokenEndpointOfB,
     async prepare(target) {
       const { clientId, clientSecret } = await readSettings(settings, target, "B");
       requireText(clientId, "clientId", "B");
       requireText(clientSecret, "clientSecret", "B");
+      const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
       return {
         clientId,
         fingerprint: await fingerprintOf(clientId, clientSecret),
-        async send({ fetch, signal, userAgent }) {
-          const response = await fetch(tokenEndpointOfB(target), {
-            method: "POST",
-            headers: {
-              accept: "application/json",
-              "content-type": "application/json",
-              "user-agent": userAgent,
-            },
-            body: JSON.stringify({
-              grant_type: "client_credentials",
-              client_id: clientId,
-              client_secret: clientSecret,
-            }),
-            redirect: "manual",
-            signal,
-          });
-          return { response, secrets: [clientSecret] };
-        },
+        send: (attempt) =>
+          sendJson(tokenEndpointOfB(target), JSON.stringify(fields), [clientSecret], attempt),
         explain: ({ error, status }) =>
           error === "invalid_client" || status === 401 ? [wrongSecret(clientId)] : [],
       };
@@ -59,12 +44,12 @@ export function serviceAccount(settings: Settings<ServiceAccountSettings>): Mach
   });
 }
 
-/** Variant B's errors are not shown: read by RFC 6749 section 5.2, which is an assumption and said to be one. */
+/** Read by RFC 6749 section 5.2, which is an assumption: the description does not show Variant B's errors. */
 function wrongSecret(clientId: string): Cause {
   return {
     id: "client_secret_mismatch",
-    summary: "The client id or the client secret is not that of a service account of this deployment",
-    evidence: `invalid_client or 401 for ${clientId}, read as RFC 6749 section 5.2 means it: the description does not show Variant B's errors.`,
+    summary: "The client id or the client secret does not belong to a service account of this deployment",
+    evidence: `invalid_client or 401 for ${clientId}, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`,
     remedy: "Compare the client id, and make a new secret, in the admin area under Service accounts.",
   };
 }
