@@ -312,6 +312,22 @@ test("calls use the fetch that the Auth was given, unless they are given another
   expect(emulator.journal.entries({ operation: "listDevices" })).toHaveLength(3);
 });
 
+test("a service reads the table of operations only when a path is called, so that one per request is cheap", async () => {
+  let listings = 0;
+  const table = new Proxy(api.operations.B, {
+    ownKeys(target) {
+      listings++;
+      return Reflect.ownKeys(target);
+    },
+  });
+  const own = { operations: { A: {}, B: table } } as never;
+  const { call, get } = scriptedService("B", undefined, { api: own });
+  await call("getDevice", { params: { path: { deviceId: "d" } } });
+  expect(listings).toBe(0);
+  for (const _call of [1, 2]) await get(getDevicePath.B, { params: { path: { deviceId: "d" } } });
+  expect(listings).toBe(1);
+});
+
 test("a validate that is not a function is rejected when the service is made", () => {
   const refusal = expect.objectContaining({ code: "option_invalid", option: "validate" });
   const options = { validate: true as never };
