@@ -13,7 +13,7 @@ export interface Bundle {
   readonly neverText: readonly string[];
 }
 
-const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/connector.ts", "src/variants/detect.ts"];
+const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/variants/detect.ts"];
 const ONLY_A = [
   "src/auth/credentials/plugins.ts",
   "src/auth/credentials/plugin-client.ts",

@@ -2,8 +2,8 @@
 import type { OperationTypes } from "../../generated/operations.js";
 import type { Operator } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
-import type { Service } from "../create-service.js";
 import type { Variant } from "../errors.js";
+import type { Service } from "../service.js";
 
 /** Who is there, by a session that counts. */
 export interface SessionInfo {

@@ -1,7 +1,7 @@
 /** What the routes work with: the settings, and everything that is remembered between two requests. */
 import { z } from "zod";
 import type { AccessToken, Auth, PersonAuth } from "../auth/auth.js";
-import { personRequired } from "../client/person-required.js";
+import { personRequired } from "../client/refused-call.js";
 import type { Variant } from "../errors.js";
 import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";

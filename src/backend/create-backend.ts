@@ -1,8 +1,8 @@
 /** The server half of an app for people: one handler for the routes, and the way from a request to a Service. */
 import type { OperationTypes } from "../../generated/operations.js";
 import type { LookupTypes } from "../client/outcome.js";
-import { createService, type Service } from "../create-service.js";
 import { ConfigurationError } from "../errors.js";
+import { createService, type Service } from "../service.js";
 import type { Backend, SessionInfo } from "./backend.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
 import { Context } from "./context.js";

@@ -1,5 +1,5 @@
 /** What the browser is told of an error: a stable code, what to do, and nothing else of it. */
-import { personRequired } from "../client/person-required.js";
+import { personRequired } from "../client/refused-call.js";
 import {
   isApiError,
   isBivariantError,

@@ -1,6 +1,6 @@
 /** What is remembered of a browser that logs in, under a hash of the random id in its login cookie. */
 import { z } from "zod";
-import type { PendingLogin } from "../login.js";
+import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { areEqual, hashOf, isTokenShaped, randomToken } from "./random-token.js";
 import { Records } from "./records.js";

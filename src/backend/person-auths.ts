@@ -3,7 +3,7 @@ import type { PersonAuth } from "../auth/auth.js";
 import { personContext } from "../auth/person-tokens.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { isStoreError, LoginRequiredError } from "../errors.js";
-import { type ResumeAuthOptions, resumeAuth } from "../resume-auth.js";
+import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";
 import { SessionError } from "./session-error.js";

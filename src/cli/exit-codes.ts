@@ -1,6 +1,6 @@
 /** What the process says on leaving: one number per thing that a script can do about it. */
 
-import { personRequired } from "../client/person-required.js";
+import { personRequired } from "../client/refused-call.js";
 import { EmulatorError } from "../emulator/index.js";
 import {
   isApiError,

@@ -13,6 +13,8 @@ export interface Parameter {
   readonly name: string;
   readonly in: (typeof PLACES)[number];
   readonly required: boolean;
+  /** The type as a keyword of TypeScript, for schemas that are as simple as that. */
+  readonly keyword?: "string" | "number" | "boolean" | undefined;
 }
 
 export interface Content {
@@ -127,10 +129,17 @@ function readParameters(document: Document, from: OperationSource): Parameter[] 
         name,
         in: place,
         required: place === "path" || value.required === true,
+        keyword: keywordOf(follow(document, value.schema, pointerTo(pointer, index)).value),
       });
     });
   }
   return [...found.values()];
+}
+
+function keywordOf(schema: unknown): Parameter["keyword"] {
+  if (!isObject(schema) || schema.enum !== undefined || schema.const !== undefined) return undefined;
+  if (schema.type === "integer") return "number";
+  return (["string", "number", "boolean"] as const).find((keyword) => keyword === schema.type);
 }
 
 function readBody(document: Document, source: unknown, pointer: string): Operation["body"] {

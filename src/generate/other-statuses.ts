@@ -1,4 +1,4 @@
-/** Names the types that hold every registered status a set of responses does not document. */
+/** Emits the types of the statuses that an operation does not document. */
 
 import { VARIANTS } from "./document.js";
 import type { OperationLists, Response } from "./list-operations.js";
@@ -9,23 +9,29 @@ export interface OtherStatuses {
   nameFor(responses: readonly Response[]): string;
 }
 
-/** One alias per distinct set, so that a thousand operations share a handful of unions. */
+/** One alias per distinct set of documented statuses, so that a thousand operations share a handful of unions. */
 export function otherStatuses(lists: OperationLists): OtherStatuses {
-  const names = new Map<string, string>();
+  const declarations = new Map<string, string>();
   for (const variant of VARIANTS) {
     for (const { responses } of lists[variant]) {
-      const union = unionOf(responses);
-      if (!names.has(union)) names.set(union, `OtherStatus${names.size + 1}`);
+      const documented = responses.flatMap((response) => response.statuses);
+      if (documented.length === 0) continue;
+      const name = nameFor(responses);
+      declarations.set(name, `export type ${name} = Exclude<HttpStatus, ${documented.join(" | ")}>;\n`);
     }
   }
+  const all = REGISTERED_STATUSES.map((status) => `\n  | ${status}`).join("");
   return {
-    declarations: [...names].map(([union, name]) => `type ${name} =\n${union};\n`).join("\n"),
-    nameFor: (responses) => names.get(unionOf(responses)) ?? "never",
+    declarations: [
+      `/** Every status of the IANA HTTP Status Code Registry. */\nexport type HttpStatus =${all};\n`,
+      ...declarations.values(),
+    ].join("\n"),
+    nameFor,
   };
 }
 
-function unionOf(responses: readonly Response[]): string {
-  const documented = new Set(responses.flatMap((response) => response.statuses));
-  const others = REGISTERED_STATUSES.filter((status) => !documented.has(status));
-  return others.length === 0 ? "  never" : others.map((status) => `  | ${status}`).join("\n");
+/** An editor shows it, so it says which statuses it leaves out: `StatusOtherThan200And4XX`. */
+function nameFor(responses: readonly Response[]): string {
+  const keys = responses.map(({ key }) => key.toUpperCase()).filter((key) => key !== "DEFAULT");
+  return keys.length === 0 ? "HttpStatus" : `StatusOtherThan${keys.sort().join("And")}`;
 }

@@ -1,4 +1,4 @@
-// A person who has logged in, and what their Auth was given.
+// A token endpoint of Variant B with rotating refresh tokens, and a person who has logged in there.
 import {
   apiClient,
   beginLogin,
@@ -9,7 +9,50 @@ import {
   type TokenStore,
 } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
-import { type LoginServer, loginServer } from "./login-server.js";
+import { type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
+
+export type Fault = (body: Record<string, string>) => Response | undefined | Promise<Response | undefined>;
+
+export interface LoginServer {
+  readonly fetch: ScriptedFetch;
+  /** The bodies of the refresh requests. */
+  readonly refreshes: Record<string, string>[];
+  readonly codes: Record<string, string>[];
+  /** A response in place of the server's, before or after the server has committed. */
+  before?: Fault | undefined;
+  after?: Fault | undefined;
+  /** Whether a refresh returns a new refresh token. */
+  rotates: boolean;
+}
+
+export function loginServer(): LoginServer {
+  let issued = 0;
+  let live = "";
+  const server: LoginServer = {
+    refreshes: [],
+    codes: [],
+    rotates: true,
+    fetch: scriptedFetch(async ({ body }) => {
+      const fields = JSON.parse(body) as Record<string, string>;
+      const isRefresh = fields.grant_type === "refresh_token";
+      (isRefresh ? server.refreshes : server.codes).push(fields);
+      const early = await server.before?.(fields);
+      if (early !== undefined) return early;
+      if (isRefresh && fields.refresh_token !== live)
+        return Response.json({ error: "invalid_grant" }, { status: 400 });
+      issued++;
+      const renewed = !isRefresh || server.rotates;
+      if (renewed) live = `refresh-token-${issued}`;
+      const late = await server.after?.(fields);
+      if (late !== undefined) return late;
+      return Response.json({
+        access_token: `access-token-${issued}`,
+        ...(renewed ? { refresh_token: live } : {}),
+      });
+    }),
+  };
+  return server;
+}
 
 export const client = {
   clientId: "portal",

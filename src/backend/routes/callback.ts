@@ -1,6 +1,6 @@
 /** GET callback: what the authorization endpoint sent the person back with (Variant B). */
 import { isLoginRequiredError } from "../../errors.js";
-import { completeLogin } from "../../login.js";
+import { completeLogin } from "../../people.js";
 import type { Context } from "../context.js";
 import { cookieHeader, cookieName, readCookie } from "../cookies.js";
 import { errorAnswer, isWorthTelling } from "../error-answer.js";

@@ -1,7 +1,7 @@
 /** POST launch: the code of a launch (Variant A), exchanged at once and sent exactly once. */
 import { z } from "zod";
 import { isRateLimitedError } from "../../errors.js";
-import { redeemLaunch } from "../../redeem-launch.js";
+import { redeemLaunch } from "../../people.js";
 import type { Context } from "../context.js";
 import { randomToken } from "../random-token.js";
 import { readJson } from "../read-json.js";

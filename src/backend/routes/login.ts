@@ -1,5 +1,5 @@
 /** GET login: sends a person to the authorization endpoint of their deployment (Variant B). */
-import { beginLogin } from "../../login.js";
+import { beginLogin } from "../../people.js";
 import type { Context } from "../context.js";
 import { cookieHeader, cookieName, readCookie } from "../cookies.js";
 import { loginLifetimeMs } from "../login-browsers.js";

@@ -1,6 +1,6 @@
 /** A refused token request or call: what was seen, and whose it is to mend, in the words of their settings page. */
 
-import { personRequired } from "../../client/person-required.js";
+import { personRequired } from "../../client/refused-call.js";
 import {
   type ApiError,
   type BivariantError,

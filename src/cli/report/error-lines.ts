@@ -1,6 +1,6 @@
 /** An error as a person should see it: its code, what happened, the likely causes with their remedies, what is next. */
 
-import { personRequired } from "../../client/person-required.js";
+import { personRequired } from "../../client/refused-call.js";
 import { EmulatorError } from "../../emulator/index.js";
 import {
   isApiError,

@@ -1,20 +1,23 @@
-// One row for each code that says the program, the address or the answer is wrong, with the input that provokes it.
+// For each error code of connect and a first token: an input that provokes it, the advice, the requests, no secret.
 import { describe, expect, test } from "vitest";
 import {
   type ConfigurationErrorCode,
   connect,
   createAuth,
+  createConnector,
   createService,
   isConfigurationError,
+  isTokenRequestError,
   isTransportError,
   isUnexpectedResponseError,
   isVariantError,
   type TransportErrorCode,
   type UnexpectedResponseErrorCode,
+  userInterfacePlugin,
   type VariantErrorCode,
 } from "../../src/index.js";
 import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
-import { ACCOUNT_SECRET, account, plugin } from "../support/deployment.js";
+import { ACCOUNT_SECRET, account, deployment, plugin } from "../support/deployment.js";
 import { cryptoKey, ecKey, pkcs8, privateJwk, rsaKey, shortRsaKey } from "../support/keys.js";
 import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
@@ -25,14 +28,15 @@ const tenantId = "acme";
 
 interface Row {
   readonly name: string;
-  /** What the server answers; without it no server is started and any request fails the test. */
+  /** Without it no server is started, and any request fails the test. */
   readonly server?: Script;
   readonly provoke: (url: string) => unknown;
   readonly option?: string;
-  /** The next step, as the message tells it. */
-  readonly tells: RegExp;
-  readonly requests: number;
-  /** What must not be shown, besides the fixtures' keys and secret. */
+  /** The advice in the message. */
+  readonly advice: RegExp;
+  /** Default 0. */
+  readonly requests?: number;
+  /** A text that must not be shown, besides the keys and the client secret. */
   readonly secret?: string;
 }
 
@@ -44,6 +48,10 @@ const json = (body: unknown, status = 200) => ({
 const notFound: Script = () => ({ status: 404 });
 const token = json({ access_token: "token-value", expires_in: 3600 });
 const both = () => [plugin(), account()];
+/** connect with credentials of both variants, so that nothing but the row is wrong. */
+const connecting = (changed: object) => connect({ baseUrl, tenantId, credentials: both(), ...changed });
+const withKey = (privateKey: unknown) =>
+  connecting({ credentials: [plugin({ privateKey: privateKey as string }), account()] });
 const getToken = (url: string) =>
   createAuth({ baseUrl: url, tenantId, credential: account() }).getAccessToken();
 const body = (request: RecordedRequest) => request.path.endsWith("/v1/auth/token");
@@ -51,107 +59,84 @@ const body = (request: RecordedRequest) => request.path.endsWith("/v1/auth/token
 const configuration: Record<ConfigurationErrorCode, Row> = {
   base_url_invalid: {
     name: "a base URL with a query",
-    provoke: () => connect({ baseUrl: `${baseUrl}?key=query-secret-1`, tenantId, credentials: both() }),
+    provoke: () => connecting({ baseUrl: `${baseUrl}?key=query-secret-1` }),
     option: "baseUrl",
-    tells: /Pass the address of the deployment/,
-    requests: 0,
+    advice: /Pass the address of the deployment/,
     secret: "query-secret-1",
   },
   base_url_insecure: {
     name: "plain http to another host",
-    provoke: () => connect({ baseUrl: "http://service.example", tenantId, credentials: both() }),
+    provoke: () => connecting({ baseUrl: "http://service.example" }),
     option: "baseUrl",
-    tells: /Use https, or set allowInsecureHttp/,
-    requests: 0,
+    advice: /Use https, or set allowInsecureHttp/,
   },
   tenant_id_invalid: {
-    name: "the literal placeholder as tenant id",
-    provoke: () => connect({ baseUrl, tenantId: "{tenantId}", credentials: both() }),
+    name: "a literal placeholder as tenant id",
+    provoke: () => connecting({ tenantId: "{tenantId}" }),
     option: "tenantId",
-    tells: /Pass the tenant's id/,
-    requests: 0,
+    advice: /Pass the tenant's id/,
   },
   credential_missing: {
-    name: "no credential at all",
-    provoke: () => connect({ baseUrl, tenantId, credentials: [] }),
+    name: "no credential",
+    provoke: () => connecting({ credentials: [] }),
     option: "credentials",
-    tells: /Give servicePlugin .* serviceAccount/,
-    requests: 0,
+    advice: /Pass servicePlugin.* serviceAccount/,
   },
   credential_invalid: {
     name: "an empty client secret",
-    provoke: () => connect({ baseUrl, tenantId, credentials: [plugin(), account({ clientSecret: "" })] }),
+    provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
     option: "clientSecret",
-    tells: /clientSecret must be a text/,
-    requests: 0,
+    advice: /clientSecret must be a text/,
   },
   key_invalid: {
-    name: "a PEM whose END line is missing",
-    provoke: () =>
-      connect({
-        baseUrl,
-        tenantId,
-        credentials: [plugin({ privateKey: pkcs8(rsaKey()).replace(/-----END.*/s, "") }), account()],
-      }),
+    name: "a PEM without its END line",
+    provoke: () => withKey(pkcs8(rsaKey()).replace(/-----END.*/s, "")),
     option: "privateKey",
-    tells: /END line is missing/,
-    requests: 0,
+    advice: /END line is missing/,
   },
   key_unsupported: {
     name: "an EC key",
-    provoke: () =>
-      connect({ baseUrl, tenantId, credentials: [plugin({ privateKey: pkcs8(ecKey()) }), account()] }),
+    provoke: () => withKey(pkcs8(ecKey())),
     option: "privateKey",
-    tells: /only RSA keys sign RS256.*openssl genpkey/s,
-    requests: 0,
+    advice: /only RSA keys sign RS256.*openssl genpkey/s,
   },
   key_too_short: {
     name: "an RSA key of 1024 bits",
-    provoke: () =>
-      connect({ baseUrl, tenantId, credentials: [plugin({ privateKey: pkcs8(shortRsaKey()) }), account()] }),
+    provoke: () => withKey(pkcs8(shortRsaKey())),
     option: "privateKey",
-    tells: /1024 bits.*2048 or more.*openssl genpkey/s,
-    requests: 0,
+    advice: /1024 bits.*2048 or more.*openssl genpkey/s,
   },
   key_id_required: {
-    name: "a CryptoKey that is not extractable, without keyId",
-    provoke: async () => {
-      const privateKey = await cryptoKey(rsaKey(), { extractable: false });
-      return connect({ baseUrl, tenantId, credentials: [plugin({ privateKey }), account()] });
-    },
+    name: "a non-extractable CryptoKey without keyId",
+    provoke: async () => withKey(await cryptoKey(rsaKey(), { extractable: false })),
     option: "keyId",
-    tells: /Pass keyId/,
-    requests: 0,
+    advice: /Pass keyId/,
   },
   operation_unknown: {
-    name: "an operationId that no document has",
+    name: "an unknown operationId",
     provoke: (url) =>
       createService(createAuth({ baseUrl: url || baseUrl, tenantId, credential: plugin() })).call(
         "rebootDevice" as "listDevices",
       ),
-    tells: /It has: requestToken, listDevices/,
-    requests: 0,
+    advice: /It has: requestToken, listDevices/,
   },
   path_parameter_missing: {
     name: "a path parameter left out",
     provoke: () => callDevice({}),
     option: "params.path.deviceId",
-    tells: /"deviceId" is missing/,
-    requests: 0,
+    advice: /"deviceId" is missing/,
   },
   path_parameter_invalid: {
-    name: "a path parameter that folds the path",
+    name: "a path parameter that is two dots",
     provoke: () => callDevice({ deviceId: ".." }),
     option: "params.path.deviceId",
-    tells: /would change the path/,
-    requests: 0,
+    advice: /does not change the path/,
   },
   option_invalid: {
     name: "a time limit below zero",
-    provoke: () => connect({ baseUrl, tenantId, credentials: both(), timeoutMs: -1 }),
+    provoke: () => connecting({ timeoutMs: -1 }),
     option: "timeoutMs",
-    tells: /milliseconds from 1/,
-    requests: 0,
+    advice: /milliseconds from 1/,
   },
 };
 
@@ -159,40 +144,40 @@ const variant: Record<VariantErrorCode, Row> = {
   variant_not_served: {
     name: "a server that knows neither token path",
     server: notFound,
-    provoke: (url) => connect({ baseUrl: url, tenantId, credentials: both() }),
-    tells: /wrong tenant id looks the same.*variant: "A" or variant: "B"/s,
+    provoke: (url) => connecting({ baseUrl: url }),
+    advice: /wrong tenant id looks the same.*variant: "A" or variant: "B"/s,
     requests: 2,
   },
   variant_unknown: {
     name: "a server that forbids everything",
     server: () => ({ status: 403 }),
-    provoke: (url) => connect({ baseUrl: url, tenantId, credentials: both() }),
-    tells: /variant: "A" or variant: "B"/,
+    provoke: (url) => connecting({ baseUrl: url }),
+    advice: /variant: "A" or variant: "B"/,
     requests: 2,
   },
   variant_changed: {
-    name: "a deployment that served the one when it was asked and serves the other when a token is needed",
+    name: "a deployment that moves to the other variant between the detection and the first token",
     server: moving(),
     provoke: async (url) => {
-      const service = await connect({ baseUrl: url, tenantId, credentials: both() });
+      const service = await connecting({ baseUrl: url });
       return service.auth.getAccessToken();
     },
-    tells: /Connect again/,
-    // One question that finds A, one token request, and three questions that find B.
+    advice: /Connect again/,
+    // One request that finds A, one token request, and three requests that find B.
     requests: 5,
   },
 };
 
 const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
   response_not_json: {
-    name: "a page where a token was expected",
+    name: "an HTML page from the token endpoint",
     server: () => ({
       status: 200,
       headers: { "content-type": "text/html" },
       body: "<html>page-secret</html>",
     }),
     provoke: (url) => createAuth({ baseUrl: url, credential: account() }).getAccessToken(),
-    tells: /Is baseUrl right/,
+    advice: /Is baseUrl right/,
     requests: 1,
     secret: "page-secret",
   },
@@ -200,7 +185,7 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
     name: "an answer of more than 1 MiB",
     server: () => json(`{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
     provoke: getToken,
-    tells: /larger than 1 MiB/,
+    advice: /larger than 1 MiB/,
     requests: 1,
     secret: "large-secret",
   },
@@ -208,7 +193,7 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
     name: "an answer without an access_token",
     server: () => json({ token: "misnamed-secret" }),
     provoke: getToken,
-    tells: /access_token: a text/,
+    advice: /access_token: a text/,
     requests: 1,
     secret: "misnamed-secret",
   },
@@ -216,7 +201,7 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
     name: "a redirect from the token endpoint",
     server: (request) => (body(request) ? { status: 302, headers: { location: "/elsewhere" } } : token),
     provoke: (url) => createAuth({ baseUrl: url, credential: account() }).getAccessToken(),
-    tells: /Is baseUrl the final address/,
+    advice: /Is baseUrl the final address/,
     requests: 1,
   },
 };
@@ -225,23 +210,22 @@ const transport: Record<TransportErrorCode, Row> = {
   network_failed: {
     name: "a connection that is reset during detection",
     server: () => "reset",
-    provoke: (url) => connect({ baseUrl: url, tenantId, credentials: both() }),
-    tells: /Check the address, the network and the proxy/,
+    provoke: (url) => connecting({ baseUrl: url }),
+    advice: /Check the address, the network and the proxy/,
     requests: 1,
   },
   timed_out: {
     name: "a server that never answers",
     server: () => "silence",
-    provoke: (url) => connect({ baseUrl: url, tenantId, credentials: both(), timeoutMs: HELD_LIMIT_MS }),
-    tells: new RegExp(`${HELD_LIMIT_MS} ms \\(timeoutMs\\)`),
+    provoke: (url) => connecting({ baseUrl: url, timeoutMs: HELD_LIMIT_MS }),
+    advice: new RegExp(`${HELD_LIMIT_MS} ms \\(timeoutMs\\)`),
     requests: 1,
   },
   tls_failed: {
     name: "https to a server that speaks plain http",
     server: () => token,
     provoke: (url) => getToken(url.replace("http:", "https:")),
-    tells: /Check the certificate/,
-    requests: 0,
+    advice: /Check the certificate/,
   },
 };
 
@@ -252,7 +236,7 @@ function callDevice(path: Record<string, unknown>): Promise<unknown> {
   return (service.call as (id: string, init: object) => Promise<unknown>)("getDevice", { params: { path } });
 }
 
-/** Variant A at first; after its first token request only Variant B. */
+/** Serves Variant A until its first token request, then Variant B. */
 function moving(): Script {
   let moved = false;
   return ({ path, body: sent }) => {
@@ -275,7 +259,7 @@ const classes = [
   { name: "TransportError", guard: isTransportError, rows: transport },
 ] as const;
 
-/** What no error may show: the fixtures' secrets, whole or as one line of a PEM. */
+/** The secrets of the fixtures, whole or as one line of a PEM. */
 function secretsOf(row: Row): string[] {
   const lines = [rsaKey(), ecKey(), shortRsaKey()].flatMap((pair) =>
     pkcs8(pair)
@@ -297,20 +281,20 @@ describe.each(classes)("$name", ({ name, guard, rows }) => {
 
       expect(guard(error), String(error)).toBe(true);
       expect(error).toBeInstanceOf(Error);
-      expect(error).toMatchObject({ name, code: row.code, message: expect.stringMatching(row.tells) });
+      expect(error).toMatchObject({ name, code: row.code, message: expect.stringMatching(row.advice) });
       expect((error as { option?: string }).option).toBe(row.option);
-      expect(server?.requests.length ?? 0).toBe(row.requests);
+      expect(server?.requests.length ?? 0).toBe(row.requests ?? 0);
       for (const secret of secretsOf(row)) expect(shown(error)).not.toContain(secret);
     },
   );
 });
 
-test("a secret that an error did show would be found", () => {
+test("the search for secrets finds one in the cause of an error", () => {
   const careless = new Error("refused", { cause: { sent: { client_secret: ACCOUNT_SECRET } } });
   expect(shown(careless)).toContain(ACCOUNT_SECRET);
 });
 
-describe("options that are no such thing", () => {
+describe("connect", () => {
   const rows = [
     { name: "fetch", options: { fetch: "https://service.example" } },
     { name: "now", options: { now: 0 } },
@@ -326,33 +310,80 @@ describe("options that are no such thing", () => {
     { name: "variant", options: { variant: "C" } },
     { name: "api", options: { api: {}, variant: "B" } },
   ];
-  test.each(rows)("$name: $options is refused before anything is asked", async ({ name, options }) => {
-    const given = { baseUrl, tenantId, credentials: both(), ...options } as Parameters<typeof connect>[0];
-    expect(await rejectionOf(connect(given))).toMatchObject({ code: "option_invalid", option: name });
+  test.each(rows)("rejects $name: $options before any request", async ({ name, options }) => {
+    expect(await rejectionOf(connecting(options))).toMatchObject({ code: "option_invalid", option: name });
   });
 
-  test("a credential of a person is not taken, and the message says where it goes", async () => {
-    const { userInterfacePlugin } = await import("../../src/index.js");
+  test("rejects a credential of a person, and says where it goes", async () => {
     const person = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
-    const error = await rejectionOf(connect({ baseUrl, tenantId, credentials: [person as never] }));
+    const error = await rejectionOf(connecting({ credentials: [person] }));
     expect(error).toMatchObject({ code: "credential_invalid", option: "credentials" });
     expect((error as Error).message).toMatch(/needs a code.*servicePlugin or serviceAccount/);
   });
 
-  test("two credentials of one variant are refused: after a refusal no other identity is tried", async () => {
+  test("rejects two credentials of one variant", async () => {
     const credentials = [account(), account({ clientId: "second" })];
-    expect(await rejectionOf(connect({ baseUrl, tenantId, credentials }))).toMatchObject({
-      code: "credential_invalid",
-    });
+    expect(await rejectionOf(connecting({ credentials }))).toMatchObject({ code: "credential_invalid" });
   });
 
-  test("a variant that is named needs a credential of its own", async () => {
-    const options = { baseUrl, tenantId, credentials: [account()], variant: "A" as const };
-    expect(await rejectionOf(connect(options))).toMatchObject({ code: "credential_missing" });
+  test("rejects a named variant without a credential of that variant", async () => {
+    const error = await rejectionOf(connecting({ credentials: [account()], variant: "A" }));
+    expect(error).toMatchObject({ code: "credential_missing" });
   });
 
-  test("with Variant B named the tenant id may be left out", async () => {
+  test("accepts Variant B without a tenant id", async () => {
     const service = await connect({ baseUrl, credentials: both(), variant: "B", now: steppedClock().now });
     expect(service).toMatchObject({ variant: "B", tenantId: "" });
   });
+
+  test.each([undefined, null])("of a connector rejects %s as its target", async (target) => {
+    const connector = createConnector({ credentials: both() });
+    expect(await rejectionOf(connector.connect(target as never))).toMatchObject({ code: "option_invalid" });
+  });
+});
+
+test("a store that never answers is reported as failed, and the token is returned all the same", async () => {
+  const events: string[] = [];
+  const silence = () => new Promise<never>(() => {});
+  const store = { get: silence, set: silence, delete: silence, lock: silence };
+  const { fetch } = deployment();
+  const options = { baseUrl: "http://service.localhost", tenantId, fetch, store, timeoutMs: 20 };
+  const auth = createAuth({
+    ...options,
+    credential: account(),
+    onEvent: ({ type }) => void events.push(type),
+  });
+  expect((await auth.getAccessToken()).value).not.toBe("");
+  expect(events).toContain("store_failed");
+});
+
+test("a wrong client secret of Variant B has a cause that names the admin area and says what it assumes", async () => {
+  const { fetch, publicUrl } = deployment();
+  const credential = account({ clientSecret: "wrong-secret" });
+  const auth = createAuth({ baseUrl: publicUrl, tenantId, credential, fetch });
+  const error = await rejectionOf(auth.getAccessToken());
+  if (!isTokenRequestError(error)) throw error;
+  expect(error.causes.map(({ id }) => id)).toEqual(["client_secret_mismatch"]);
+  expect(error.message).toContain("the admin area under Service accounts");
+  expect(error.causes[0]?.evidence).toContain("does not show");
+  expect(shown(error)).not.toContain("wrong-secret");
+});
+
+test.each([429, 503])("a renewal in the background sends one request when it meets a %i", async (status) => {
+  const clock = steppedClock();
+  let requests = 0;
+  const fetch = async () =>
+    requests++ === 0
+      ? Response.json({ access_token: "token", expires_in: 100 })
+      : new Response("{}", { status });
+  const renewals: Promise<unknown>[] = [];
+  const waitUntil = (promise: Promise<unknown>) => void renewals.push(promise);
+  const auth = createAuth({ baseUrl, tenantId, credential: account(), fetch, now: clock.now, waitUntil });
+  const first = await auth.getAccessToken();
+  clock.advance(95_000);
+  expect(await auth.getAccessToken()).toBe(first);
+  await Promise.all(renewals);
+  expect(requests).toBe(2);
+  const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout");
+  expect(timers.length).toBeLessThanOrEqual(1);
 });

@@ -1,4 +1,7 @@
-/** A consumer's own documents: the module that `generate` made of them types `connect`, `createService` and `call`. */
+/**
+ * A consumer with documents of its own: the generated module types `connect`, `createService` and `call`. The files in
+ * ./generated exist only while types.test.ts compiles this one.
+ */
 import {
   connect,
   createAuth,
@@ -6,11 +9,11 @@ import {
   createService,
   type Service,
   servicePlugin,
-} from "../../src/index.js";
-import * as api from "./fixture/generated/operations.js";
-import type { components as A } from "./fixture/generated/variant-a.js";
-import type { components as B } from "./fixture/generated/variant-b.js";
-import { type Equal, proof } from "./proof.js";
+} from "../../../src/index.js";
+import { type Equal, proof } from "../proof.js";
+import * as api from "./generated/operations.js";
+import type { components as A } from "./generated/variant-a.js";
+import type { components as B } from "./generated/variant-b.js";
 
 type DeviceOfA = A["schemas"]["Device"];
 type DeviceOfB = B["schemas"]["Device"];
@@ -19,28 +22,28 @@ type Own = Service<api.OperationTypes>;
 const target = { baseUrl: "https://customer.example", tenantId: "acme" };
 const plugin = servicePlugin({ clientId: "c", privateKey: "pem" });
 
-/** The generated module is all that it takes. */
+/** The generated module is enough. */
 export async function connects(): Promise<Own[]> {
   const service = await connect({ ...target, credentials: [plugin], api });
   const other = await createConnector({ credentials: [plugin], api }).connect(target);
   proof<Equal<typeof service, Own>>();
   proof<Equal<typeof other, Own>>();
-  // @ts-expect-error no module that generate made
+  // @ts-expect-error not a generated module
   await connect({ ...target, credentials: [plugin], api: { operations: { A: {} } } });
   return [service, other];
 }
 
-/** Its operations, and none of ours. */
+/** A service has the operations of the consumer's documents, and none of the shipped ones. */
 export async function operations(service: Own): Promise<void> {
   const outcome = await service.call("listDevices", { params: { query: { area: "north" } } });
   if (outcome.ok) {
     proof<Equal<typeof outcome.data, DeviceOfA[] | DeviceOfB[]>>();
     if (outcome.variant === "A") proof<Equal<typeof outcome.data, DeviceOfA[]>>();
   } else if (outcome.variant === "B") {
-    // Variant B documents a body for every other answer.
+    // Variant B documents a body for every other response.
     proof<Equal<(typeof outcome.error)["body"], B["schemas"]["Refusal"]>>();
   }
-  // @ts-expect-error an operation of our documents, not of these
+  // @ts-expect-error an operation of the shipped documents
   await service.call("requestToken", { body: {} });
   // @ts-expect-error only Variant A has it
   await service.call("startSchedule", { params: { path: { scheduleId: "s" } } });
@@ -48,7 +51,7 @@ export async function operations(service: Own): Promise<void> {
   await service.call("searchDevices");
 }
 
-/** Parameters: required ones are missed, wrong types and unknown names are refused; tenantId may be left out. */
+/** A missing required parameter, a wrong type and an unknown name do not compile; tenantId may be left out. */
 export async function parameters(service: Own): Promise<void> {
   await service.call("getDevice", { params: { path: { deviceId: "d" } } });
   // @ts-expect-error a required path parameter
@@ -61,7 +64,7 @@ export async function parameters(service: Own): Promise<void> {
   await service.call("listDevices", { params: { query: { colour: "red" } } });
 }
 
-/** Before narrowing a call needs what both need; after it only what its variant needs. */
+/** Before narrowing a call needs what both variants need; after it only what its own variant needs. */
 export async function bodies(service: Own): Promise<void> {
   const path = { scheduleId: "s" };
   const header = { "If-Match": "1" };
@@ -94,7 +97,7 @@ export async function bodies(service: Own): Promise<void> {
   }
 }
 
-/** An Auth in hand keeps its variant with one's own documents too. */
+/** A service from an Auth keeps the variant of that Auth with these documents too. */
 export async function withAuth(): Promise<void> {
   const service = createService(createAuth({ ...target, credential: plugin }), { api });
   proof<Equal<typeof service.variant, "A">>();
