@@ -5,9 +5,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Provider } from "oidc-provider";
 
-/** What the process is asked for by its arguments. */
+/** The argument of the process, as JSON. */
 export interface ServerTask {
-  /** "floor": Node's own server, which verifies the signature and looks at nothing else. */
+  /** "floor" is a plain node:http server that verifies the signature and checks nothing else. */
   readonly kind: "emulator" | "oidc-provider" | "floor";
   /** The emulator's entry as a module URL. */
   readonly emulatorMain: string;
@@ -17,23 +17,23 @@ export interface ServerTask {
   readonly publicJwk: Readonly<Record<string, unknown>>;
 }
 
-/** What it says once it listens, and whenever it is asked anything afterwards. */
+/** Sent to the parent when the server listens, and in reply to each message. */
 export interface ServerMessage {
-  /** The URL to post to, which `aud` names. */
+  /** The URL to post to, and the `aud` of assertions. */
   readonly tokenUrl: string;
-  /** Microseconds of the processor that this process took so far. */
+  /** Microseconds of processor time that this process has used so far. */
   readonly cpu: number;
 }
 
 const task = JSON.parse(process.argv[2] ?? "") as ServerTask;
 const start = { emulator: startEmulator, "oidc-provider": startProvider, floor: startFloor };
 const tokenUrl = await start[task.kind](task);
-process.on("message", tell);
-// Ends with its parent.
+process.on("message", report);
+// The server ends with its parent.
 process.on("disconnect", () => process.exit());
-tell();
+report();
 
-function tell(): void {
+function report(): void {
   const { user, system } = process.cpuUsage();
   const message: ServerMessage = { tokenUrl, cpu: user + system };
   process.send?.(message);
@@ -48,7 +48,7 @@ async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: Se
   return `${url}/api/v1/${tenantId}/external-plugin/oauth/token`;
 }
 
-/** As far as it can be asked for the same work: no store but memory, no user, no other features. */
+/** Configured for the same work as far as possible: memory only, no users, no other features. */
 async function startProvider({ clientId, publicJwk }: ServerTask): Promise<string> {
   const server = createServer();
   const url = await listen(server);
@@ -76,7 +76,7 @@ async function startProvider({ clientId, publicJwk }: ServerTask): Promise<strin
   return `${url}/token`;
 }
 
-/** What nobody can go below who takes HTTP by Node and a signature by RSA. */
+/** The least that any server on node:http that verifies an RSA signature can cost. */
 async function startFloor({ publicJwk }: ServerTask): Promise<string> {
   const key = createPublicKey({ key: publicJwk as JsonWebKey, format: "jwk" });
   const body = JSON.stringify({ access_token: "x".repeat(43), token_type: "Bearer", expires_in: 3600 });

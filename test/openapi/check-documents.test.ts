@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { checkFolder } from "../../scripts/check-documents/check-folder.js";
+import { checkFolder } from "../../scripts/check-documents.js";
 
 const OPENAPI = fileURLToPath(new URL("../../openapi", import.meta.url));
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import type { z } from "zod";
 import { schemas } from "../../generated/schemas.js";
-import { listExamples } from "../../scripts/check-documents/list-examples.js";
+import { listExamples } from "../../scripts/check-documents.js";
 import { type Document, follow, type Variant } from "../../src/generate/document.js";
 import { atPointer } from "../../src/generate/json-pointer.js";
 import { readDocument } from "../../src/generate/read-document.js";

@@ -1,17 +1,18 @@
 // Token requests to the emulator against the same to oidc-provider: private_key_jwt and client_credentials over HTTP.
+import { fork } from "node:child_process";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { once } from "node:events";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build as bundle } from "esbuild";
 import { KeepAliveClient } from "../keep-alive-client.js";
-import type { Build, Row } from "../row.js";
-import { spreadOf } from "../spread.js";
-import { type RunningServer, startTokenServer } from "../start-token-server.js";
-import type { ServerTask } from "../token-server.js";
+import { type Build, medianOf, type Row, spreadOf } from "../measure.js";
+import type { ServerMessage, ServerTask } from "../token-server.js";
 
 const AIM = 5;
 const REQUESTS = 400;
 const ROUNDS = 15;
-/** Each server has then answered thousands of requests, and its code is compiled. */
+/** After these each server has answered thousands of requests, and its code is compiled. */
 const WARM_UP_ROUNDS = 25;
 const CONNECTIONS = 8;
 const KEY_ID = "key-1";
@@ -25,7 +26,7 @@ interface Pair {
 
 let signed = 0;
 
-/** For one round; signed ahead, so that no signature is measured. */
+/** The token requests of one round, signed ahead, so that no signature is measured. */
 function formsFor(audience: string, privateKey: KeyObject): string[] {
   return Array.from({ length: REQUESTS }, () => form(audience, privateKey));
 }
@@ -48,7 +49,54 @@ function form(audience: string, privateKey: KeyObject): string {
   );
 }
 
-/** One server and the connections to it, which stay open from round to round. */
+function emulatorMain({ folder }: Build): string {
+  return pathToFileURL(join(folder, "dist/src/emulator/index.js")).href;
+}
+
+interface RunningServer {
+  readonly tokenUrl: string;
+  /** Microseconds of processor time that its process has used so far. */
+  cpu(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Compiled with esbuild: tsx would measure its own wrappers too. */
+async function startTokenServer(
+  build: Build,
+  task: Omit<ServerTask, "emulatorMain">,
+): Promise<RunningServer> {
+  const outfile = join(build.folder, "token-server.mjs");
+  const source = fileURLToPath(new URL("../token-server.ts", import.meta.url));
+  await bundle({ entryPoints: [source], outfile, format: "esm", target: "es2022", logLevel: "warning" });
+  const child = fork(outfile, [JSON.stringify({ ...task, emulatorMain: emulatorMain(build) })], {
+    env: { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" },
+    // oidc-provider prints a warning that its memory is for development only.
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  });
+  const exited = once(child, "exit");
+  const next = async (): Promise<ServerMessage> => {
+    const [message] = await Promise.race([
+      once(child, "message"),
+      exited.then(() => Promise.reject(new Error(`the ${task.kind} did not start`))),
+    ]);
+    return message as ServerMessage;
+  };
+  const { tokenUrl } = await next();
+  return {
+    tokenUrl,
+    async cpu() {
+      const answer = next();
+      child.send("cpu");
+      return (await answer).cpu;
+    },
+    async close() {
+      child.disconnect();
+      await exited;
+    },
+  };
+}
+
+/** One server and the connections to it. */
 class Side {
   readonly #server: RunningServer;
   readonly #client: KeepAliveClient;
@@ -64,7 +112,7 @@ class Side {
   static async start(build: Build, kind: ServerTask["kind"], { publicKey, privateKey }: Pair): Promise<Side> {
     const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: KEY_ID };
     const server = await startTokenServer(build, { ...CLIENT, kind, publicJwk });
-    return new Side(server, await KeepAliveClient.open(server.tokenUrl, CONNECTIONS), privateKey);
+    return new Side(server, new KeepAliveClient(server.tokenUrl, CONNECTIONS), privateKey);
   }
 
   async round(): Promise<void> {
@@ -74,14 +122,14 @@ class Side {
     this.#rounds.push({ ms, cpu: (await this.#server.cpu()) - before });
   }
 
-  /** Milliseconds, of each round that counts. */
+  /** Milliseconds of each round after the warm-up. */
   get times(): number[] {
     return this.#rounds.slice(WARM_UP_ROUNDS).map(({ ms }) => ms);
   }
 
-  /** Requests a second, and microseconds of the processor for one. */
+  /** Requests a second, and microseconds of processor time for each. */
   toString(): string {
-    const cpu = spreadOf(this.#rounds.slice(WARM_UP_ROUNDS).map((round) => round.cpu / REQUESTS)).median;
+    const cpu = medianOf(this.#rounds.slice(WARM_UP_ROUNDS).map((round) => round.cpu / REQUESTS));
     return `${rateOf(this.times)}/s (${cpu.toFixed(0)} µs of the processor each)`;
   }
 
@@ -92,13 +140,14 @@ class Side {
 }
 
 function rateOf(times: readonly number[]): number {
-  return Math.round((REQUESTS * 1000) / spreadOf(times).median);
+  return Math.round((REQUESTS * 1000) / medianOf(times));
 }
 
-/** Without HTTP, in this process; requests a second. */
-async function inProcessRate({ folder }: Build, { publicKey, privateKey }: Pair): Promise<number> {
-  const main = pathToFileURL(join(folder, "dist/src/emulator/index.js")).href;
-  const { createEmulator } = (await import(main)) as typeof import("../../../src/emulator/index.js");
+/** Requests a second, without HTTP, in this process. */
+async function inProcessRate(build: Build, { publicKey, privateKey }: Pair): Promise<number> {
+  const { createEmulator } = (await import(
+    emulatorMain(build)
+  )) as typeof import("../../../src/emulator/index.js");
   const emulator = createEmulator({ variants: ["A"] });
   const jwks = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: KEY_ID }] };
   emulator.registerPlugin({ ...CLIENT, type: "service", jwks });
