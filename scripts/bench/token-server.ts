@@ -1,5 +1,5 @@
 // A token server in a process of its own, with one client that signs its assertions.
-import { createPublicKey, generateKeyPairSync, type JsonWebKey, verify } from "node:crypto";
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,8 +7,7 @@ import { Provider } from "oidc-provider";
 
 /** The argument of the process, as JSON. */
 export interface ServerTask {
-  /** "floor" is a plain node:http server that verifies the signature and checks nothing else. */
-  readonly kind: "emulator" | "oidc-provider" | "floor";
+  readonly kind: "emulator" | "oidc-provider";
   /** The emulator's entry as a module URL. */
   readonly emulatorMain: string;
   readonly tenantId: string;
@@ -17,27 +16,11 @@ export interface ServerTask {
   readonly publicJwk: Readonly<Record<string, unknown>>;
 }
 
-/** Sent to the parent when the server listens, and in reply to each message. */
-export interface ServerMessage {
-  /** The URL to post to, and the `aud` of assertions. */
-  readonly tokenUrl: string;
-  /** Microseconds of processor time that this process has used so far. */
-  readonly cpu: number;
-}
-
 const task = JSON.parse(process.argv[2] ?? "") as ServerTask;
-const start = { emulator: startEmulator, "oidc-provider": startProvider, floor: startFloor };
-const tokenUrl = await start[task.kind](task);
-process.on("message", report);
-// The server ends with its parent.
+const start = { emulator: startEmulator, "oidc-provider": startProvider };
 process.on("disconnect", () => process.exit());
-report();
-
-function report(): void {
-  const { user, system } = process.cpuUsage();
-  const message: ServerMessage = { tokenUrl, cpu: user + system };
-  process.send?.(message);
-}
+// The URL to post to, which is the `aud` of assertions.
+process.send?.(await start[task.kind](task));
 
 async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: ServerTask): Promise<string> {
   const entry = (await import(emulatorMain)) as typeof import("../../src/emulator/index.js");
@@ -74,25 +57,6 @@ async function startProvider({ clientId, publicJwk }: ServerTask): Promise<strin
   });
   server.on("request", provider.callback());
   return `${url}/token`;
-}
-
-/** The least that any server on node:http that verifies an RSA signature can cost. */
-async function startFloor({ publicJwk }: ServerTask): Promise<string> {
-  const key = createPublicKey({ key: publicJwk as JsonWebKey, format: "jwk" });
-  const body = JSON.stringify({ access_token: "x".repeat(43), token_type: "Bearer", expires_in: 3600 });
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const assertion = new URLSearchParams(String(Buffer.concat(chunks))).get("client_assertion") ?? "";
-      const end = assertion.lastIndexOf(".");
-      const signature = Buffer.from(assertion.slice(end + 1), "base64url");
-      const isSigned = verify("sha256", Buffer.from(assertion.slice(0, end)), key, signature);
-      response.writeHead(isSigned ? 200 : 400, headers).end(body);
-    });
-  });
-  return `${await listen(server)}/token`;
 }
 
 async function listen(server: Server): Promise<string> {
