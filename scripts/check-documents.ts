@@ -8,10 +8,15 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { type Document, follow } from "../src/generate/document.js";
-import { isObject, type JsonObject, pointerTo } from "../src/generate/json-pointer.js";
-import { readDocument } from "../src/generate/read-document.js";
-import { walkDocument } from "../src/generate/walk-document.js";
+import {
+  type Document,
+  follow,
+  isObject,
+  type JsonObject,
+  pointerTo,
+  readDocument,
+  walkDocument,
+} from "../src/generate/document.js";
 
 /** One line for each problem, with file and place. */
 export async function checkFolder(folder: string): Promise<string[]> {
