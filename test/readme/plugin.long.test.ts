@@ -1,33 +1,23 @@
-// The README's whole plugin and its test, as a reader who copies them has them: each runs as it stands.
+// The whole plugin of the pages and its test, and the documents that the README changes: each runs as it is printed.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { generate } from "../../src/generate/index.js";
 import { pageBundle } from "../page/page-bundle.js";
 import { describeInChromium } from "../support/chromium.js";
-import { blocks, fromSources, root } from "./readme-blocks.js";
+import { blockWith, bundleProgram, cacheFolder, compile, makeCacheFolder, root } from "./pages.js";
 
-const [, plugin = "", testOfIt = ""] = blocks("js");
-/** The page's script is no source: it lies where no tool looks. */
-const folder = mkdtempSync(join(tmpdir(), "whole-plugin-"));
-const at = (name: string) => join(root, "test/readme", name);
-const files = {
-  plugin: at("plugin.tmp.ts"),
-  test: at("plugin-test.tmp.ts"),
-  page: join(folder, "page.js"),
-};
-afterAll(() => {
-  for (const file of [...Object.values(files), folder]) rmSync(file, { force: true, recursive: true });
-});
+const plugin = blockWith("js", "createServer(toNodeHandler");
+const testOfIt = blockWith("js", 'from "node:test"');
 
 function start(file: string): ChildProcess {
-  return spawn(process.execPath, ["--import", "tsx", file], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  return spawn(process.execPath, [file], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 async function ended(child: ChildProcess): Promise<{ code: number | null; text: string }> {
@@ -49,14 +39,31 @@ async function freePort(host: string): Promise<number> {
   return port;
 }
 
-test("its test passes, and fails for an operator who may not see the devices", async () => {
-  writeFileSync(files.test, fromSources(testOfIt));
-  expect(await ended(start(files.test))).toMatchObject({ code: 0 });
-  writeFileSync(
-    files.test,
-    fromSources(testOfIt.replace('capabilities: ["devices:read"]', "capabilities: []")),
-  );
-  expect(await ended(start(files.test))).toMatchObject({ code: 1 });
+test("the test of the whole plugin passes, and fails for an operator who may not see the devices", async () => {
+  const folder = cacheFolder();
+  const passing = await bundleProgram(testOfIt, folder, "passing.mjs");
+  expect(await ended(start(passing))).toMatchObject({ code: 0 });
+  const denied = testOfIt.replace('capabilities: ["devices:read"]', "capabilities: []");
+  expect(await ended(start(await bundleProgram(denied, folder, "denied.mjs")))).toMatchObject({ code: 1 });
+});
+
+test("the schema that the README adds to the documents types the devices of its example", async () => {
+  const folder = cacheFolder();
+  const schema = blockWith("yaml", "DeviceList:");
+  const documents = { A: join(folder, "variant-a.yaml"), B: join(folder, "variant-b.yaml") };
+  for (const [variant, path] of Object.entries(documents)) {
+    const text = readFileSync(join(root, `openapi/variant-${variant.toLowerCase()}.yaml`), "utf8");
+    writeFileSync(
+      path,
+      text.replace(/^ {4}DeviceList:\n(?: {5,}.*\n)*/m, () => schema),
+    );
+  }
+  const out = join(folder, "generated");
+  await generate({ documents, out });
+  const example = blockWith("ts", "./generated/schemas.js");
+  const named = `${example}\nif (result.ok) use(result.data.map(({ id, name }) => id.length + (name ?? "").length));\n`;
+  expect(compile({ named }, out)).toEqual([]);
+  expect(compile({ wrong: named.replace("id, name", "id, label: name") }, out)).toHaveLength(1);
 });
 
 describeInChromium("the whole plugin", (browser) => {
@@ -64,16 +71,18 @@ describeInChromium("the whole plugin", (browser) => {
   let hostUrl = "";
   let pageUrl = "";
   const faults: string[] = [];
+  let folder = "";
 
   beforeAll(async () => {
+    folder = makeCacheFolder();
     const ports = [await freePort("127.0.0.1"), await freePort("localhost")];
-    writeFileSync(files.page, await pageBundle());
-    const code = fromSources(plugin)
+    const script = join(folder, "page.js");
+    writeFileSync(script, await pageBundle());
+    const code = plugin
       .replaceAll("4100", String(ports[0]))
       .replaceAll("4101", String(ports[1]))
-      .replace('import.meta.resolve("bivariant/page")', JSON.stringify(pathToFileURL(files.page).href));
-    writeFileSync(files.plugin, code);
-    child = start(files.plugin);
+      .replace('import.meta.resolve("bivariant/page")', JSON.stringify(pathToFileURL(script).href));
+    child = start(await bundleProgram(code, folder, "plugin.mjs"));
     let text = "";
     child.stderr?.setEncoding("utf8").on("data", (chunk: string) => faults.push(chunk));
     for await (const chunk of child.stdout ?? []) {
@@ -84,6 +93,7 @@ describeInChromium("the whole plugin", (browser) => {
   });
   afterAll(() => {
     child?.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
   });
 
   async function open(url: string): Promise<Page> {
@@ -93,10 +103,10 @@ describeInChromium("the whole plugin", (browser) => {
     return page;
   }
 
-  /** The devices of the emulator: a sentence of an error has no comma. */
+  /** A list of devices: the sentences for an error have no comma. */
   const severalNames = /,/;
 
-  test("is launched from its host's sidebar and shows the devices; a reload of its frame says what to do", async () => {
+  test("is launched from its host's sidebar and shows the devices; after a reload of its frame it says what to do", async () => {
     const page = await open(hostUrl);
     await page.getByLabel("Operator").selectOption("ada");
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -108,7 +118,7 @@ describeInChromium("the whole plugin", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  test("opened on its own logs in and shows the same", async () => {
+  test("opened on its own it logs in and shows the devices", async () => {
     const page = await open(pageUrl);
     await page.getByLabel("User id").fill("ada");
     await page.getByRole("button", { name: "Log in" }).click();
