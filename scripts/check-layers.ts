@@ -45,7 +45,11 @@ const LAYERS: readonly Layer[] = [
     may: ["src/errors.ts", "src/options.ts", "jose"],
     mayType: ["src/auth/token-store.ts"],
   },
-  { holds: "src/validate.ts", may: ["src/errors.ts", "generated/", "zod"], mayType: ["src/client/"] },
+  {
+    holds: "src/validate.ts",
+    may: ["src/errors.ts", "src/options.ts", "generated/", "zod"],
+    mayType: ["src/client/"],
+  },
   { holds: "src/page/", may: [] },
   { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "zod"] },
   {

@@ -97,9 +97,10 @@ function parameterGroup(
   if (whole) return [`${place}${mark}: ${group}`];
   const fields = kept.map((parameter) => {
     const optional = isNeeded(variant, parameter) ? "" : "?";
-    const type = `${group}[${literal(parameter.name)}]`;
+    const lookup = `${group}[${literal(parameter.name)}]`;
     // The lookup of an optional property includes undefined, which would be accepted despite exactOptionalPropertyTypes.
-    return `${propertyName(parameter.name)}${optional}: ${parameter.required ? type : `NonNullable<${type}>`}`;
+    const type = parameter.required ? lookup : `NonNullable<${lookup}>`;
+    return `${propertyName(parameter.name)}${optional}: ${parameter.keyword ?? type}`;
   });
   return [`${place}${mark}: { ${fields.join("; ")} }`];
 }

@@ -11,11 +11,10 @@ import {
 import { fileHeader, literal, propertyName } from "./source-text.js";
 
 export function emitOperations(documents: readonly Document[], lists: OperationLists): string {
-  const aliases = otherStatuses(lists);
   const body = [
     FIXED_TYPES,
-    aliases.declarations,
-    ...VARIANTS.map((variant) => callTypes(variant, lists[variant], aliases.nameFor)),
+    otherStatuses(lists),
+    ...VARIANTS.map((variant) => callTypes(variant, lists[variant], otherStatusName)),
     bothTypes(lists),
     ...VARIANTS.map((variant) => pathTypes(variant, lists[variant])),
     TABLE_TYPES,
@@ -116,23 +115,22 @@ function table(variant: Variant, operations: readonly Operation[]): string {
   return `export const operations${variant}: OperationTable[${literal(variant)}] = {\n${rows.join("")}};\n`;
 }
 
-/** Names the unions of undocumented statuses: one alias per distinct union, which many operations share. */
+/** Emits the type of the statuses that an operation does not document: one alias per distinct set of documented ones. */
 function otherStatuses(lists: OperationLists) {
-  const names = new Map<string, string>();
-  for (const variant of VARIANTS) {
-    for (const { responses } of lists[variant]) {
-      const union = unionOf(responses);
-      if (!names.has(union)) names.set(union, `OtherStatus${names.size + 1}`);
-    }
+  const declarations = new Map<string, string>();
+  for (const { responses } of VARIANTS.flatMap((variant) => lists[variant])) {
+    const documented = responses.flatMap((response) => response.statuses);
+    if (documented.length === 0) continue;
+    const name = otherStatusName(responses);
+    declarations.set(name, `export type ${name} = Exclude<HttpStatus, ${documented.join(" | ")}>;\n`);
   }
-  return {
-    declarations: [...names].map(([union, name]) => `type ${name} =\n${union};\n`).join("\n"),
-    nameFor: (responses: readonly Response[]) => names.get(unionOf(responses)) ?? "never",
-  };
+  const all = REGISTERED_STATUSES.map((status) => `\n  | ${status}`).join("");
+  const httpStatus = `/** Every status of the IANA HTTP Status Code Registry. */\nexport type HttpStatus =${all};\n`;
+  return [httpStatus, ...declarations.values()].join("\n");
 }
 
-function unionOf(responses: readonly Response[]): string {
-  const documented = new Set(responses.flatMap((response) => response.statuses));
-  const others = REGISTERED_STATUSES.filter((status) => !documented.has(status));
-  return others.length === 0 ? "  never" : others.map((status) => `  | ${status}`).join("\n");
+/** Editors show this name, so it names the statuses that it excludes: `StatusOtherThan200And4XX`. */
+function otherStatusName(responses: readonly Response[]): string {
+  const keys = responses.map(({ key }) => key.toUpperCase()).filter((key) => key !== "DEFAULT");
+  return keys.length === 0 ? "HttpStatus" : `StatusOtherThan${keys.sort().join("And")}`;
 }

@@ -9,6 +9,8 @@ export interface Parameter {
   readonly name: string;
   readonly in: (typeof PLACES)[number];
   readonly required: boolean;
+  /** The type as a keyword of TypeScript, for simple schemas: editors show it. */
+  readonly keyword?: "string" | "number" | "boolean" | undefined;
 }
 
 export interface Content {
@@ -94,10 +96,18 @@ function readParameters(
         throw documentError(document, "document_invalid", pointerTo(pointer, index), message);
       }
       const isRequired = place === "path" || required === true;
-      found.set(`${place} ${name}`, { name, in: place, required: isRequired });
+      const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
+      const keyword = keywordOf(schema.value);
+      found.set(`${place} ${name}`, { name, in: place, required: isRequired, keyword });
     }
   }
   return [...found.values()];
+}
+
+function keywordOf(schema: unknown): Parameter["keyword"] {
+  if (!isObject(schema) || schema.enum !== undefined || schema.const !== undefined) return undefined;
+  if (schema.type === "integer") return "number";
+  return (["string", "number", "boolean"] as const).find((keyword) => keyword === schema.type);
 }
 
 function readBody(document: Document, source: unknown, pointer: string): Operation["body"] {

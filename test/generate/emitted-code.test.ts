@@ -116,6 +116,12 @@ describe("operations.ts", () => {
     expect(text).toContain(`"X-Trace"?:`);
   });
 
+  test("writes types that an editor shows in plain words", () => {
+    expect(text).toContain('path: { tenantId?: string; "thing-id": string }');
+    expect(text).toContain("other: StatusOtherThan200And404And4XX;");
+    expect(text).toContain("other: HttpStatus;");
+  });
+
   test("requires options only where the document requires one of them", () => {
     expect(text).toContain('args: [init: InitsA["get-thing"]]');
     expect(text).toContain('args: [init: InitsA["constructor"]]');
