@@ -1,4 +1,5 @@
 // Breaks every layer rule once, in a small tree, and expects the finding that names the edge.
+import { posix } from "node:path";
 import { expect, test } from "vitest";
 import { checkLayers } from "../../scripts/check-layers.js";
 import { plant, type Tree } from "./planted-tree.js";
@@ -33,233 +34,110 @@ const SOUND: Tree = {
   "src/contract/cases.ts": `import { rules } from "../emulator/rules.js";\nexport const cases = rules;\n`,
   "src/generate/index.ts": `const compiler = "typescript";\nexport const load = () => [import(compiler), import("typescript")];\n`,
   "src/cli/main.ts": `import { Command } from "commander";\nimport { connect } from "../connect.js";\nimport { rules } from "../emulator/rules.js";\nexport const main = [Command, connect, rules];\n`,
+  "src/http/limits.ts": "export const limit = 1;\n",
+  "src/emulator/clock.ts": "export const clock = 1;\n",
+  "test/fixture.ts": "export const fixture = 1;\n",
+  "scripts/x.ts": "export const x = 1;\n",
   "generated/schemas.ts": `import { z } from "zod";\nexport const schemas = z;\n`,
 };
 
 interface Row {
-  readonly name: string;
   readonly file: string;
-  readonly text: string;
-  /** What the finding says after the name of the file. */
+  /** The specifier that the file imports. */
+  readonly imports: string;
+  /** The file or package that the finding names, where it is not clear from the specifier. */
+  readonly to?: string;
+  readonly kind?: "type" | "lazy" | "inline type";
+  /** The finding, after "<file> imports <to>: ". */
   readonly finding: string;
-  readonly others?: Tree;
 }
 
-const from = (path: string): string => `export * from "${path}";\n`;
-const typeFrom = (path: string): string => `export type * from "${path}";\n`;
+const STATEMENTS = {
+  value: (specifier: string) => `export * from "${specifier}";\n`,
+  type: (specifier: string) => `export type * from "${specifier}";\n`,
+  lazy: (specifier: string) => `export const late = () => import("${specifier}");\n`,
+  "inline type": (specifier: string) => `export type T = typeof import("${specifier}");\n`,
+};
+
+const ONLY_TYPES = "client may import only types of it (import type)";
 
 const BROKEN: readonly Row[] = [
-  {
-    name: "errors.ts imports from variants/",
-    file: "src/errors.ts",
-    text: `export { limit as errors } from "./variants/limits.js";\n`,
-    finding: "imports src/variants/limits.ts: errors.ts may not import variants",
-  },
-  {
-    name: "options.ts imports from http/",
-    file: "src/options.ts",
-    text: `export { limit as options } from "./http/limits.js";\n`,
-    others: { "src/http/limits.ts": "export const limit = 1;\n" },
-    finding: "imports src/http/limits.ts: options.ts may not import http",
-  },
-  {
-    name: "http/ imports from variants/",
-    file: "src/http/late.ts",
-    text: from("../variants/limits.js"),
-    finding: "imports src/variants/limits.ts: http may not import variants",
-  },
-  {
-    name: "variants/ imports from auth/",
-    file: "src/variants/detect.ts",
-    text: from("../auth/auth.js"),
-    finding: "imports src/auth/auth.ts: variants may not import auth",
-  },
-  {
-    name: "auth/ imports the client lazily",
-    file: "src/auth/late.ts",
-    text: `export const late = () => import("../client/call.js");\n`,
-    finding: "imports src/client/call.ts: auth may not import client",
-  },
-  {
-    name: "auth/ imports a type of the client",
-    file: "src/auth/typed.ts",
-    text: typeFrom("../client/call.js"),
-    finding: "imports src/client/call.ts: auth may not import client",
-  },
-  {
-    name: "auth/ imports the client inside a type",
-    file: "src/auth/typed.ts",
-    text: `export type T = typeof import("../client/call.js");\n`,
-    finding: "imports src/client/call.ts: auth may not import client",
-  },
-  {
-    name: "the client imports code of auth/",
-    file: "src/client/late.ts",
-    text: from("../auth/auth.js"),
-    finding: "imports src/auth/auth.ts: client may import only types of it (import type)",
-  },
-  {
-    name: "the client imports inline types of auth/, an import that stays in the output",
-    file: "src/client/late.ts",
-    text: `import { type TokenStore } from "../auth/token-store.js";\nexport type T = TokenStore;\n`,
-    finding: "imports src/auth/token-store.ts: client may import only types of it (import type)",
-  },
-  {
-    name: "the client imports jose",
-    file: "src/client/sign.ts",
-    text: from("jose"),
-    finding: "imports jose: client may not import jose",
-  },
-  {
-    name: "the top level imports a store other than memory",
-    file: "src/connector.ts",
-    text: from("./stores/file.js"),
-    finding: "imports src/stores/file.ts: the top level may not import stores",
-  },
-  {
-    name: "the top level imports from the backend",
-    file: "src/connector.ts",
-    text: typeFrom("./backend/handler.js"),
-    finding: "imports src/backend/handler.ts: the top level may not import backend",
-  },
-  {
-    name: "a store imports more of auth/ than the interface",
-    file: "src/stores/redis.ts",
-    text: typeFrom("../auth/auth.js"),
-    finding: "imports src/auth/auth.ts: stores may not import auth",
-  },
-  {
-    name: "validate.ts imports connect",
-    file: "src/validate.ts",
-    text: from("./connect.js"),
-    finding: "imports src/connect.ts: validate.ts may not import the top level",
-  },
-  {
-    name: "the page imports from outside its folder",
-    file: "src/page/index.ts",
-    text: from("../version.js").replace("version", "errors"),
-    finding: "imports src/errors.ts: page may not import errors.ts",
-  },
-  {
-    name: "the page imports a package",
-    file: "src/page/index.ts",
-    text: from("zod"),
-    finding: "imports zod: page may not import zod",
-  },
-  {
-    name: "the backend imports the emulator",
-    file: "src/backend/try.ts",
-    text: from("../emulator/rules.js"),
-    finding: "imports src/emulator/rules.ts: backend may not import emulator",
-  },
-  ...[
-    { target: "errors.ts", layer: "errors.ts" },
-    { target: "variants/variant-a.ts", layer: "variants" },
-    { target: "auth/auth.ts", layer: "auth" },
-    { target: "client/call.ts", layer: "client" },
-    { target: "connect.ts", layer: "the top level" },
-  ].map(({ target, layer }) => ({
-    name: `the emulator imports the client's ${target}`,
-    file: "src/emulator/copy.ts",
-    text: from(`../${target.slice(0, -3)}.js`),
-    finding: `imports src/${target}: emulator may not import ${layer}`,
+  { file: "src/errors.ts", imports: "./variants/limits.js", finding: "errors.ts may not import variants" },
+  { file: "src/options.ts", imports: "./http/limits.js", finding: "options.ts may not import http" },
+  { file: "src/http/late.ts", imports: "../variants/limits.js", finding: "http may not import variants" },
+  { file: "src/variants/detect.ts", imports: "../auth/auth.js", finding: "variants may not import auth" },
+  ...(["lazy", "type", "inline type"] as const).map((kind) => ({
+    ...{ file: "src/auth/late.ts", imports: "../client/call.js", kind },
+    finding: "auth may not import client",
   })),
+  { file: "src/client/late.ts", imports: "../auth/auth.js", finding: ONLY_TYPES },
+  { file: "src/client/sign.ts", imports: "jose", finding: "client may not import jose" },
+  { file: "src/connector.ts", imports: "./stores/file.js", finding: "the top level may not import stores" },
   {
-    name: "the contract kit imports more of the emulator than its rules",
+    ...{ file: "src/connector.ts", imports: "./backend/handler.js", kind: "type" },
+    finding: "the top level may not import backend",
+  },
+  {
+    file: "src/stores/redis.ts",
+    imports: "../auth/auth.js",
+    kind: "type",
+    finding: "stores may not import auth",
+  },
+  { file: "src/validate.ts", imports: "./connect.js", finding: "validate.ts may not import the top level" },
+  { file: "src/page/index.ts", imports: "../errors.js", finding: "page may not import errors.ts" },
+  { file: "src/page/index.ts", imports: "zod", finding: "page may not import zod" },
+  { file: "src/backend/try.ts", imports: "../emulator/rules.js", finding: "backend may not import emulator" },
+  { file: "src/emulator/copy.ts", imports: "../errors.js", finding: "emulator may not import errors.ts" },
+  {
+    file: "src/emulator/copy.ts",
+    imports: "../variants/limits.js",
+    finding: "emulator may not import variants",
+  },
+  { file: "src/emulator/copy.ts", imports: "../auth/auth.js", finding: "emulator may not import auth" },
+  { file: "src/emulator/copy.ts", imports: "../client/call.js", finding: "emulator may not import client" },
+  {
+    file: "src/emulator/copy.ts",
+    imports: "../connect.js",
+    finding: "emulator may not import the top level",
+  },
+  {
     file: "src/contract/cases.ts",
-    text: from("../emulator/serve.js"),
-    others: { "src/emulator/serve.ts": "export const serve = 1;\n" },
-    finding: "imports src/emulator/serve.ts: contract may not import emulator",
+    imports: "../emulator/clock.js",
+    finding: "contract may not import emulator",
+  },
+  { file: "src/generate/index.ts", imports: "../errors.js", finding: "generate may not import errors.ts" },
+  {
+    ...{ file: "generated/operations.ts", imports: "../src/variants/variant-a.js", kind: "type" },
+    finding: "generated may not import variants",
   },
   {
-    name: "the generator imports from the client",
-    file: "src/generate/index.ts",
-    text: from("../errors.js"),
-    finding: "imports src/errors.ts: generate may not import errors.ts",
-  },
-  {
-    name: "generated code imports a source",
-    file: "generated/operations.ts",
-    text: typeFrom("../src/variants/variant-a.js"),
-    finding: "imports src/variants/variant-a.ts: generated may not import variants",
-  },
-  {
-    name: "auth/ imports a builtin of Node",
     file: "src/auth/sign.ts",
-    text: from("crypto"),
-    finding: "imports node:crypto: auth may not import node:crypto",
+    imports: "crypto",
+    to: "node:crypto",
+    finding: "auth may not import node:crypto",
   },
+  { file: "src/stores/redis.ts", imports: "node:fs", finding: "stores may not import node:fs" },
+  { file: "src/backend/handler.ts", imports: "node:stream", finding: "backend may not import node:stream" },
+  { file: "src/cli/demo.ts", imports: "../../test/fixture.js", finding: "src may not import test" },
   {
-    name: "a store other than the file store imports a builtin of Node",
-    file: "src/stores/memory.ts",
-    text: `export { readFileSync as store } from "node:fs";\n`,
-    finding: "imports node:fs: stores may not import node:fs",
-  },
-  {
-    name: "the backend imports a builtin of Node outside toNodeHandler",
-    file: "src/backend/handler.ts",
-    text: from("node:stream"),
-    finding: "imports node:stream: backend may not import node:stream",
-  },
-  {
-    name: "the command line imports a test",
     file: "src/cli/demo.ts",
-    text: from("../../test/fixture.js"),
-    others: { "test/fixture.ts": "export const f = 1;\n" },
-    finding: "imports test/fixture.ts: src may not import test",
+    imports: "../../scripts/x.js",
+    kind: "type",
+    finding: "src may not import scripts",
   },
   {
-    name: "the command line imports a type of a script",
+    ...{ file: "src/cli/demo.ts", imports: "bivariant/emulator", to: "bivariant" },
+    finding: "sources import each other by relative paths",
+  },
+  {
+    ...{ file: "src/cli/demo.ts", imports: "tsx" },
+    finding: "package.json declares it neither a dependency nor a peer",
+  },
+  {
     file: "src/cli/demo.ts",
-    text: typeFrom("../../scripts/x.js"),
-    others: { "scripts/x.ts": "export const f = 1;\n" },
-    finding: "imports scripts/x.ts: src may not import scripts",
-  },
-  {
-    name: "a source imports the published package",
-    file: "src/cli/demo.ts",
-    text: from("bivariant/emulator"),
-    finding: "imports bivariant: sources import each other by relative paths",
-  },
-  {
-    name: "a source imports a package that package.json does not declare",
-    file: "src/cli/demo.ts",
-    text: from("tsx"),
-    finding: "imports tsx: package.json declares it neither a dependency nor a peer",
-  },
-  {
-    name: "a source imports a file that does not exist",
-    file: "src/cli/demo.ts",
-    text: from("./gone.js"),
-    finding: "imports src/cli/gone.js: the file does not exist",
-  },
-  {
-    name: "a folder has no row in the table",
-    file: "src/misc/thing.ts",
-    text: "export const thing = 1;\n",
-    finding: "belongs to no layer: give its folder a row in scripts/check-layers.ts",
-  },
-  {
-    name: "modules import each other in a circle",
-    file: "src/auth/one.ts",
-    text: from("./two.js"),
-    others: { "src/auth/two.ts": from("./three.js"), "src/auth/three.ts": from("./one.js") },
-    finding: "imports src/auth/two.ts imports src/auth/three.ts imports src/auth/one.ts: a cycle",
-  },
-  {
-    name: "modules of a satellite import each other's types in a circle",
-    file: "src/emulator/one.ts",
-    text: typeFrom("./two.js"),
-    others: { "src/emulator/two.ts": from("./one.js") },
-    finding: "imports src/emulator/two.ts imports src/emulator/one.ts: a cycle",
-  },
-  {
-    name: "the main entry reaches zod through generated code",
-    file: "src/index.ts",
-    text: from("./variants/checked.js"),
-    others: { "src/variants/checked.ts": from("../../generated/schemas.js") },
-    finding:
-      "imports src/variants/checked.ts imports generated/schemas.ts imports zod: src/index.ts may not reach zod",
+    imports: "./gone.js",
+    to: "src/cli/gone.js",
+    finding: "the file does not exist",
   },
 ];
 
@@ -267,22 +145,68 @@ test("a tree that keeps every rule has no findings", () => {
   expect(checkLayers(plant(SOUND))).toEqual([]);
 });
 
-test.each(BROKEN)("it is a finding when $name", ({ file, text, others, finding }) => {
-  expect(checkLayers(plant({ ...SOUND, ...others, [file]: text }))).toEqual([`${file} ${finding}`]);
+test.each(BROKEN)("$file importing $imports is a finding: $finding", (row) => {
+  const { file, imports, kind = "value", finding } = row;
+  const path = posix.join(posix.dirname(file), imports).replace(/js$/, "ts");
+  const to = row.to ?? (imports.startsWith(".") ? path : imports);
+  const tree = plant({ ...SOUND, [file]: STATEMENTS[kind](imports) });
+  expect(checkLayers(tree)).toEqual([`${file} imports ${to}: ${finding}`]);
 });
 
-test("it is a finding, with its line, when a source imports a computed path", () => {
-  const late = `const where = "../client/call.js";\nexport const late = () => import(where);\n`;
-  expect(checkLayers(plant({ ...SOUND, "src/auth/late.ts": late }))).toEqual([
-    "src/auth/late.ts:2 imports a computed path, which this check cannot follow",
-  ]);
+test.each([
+  {
+    name: "an import of inline types, which stays in the output, where only types are allowed",
+    tree: {
+      "src/client/late.ts": `import { type TokenStore } from "../auth/token-store.js";\nexport type T = TokenStore;\n`,
+    },
+    finding: `src/client/late.ts imports src/auth/token-store.ts: ${ONLY_TYPES}`,
+  },
+  {
+    name: "an import of a computed path",
+    tree: { "src/auth/late.ts": `const where = "../a.js";\nexport const late = () => import(where);\n` },
+    finding: "src/auth/late.ts:2 imports a computed path, which this check cannot follow",
+  },
+  {
+    name: "a folder without a row in the table",
+    tree: { "src/misc/thing.ts": "export const thing = 1;\n" },
+    finding: "src/misc/thing.ts belongs to no layer: give its folder a row in scripts/check-layers.ts",
+  },
+  {
+    name: "a cycle",
+    tree: {
+      "src/auth/one.ts": STATEMENTS.value("./two.js"),
+      "src/auth/two.ts": STATEMENTS.value("./three.js"),
+      "src/auth/three.ts": STATEMENTS.value("./one.js"),
+    },
+    finding:
+      "src/auth/one.ts imports src/auth/two.ts imports src/auth/three.ts imports src/auth/one.ts: a cycle",
+  },
+  {
+    name: "a cycle through a type import, in a satellite",
+    tree: {
+      "src/emulator/one.ts": STATEMENTS.type("./two.js"),
+      "src/emulator/two.ts": STATEMENTS.value("./one.js"),
+    },
+    finding: "src/emulator/one.ts imports src/emulator/two.ts imports src/emulator/one.ts: a cycle",
+  },
+  {
+    name: "zod within reach of the main entry, through generated code",
+    tree: {
+      "src/index.ts": STATEMENTS.value("./variants/checked.js"),
+      "src/variants/checked.ts": STATEMENTS.value("../../generated/schemas.js"),
+    },
+    finding:
+      "src/index.ts imports src/variants/checked.ts imports generated/schemas.ts imports zod: src/index.ts may not reach zod",
+  },
+])("it is a finding: $name", ({ tree, finding }) => {
+  expect(checkLayers(plant({ ...SOUND, ...(tree as Tree) }))).toEqual([finding]);
 });
 
 test("a lazy import breaks a cycle", () => {
   const tree: Tree = {
-    "src/auth/one.ts": from("./two.js"),
-    "src/auth/two.ts": `export const two = () => import("./three.js");\n`,
-    "src/auth/three.ts": from("./one.js"),
+    "src/auth/one.ts": STATEMENTS.value("./two.js"),
+    "src/auth/two.ts": STATEMENTS.lazy("./three.js"),
+    "src/auth/three.ts": STATEMENTS.value("./one.js"),
   };
   expect(checkLayers(plant({ ...SOUND, ...tree }))).toEqual([]);
 });
