@@ -84,6 +84,22 @@ function oneChunk(main: string, others: readonly string[]): Plugin {
   };
 }
 
+/** Resolves imports of the package by its name to the sources of its entries. */
+export function entriesFromSources(root: string): Plugin {
+  const { name, exports } = readManifest(root);
+  return {
+    name: "entries-from-sources",
+    setup({ onResolve }) {
+      onResolve({ filter: new RegExp(`^${name}(/|$)`) }, ({ path }) => {
+        const target = exports[`.${path.slice(name.length)}`];
+        const file = typeof target === "object" ? target.default : undefined;
+        if (file === undefined) return { errors: [{ text: `package.json exports no "${path}"` }] };
+        return { path: join(root, file.replace("/dist/", "/").replace(/\.js$/, ".ts")) };
+      });
+    },
+  };
+}
+
 async function buildPackage(root: string): Promise<boolean> {
   rmSync(join(root, "dist"), { recursive: true, force: true });
   const compiler = ["node_modules/typescript-7/bin/tsc", "--project", "tsconfig.build.json"];

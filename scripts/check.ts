@@ -35,22 +35,15 @@ interface Result {
   readonly line: string;
 }
 
-const onTerminal = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
-
-function paint(colour: "bold" | "red" | "green", text: string): string {
-  const code = { bold: 1, red: 31, green: 32 }[colour];
-  return onTerminal ? `\u001b[${code}m${text}\u001b[0m` : text;
-}
-
 function run(name: string): Result {
-  console.log(`\n${paint("bold", `== ${name}`)}`);
+  console.log(`\n== ${name}`);
   const startedAt = performance.now();
   const { status, signal, error } = spawnSync("npm", ["run", "--silent", name], { stdio: "inherit" });
   if (error !== undefined) console.error(`npm did not start: ${error.message}`);
   if (signal !== null) console.error(`${name} was ended by ${signal}`);
   const ok = status === 0;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const line = `${ok ? paint("green", "ok    ") : paint("red", "FAILED")} ${name} (${seconds} s)`;
+  const line = `${ok ? "ok    " : "FAILED"} ${name} (${seconds} s)`;
   console.log(line);
   return { ok, line };
 }
@@ -64,7 +57,7 @@ function main(): number {
     return 2;
   }
   const results = checks.map(run);
-  console.log(`\n${paint("bold", "== summary")}`);
+  console.log("\n== summary");
   for (const { line } of results) console.log(line);
   return results.every(({ ok }) => ok) ? 0 : 1;
 }

@@ -13,7 +13,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { onTestFinished } from "vitest";
-import { readManifest } from "../../scripts/build.js";
+import { entriesFromSources, readManifest } from "../../scripts/build.js";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -90,14 +90,7 @@ export async function bundleProgram(code: string, folder: string, name: string):
     target: "node20",
     packages: "external",
     outfile,
-    plugins: [
-      {
-        name: "entries-from-sources",
-        setup({ onResolve }) {
-          onResolve({ filter: /^bivariant(\/|$)/ }, ({ path }) => ({ path: sources[path] ?? "" }));
-        },
-      },
-    ],
+    plugins: [entriesFromSources(root)],
   });
   return outfile;
 }
