@@ -59,7 +59,7 @@ describe("the TypeScript blocks", () => {
   });
 
   test("are reported when an import is missing or unused", () => {
-    const missing = blockWith("ts", "isTokenRequestError(error)").replace("isTokenRequestError, ", "");
+    const missing = blockWith("ts", "isTokenRequestError(error)").replace("createConnector, ", "");
     const found = compile({ missing, unused: `import { connect } from "bivariant";\n` });
     expect(found.map((line) => line.replace(/\(\d+\) (TS\d\d).*/, " $1"))).toEqual([
       "missing TS23",
