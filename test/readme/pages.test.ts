@@ -1,5 +1,6 @@
 // The README pages: their examples compile and run, their tables are complete, and their links resolve.
 import { spawnSync } from "node:child_process";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   anchors,
@@ -112,6 +113,16 @@ test("every npm script that a page names exists", () => {
   );
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((name) => scripts[name ?? ""] === undefined)).toEqual([]);
+});
+
+test("every source file and folder that a page names exists", () => {
+  const missing = pages.flatMap((page) =>
+    [...read(page).matchAll(/`((?:[\w-]+\/)+|(?:[\w-]+\/)*[\w-]+\.ts)`/g)]
+      .map(([, path = ""]) => path)
+      .filter((path) => ![".", dirname(page), "generated"].some((folder) => exists(join(folder, path))))
+      .map((path) => `${page}: ${path}`),
+  );
+  expect(missing).toEqual([]);
 });
 
 describe("the tables name every", () => {
