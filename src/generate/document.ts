@@ -50,7 +50,7 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
     throw documentError(document, "document_version_unsupported", "/openapi", message);
   }
   walkDocument(document.root, (value, pointer) => {
-    // To most code that would read such a property it is the prototype.
+    // Most code would read such a property as the prototype.
     if (isObject(value.properties) && Object.hasOwn(value.properties, "__proto__")) {
       const message = "a property named __proto__ cannot be expressed";
       throw documentError(document, "schema_unsupported", pointer, message);

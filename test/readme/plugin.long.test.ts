@@ -111,10 +111,10 @@ describeInChromium("the whole plugin", (browser) => {
     await page.getByLabel("Operator").selectOption("ada");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("button", { name: "Planner" }).click();
-    const told = page.frameLocator("iframe").getByRole("status");
-    await told.filter({ hasText: severalNames }).waitFor();
+    const status = page.frameLocator("iframe").getByRole("status");
+    await status.filter({ hasText: severalNames }).waitFor();
     await page.frames().at(-1)?.evaluate("location.reload()");
-    await told.filter({ hasText: "opaque_code_missing" }).waitFor();
+    await status.filter({ hasText: "opaque_code_missing" }).waitFor();
     expect(faults).toEqual([]);
   });
 
