@@ -19,13 +19,13 @@ export interface CallOptions {
 /** One row of the runtime table. */
 export interface OperationEntry {
   readonly method: string;
-  /** The path template as it stands in the document. */
+  /** The path template of the document. */
   readonly path: string;
   /** Documented 2xx statuses. */
   readonly success: readonly number[];
   /** Documented statuses other than 2xx. */
   readonly failure: readonly number[];
-  /** Media type of the request body, where there is one. */
+  /** Media type of the request body, if there is one. */
   readonly contentType?: string;
   /** Sent without a bearer: `security: []` in the document. */
   readonly anonymous?: true;
@@ -163,7 +163,7 @@ export interface OperationsB {
   };
 }
 
-/** What both variants accept: the operationIds that stand in both documents. */
+/** What both variants accept: the operationIds that are in both documents. */
 export interface OperationsBoth {
   requestToken: { args: [init: InitsA["requestToken"] & InitsB["requestToken"]] };
   listDevices: { args: [init?: InitsA["listDevices"] & InitsB["listDevices"]] };
@@ -209,7 +209,7 @@ export interface OperationTypes {
   paths: { A: PathsA; B: PathsB };
 }
 
-/** The runtime table. `types` never exists at run time: it carries the lookup types to `connect({ api })`. */
+/** The runtime table. `types` does not exist at run time; it carries the lookup types to `connect({ api })`. */
 export interface OperationTable {
   readonly A: {
     readonly requestToken: OperationEntry;
