@@ -8,9 +8,9 @@ import type { CreateServiceOptions } from "../create-service.js";
 import { ConfigurationError } from "../errors.js";
 import { memoryStore } from "../stores/memory.js";
 import { parseBaseUrl } from "../variants/target.js";
-import { type BackendDeployment, Deployments, type FindDeployment } from "./backend-deployment.js";
-import { guardedStore } from "./guarded-store.js";
-import type { OriginOptions } from "./request-origin.js";
+import { type BackendDeployment, Deployments, type FindDeployment } from "./deployments.js";
+import { guardedStore } from "./records.js";
+import type { OriginOptions } from "./request-checks.js";
 
 export interface SessionOptions {
   /**

@@ -5,16 +5,18 @@ import type { Auth } from "../auth/auth.js";
 import type { PersonAuth } from "../auth/person-auth.js";
 import { personRequired } from "../client/person-required.js";
 import type { Variant } from "../errors.js";
-import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";
-import { LoginBrowsers } from "./login-browsers.js";
-import { PersonAuths } from "./person-auths.js";
-import { hashOf } from "./random-token.js";
-import { Records } from "./records.js";
-import { bearerToken, guardedCookieToken } from "./request-session.js";
-import type { SessionSubject } from "./session-subject.js";
-import { type SessionRecord, Sessions } from "./sessions.js";
-import { watchedAuth } from "./watched-auth.js";
+import type { BackendDeployment } from "./deployments.js";
+import { LoginBrowsers } from "./pending-logins.js";
+import { PersonAuths, watchedAuth } from "./person-auths.js";
+import { hashOf, Records } from "./records.js";
+import {
+  bearerToken,
+  guardedCookieToken,
+  type SessionRecord,
+  type SessionSubject,
+  Sessions,
+} from "./sessions.js";
 
 /** Far beyond the two minutes that a code is valid (section 3 of the description). */
 const spentForMs = 600_000;

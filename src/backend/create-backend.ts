@@ -6,18 +6,12 @@ import { ConfigurationError } from "../errors.js";
 import type { Backend, SessionInfo } from "./backend.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
 import { Context } from "./context.js";
-import { errorAnswer, isWorthTelling } from "./error-answer.js";
-import { errorPage, wantsPage } from "./navigation-answer.js";
-import { Refusal } from "./refusal.js";
-import { crossOriginHeaders, isAllowedOrigin, requireAllowedOrigin } from "./request-origin.js";
-import { csrfHeader } from "./request-session.js";
-import { answerCallback } from "./routes/callback.js";
-import { answerLaunch } from "./routes/launch.js";
-import { answerLogin } from "./routes/login.js";
-import { answerLogout } from "./routes/logout.js";
-import { answerMe } from "./routes/me.js";
-import { answerSession } from "./routes/session.js";
-import { stateKeyOf } from "./state-key.js";
+import { errorAnswer, isWorthTelling, Refusal } from "./error-answer.js";
+import { answerLaunch } from "./launch-route.js";
+import { answerCallback, answerLogin, errorPage, wantsPage } from "./login-routes.js";
+import { crossOriginHeaders, isAllowedOrigin, requireAllowedOrigin } from "./request-checks.js";
+import { answerLogout, answerMe, answerSession } from "./session-routes.js";
+import { csrfHeader, stateKeyOf } from "./sessions.js";
 
 interface Route {
   readonly method: "GET" | "POST";

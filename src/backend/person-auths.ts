@@ -1,13 +1,15 @@
 /** The Auths of the people who are there, held in memory so that all requests of one person share one renewal. */
+
+import type { Auth } from "../auth/auth.js";
 import type { PersonAuth } from "../auth/person-auth.js";
 import { personContext } from "../auth/person-context.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
-import { isStoreError, LoginRequiredError } from "../errors.js";
+import { isStoreError, LoginRequiredError, type RelaunchRequiredError, type Variant } from "../errors.js";
 import { type ResumeAuthOptions, resumeAuth } from "../resume-auth.js";
-import type { BackendDeployment } from "./backend-deployment.js";
 import type { Settings } from "./backend-options.js";
-import { SessionError } from "./session-error.js";
-import type { SessionSubject } from "./session-subject.js";
+import type { BackendDeployment } from "./deployments.js";
+import { SessionError } from "./error-answer.js";
+import type { SessionSubject } from "./sessions.js";
 
 interface Held {
   auth?: PersonAuth | undefined;
@@ -96,4 +98,25 @@ export class PersonAuths {
     const credential = variant === "A" ? launch : login;
     return credential && { ...this.#settings.auth, baseUrl, tenantId, credential, person };
   }
+}
+
+export function watchedAuth(
+  auth: PersonAuth,
+  watch: (required: RelaunchRequiredError | LoginRequiredError) => void,
+): Auth & { readonly variant: Variant } {
+  const { variant, baseUrl, tenantId, inherited } = auth;
+  return {
+    ...{ variant, baseUrl, tenantId, inherited },
+    // Not copied: a refresh token that is refused leaves a person whom nothing but a login helps.
+    get needsPerson() {
+      return auth.needsPerson;
+    },
+    getAccessToken: (options) => auth.getAccessToken(options),
+    invalidate: (token) => auth.invalidate(token),
+    refused(token) {
+      const required = auth.refused(token);
+      watch(required);
+      return required;
+    },
+  };
 }

@@ -31,13 +31,18 @@
  * 4. None: go to `{backend}/login`, which comes back here with a new mark in the address.
  */
 import { type BackendClient, errorCodeOf, post } from "./backend-client.js";
-import { goToLogin, RETURN_MARK } from "./go-to-login.js";
-import { areOrigins, hostOriginOf, urlOf } from "./host-origin.js";
+import {
+  type AuthCode,
+  areOrigins,
+  challengeOf,
+  createVerifier,
+  hostOriginOf,
+  readAuthCode,
+  shakeHands,
+  urlOf,
+} from "./handshake.js";
 import { PageError } from "./page-error.js";
-import { challengeOf, createVerifier } from "./pkce.js";
-import { type AuthCode, readAuthCode } from "./read-auth-code.js";
 import { openSession, type Session, type SessionEnd } from "./session.js";
-import { shakeHands } from "./shake-hands.js";
 
 export interface SessionOptions {
   /** Origins of the host applications that may launch this page, exactly: `["https://customer.example"]`. */
@@ -146,4 +151,21 @@ export async function startSession(
     }
   }
   return openSession(client, response, tenant, onEnded);
+}
+
+/**
+ * In the address that a login comes back to, with a value of this login alone: the backend then knows which of the
+ * browser's tabs asks. If there is no session, another login would not help.
+ */
+export const RETURN_MARK = "bivariant_login";
+
+/** Stays pending while the browser goes. @throws PageError `session_missing` */
+export function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
+  address.searchParams.set(RETURN_MARK, createVerifier());
+  const query = { return_to: address.pathname + address.search, ...(tenant && { tenant }) };
+  location.assign(`${backend}/login?${new URLSearchParams(query)}`);
+  return new Promise((_, reject) => {
+    // The person went back, and the browser had kept the page as it was.
+    addEventListener("pageshow", ({ persisted }) => persisted && reject(new PageError("session_missing")));
+  });
 }

@@ -4,18 +4,24 @@ import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { ConfigurationError, StoreError } from "../errors.js";
-import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./checked-arguments.js";
-import { type Encryption, encryptionWith, plaintext } from "./encryption.js";
-import { type EncryptionKey, makeKey } from "./encryption-key.js";
-import { Damaged, type Entries, type Entry, formatEntries, readEntries } from "./file-contents.js";
-import { asStoreError, systemCode } from "./file-fault.js";
-import { takeKeyLock } from "./file-key-lock.js";
-import { watchHolders } from "./file-lock-holder.js";
-import { clearUp, replaceFile, setAside } from "./file-replace.js";
-import { writeLock } from "./file-write-lock.js";
-import { turns } from "./turns.js";
+import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./arguments.js";
+import { type Encryption, type EncryptionKey, encryptionWith, makeKey, plaintext } from "./encryption.js";
+import {
+  asStoreError,
+  clearUp,
+  Damaged,
+  type Entries,
+  type Entry,
+  formatEntries,
+  readEntries,
+  replaceFile,
+  setAside,
+  systemCode,
+} from "./file-contents.js";
+import { takeKeyLock, watchHolders, writeLock } from "./file-lock.js";
+import { mutex } from "./mutex.js";
 
-export type { EncryptionKey } from "./encryption-key.js";
+export type { EncryptionKey } from "./encryption.js";
 
 /** Writes take milliseconds: who waits longer stands behind a process that hangs. Its own may be many. */
 const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
@@ -58,7 +64,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const now = checkNow(options.now);
   const watch = watchHolders();
   const writes = writeLock(watch);
-  const queue = turns();
+  const queue = mutex();
 
   const guarded = async <T>(task: (at: string) => Promise<T>): Promise<T> => {
     try {

@@ -1,8 +1,8 @@
 /** A token store in the memory of this process. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { ConfigurationError, StoreError } from "../errors.js";
-import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./checked-arguments.js";
-import { turns } from "./turns.js";
+import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./arguments.js";
+import { mutex } from "./mutex.js";
 
 /** What is past its expiry is dropped at the latest when this many other entries were written. */
 const sweepEveryWrites = 1_000;
@@ -29,7 +29,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
       option: "mostEntries",
     });
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
-  const queue = turns();
+  const queue = mutex();
   let writes = 0;
 
   const read = (key: string) => {

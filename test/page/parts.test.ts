@@ -1,9 +1,13 @@
 // The parts that need no browser: exact origins, the shape of host:auth-code, the challenge.
 import { describe, expect, test } from "vitest";
 import { errorCodeOf } from "../../src/page/backend-client.js";
-import { areOrigins } from "../../src/page/host-origin.js";
-import { challengeOf, createVerifier } from "../../src/page/pkce.js";
-import { isAuthCodeValid, readAuthCode } from "../../src/page/read-auth-code.js";
+import {
+  areOrigins,
+  challengeOf,
+  createVerifier,
+  isAuthCodeValid,
+  readAuthCode,
+} from "../../src/page/handshake.js";
 import { openSession, type Session, type SessionEnd } from "../../src/page/session.js";
 import { rejectionOf } from "../support/wait.js";
 

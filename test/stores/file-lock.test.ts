@@ -14,16 +14,16 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { fileStore } from "../../src/stores/file.js";
-import { takeKeyLock } from "../../src/stores/file-key-lock.js";
+import { clearUp, replaceFile, setAside } from "../../src/stores/file-contents.js";
 import {
   beatEveryMs,
   goneAfterMs,
   newHolder,
+  takeKeyLock,
   type Watch,
   watchHolders,
-} from "../../src/stores/file-lock-holder.js";
-import { clearUp, replaceFile, setAside } from "../../src/stores/file-replace.js";
-import { writeLock } from "../../src/stores/file-write-lock.js";
+  writeLock,
+} from "../../src/stores/file-lock.js";
 import { rejectionOf } from "../support/wait.js";
 import { temporaryFolder } from "./temporary-folder.js";
 

@@ -6,7 +6,7 @@ import { performance } from "node:perf_hooks";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
-import { goneAfterMs } from "../../src/stores/file-lock-holder.js";
+import { goneAfterMs } from "../../src/stores/file-lock.js";
 import { startProcess } from "./start-process.js";
 import { temporaryFolder } from "./temporary-folder.js";
 

@@ -14,7 +14,7 @@ export interface Turns {
 }
 
 /** Turns under one key wait for each other; turns of different keys do not. */
-export function turns(): Turns {
+export function mutex(): Turns {
   const tails = new Map<string, Promise<void>>();
   return {
     async take(key, timeoutMs) {

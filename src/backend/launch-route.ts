@@ -1,13 +1,12 @@
 /** POST launch: the code of a launch (Variant A), exchanged at once and sent exactly once. */
 import { z } from "zod";
-import { isRateLimitedError } from "../../errors.js";
-import { redeemLaunch } from "../../redeem-launch.js";
-import type { Context } from "../context.js";
-import { randomToken } from "../random-token.js";
-import { readJson } from "../read-json.js";
-import { Refusal } from "../refusal.js";
-import { isSecure } from "../request-origin.js";
-import { openSession } from "../session-answer.js";
+import { isRateLimitedError } from "../errors.js";
+import { redeemLaunch } from "../redeem-launch.js";
+import type { Context } from "./context.js";
+import { Refusal } from "./error-answer.js";
+import { randomToken } from "./records.js";
+import { isSecure, readJson } from "./request-checks.js";
+import { openSession } from "./session-routes.js";
 
 const body = z.object({
   // RFC 6749 appendix A.11; nothing that is longer is a code.

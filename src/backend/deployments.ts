@@ -4,8 +4,7 @@ import type { PersonCredential } from "../auth/credential.js";
 import { personDriverOf } from "../auth/person-credential.js";
 import { ConfigurationError } from "../errors.js";
 import { parseBaseUrl, parseTenantId } from "../variants/target.js";
-import type { SessionSubject } from "./session-subject.js";
-import { requireWayBack } from "./way-back.js";
+import type { SessionSubject } from "./sessions.js";
 
 interface DeploymentOfATenant {
   /** With a login alone a name of yours: Variant B knows none. */
@@ -203,4 +202,26 @@ function isCredential(value: unknown, variant: "A" | "B"): boolean {
 
 function invalid(why: string): ConfigurationError {
   return new ConfigurationError("option_invalid", `${why}.`, { option: "deployments" });
+}
+
+/**
+ * A cookie set here is not sent to another host, and then no login could ever be completed.
+ *
+ * @param own the origin of this backend, as far as it is known
+ * @throws ConfigurationError `option_invalid`
+ */
+export function requireWayBack(redirectUri: string, own: string | undefined): void {
+  const { origin, pathname } = new URL(redirectUri);
+  if (!/\/callback(?:\/|$)/.test(pathname))
+    throw wrong("does not lead to the route callback: its path must end with /callback, or go on below it");
+  if (own === undefined || origin === own) return;
+  throw wrong(
+    `is at another origin than this backend (${own}), so that the login cookie would not come back with the person. Use the same for both (localhost and 127.0.0.1 are two), or give publicUrl if a proxy changes it`,
+  );
+}
+
+function wrong(why: string): ConfigurationError {
+  return new ConfigurationError("option_invalid", `The redirectUri of the login ${why}.`, {
+    option: "deployments",
+  });
 }

@@ -2,10 +2,9 @@
 import { z } from "zod";
 import type { PendingLogin } from "../login.js";
 import type { Settings } from "./backend-options.js";
-import { areEqual, hashOf, isTokenShaped, randomToken } from "./random-token.js";
-import { Records } from "./records.js";
-import { markOf } from "./return-to.js";
-import { type SessionSubject, subjectSchema } from "./session-subject.js";
+import { markOf } from "./login-routes.js";
+import { areEqual, hashOf, isTokenShaped, Records, randomToken } from "./records.js";
+import { type SessionSubject, subjectSchema } from "./sessions.js";
 
 /** A login that was begun: its `state` counts only in the browser whose cookie leads here. */
 export interface BegunEntry {
