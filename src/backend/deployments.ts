@@ -1,20 +1,20 @@
-/** One customer's deployment as the backend knows it, and how the right one is found: never by what a page says it is. */
+/** The deployments that people come from, and how a request finds its own: the page only chooses among those configured. */
 import { z } from "zod";
 import type { PersonCredential } from "../auth/credential.js";
 import { personDriverOf } from "../auth/person-credential.js";
-import { ConfigurationError } from "../errors.js";
+import type { ConfigurationError } from "../errors.js";
+import { invalidOption } from "../options.js";
 import { parseBaseUrl, parseTenantId } from "../variants/target.js";
-import type { SessionSubject } from "./sessions.js";
 
 interface DeploymentOfATenant {
-  /** With a login alone a name of yours: Variant B knows none. */
+  /** With only a login it is a name of your own: Variant B has no tenant ids. */
   readonly tenantId: string;
   readonly baseUrl: string;
 }
 
-/** A deployment whose host application launches the plugin (Variant A); people may log in to it too. */
+/** A deployment whose host application launches the plugin (Variant A). People may log in to it as well. */
 export interface LaunchDeployment extends DeploymentOfATenant {
-  /** The exact origin of the host application whose iframe the plugin's page is in. */
+  /** The exact origin of the host application that embeds the plugin's page. */
   readonly hostOrigin: string;
   /** Made with `userInterfacePlugin`. */
   readonly launch: PersonCredential<"A">;
@@ -26,8 +26,8 @@ export interface LoginDeployment extends DeploymentOfATenant {
   readonly hostOrigin?: string | undefined;
   readonly launch?: undefined;
   /**
-   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it: give
-   * deployments that do not trust each other one each, as `/auth/callback/acme` (RFC 9700 section 4.4.2.2).
+   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it. Deployments
+   * that do not trust each other need one each, such as `/auth/callback/acme` (RFC 9700 section 4.4.2.2).
    */
   readonly login: PersonCredential<"B">;
 }
@@ -35,18 +35,18 @@ export interface LoginDeployment extends DeploymentOfATenant {
 /** A deployment that people of one tenant come from: by a launch (Variant A), a login (Variant B), or either. */
 export type BackendDeployment = LaunchDeployment | LoginDeployment;
 
-/** What a deployment is looked up by; what is there must be equal in the one that is given. */
+/** What a deployment is looked up by. The deployment must be equal in each field that is present. */
 export interface DeploymentQuery {
   readonly purpose: "launch" | "login";
-  /** Left out when a login was asked for without naming a tenant. */
+  /** Absent when a login was requested without a tenant. */
   readonly tenantId?: string;
-  /** Of a launch: where its page says it was launched. */
+  /** For a launch: the host application that the page reports. */
   readonly hostOrigin?: string;
-  /** Of a session that is there already. */
+  /** For a session that exists already. */
   readonly baseUrl?: string;
 }
 
-/** Looks a deployment up, in a database for instance. */
+/** Looks a deployment up, for instance in a database. */
 export type FindDeployment = (
   query: DeploymentQuery,
 ) => BackendDeployment | undefined | Promise<BackendDeployment | undefined>;
@@ -54,67 +54,71 @@ export type FindDeployment = (
 export interface DeploymentOptions {
   readonly allowInsecureHttp?: boolean | undefined;
   readonly tenantIdPattern?: RegExp | undefined;
-  /** Where browsers reach the backend, as far as that is known before any came. */
+  /** The origin at which browsers reach the backend, if it is configured. */
   readonly publicOrigin?: string | undefined;
 }
 
-const text = z.string("is no text");
-const shape = z.strictObject({
+const text = z.string("must be a string");
+const deploymentSchema = z.strictObject({
   tenantId: text,
   baseUrl: text,
   hostOrigin: text.optional(),
   launch: z
-    .custom<PersonCredential<"A">>((value) => isCredential(value, "A"), {
-      error: ({ input }) => `${kindOf(input)}: a launch takes what userInterfacePlugin gives`,
-    })
+    .custom<PersonCredential<"A">>(
+      (value) => isCredential(value, "A"),
+      "must be made with userInterfacePlugin",
+    )
     .optional(),
   login: z
-    .custom<PersonCredential<"B">>((value) => isCredential(value, "B"), {
-      error: ({ input }) => `${kindOf(input)}: a login takes what apiClient gives`,
-    })
+    .custom<PersonCredential<"B">>((value) => isCredential(value, "B"), "must be made with apiClient")
     .optional(),
 });
 
 export class Deployments {
-  readonly #find: FindDeployment;
   readonly #options: DeploymentOptions;
+  readonly #lookUp: (query: DeploymentQuery) => Promise<BackendDeployment | undefined>;
 
-  /** @throws ConfigurationError when one of a list is wrong, or two cannot be told apart */
+  /** @throws ConfigurationError when a deployment in the list is wrong, or two cannot be told apart */
   constructor(given: unknown, options: DeploymentOptions) {
     this.#options = options;
-    this.#find = typeof given === "function" ? (given as FindDeployment) : findIn(parseList(given, options));
+    if (typeof given === "function") {
+      this.#lookUp = async (query) => {
+        const found: unknown = await given(query);
+        if (found === undefined || found === null || isInherited(found)) return undefined;
+        return parseDeployment(found, options, "the result of deployments()");
+      };
+      return;
+    }
+    const list = parseList(given, options);
+    this.#lookUp = async (query) => {
+      const found = list.filter((deployment) => matches(deployment, query));
+      // A login without a tenant is ambiguous where several deployments fit.
+      return found.length === 1 ? found[0] : undefined;
+    };
   }
 
-  /** The one that matches the whole query, checked again: a lookup must not give another customer's. */
+  /** The deployment that matches the whole query. A lookup that returns another customer's is not believed. */
   async find(query: DeploymentQuery): Promise<BackendDeployment | undefined> {
-    // What could be no deployment's name is looked up nowhere: a lookup may put it into a path or a query.
-    if (!isNameable(query, this.#options)) return undefined;
-    const given: unknown = await this.#find(query);
-    if (given === undefined || given === null || isInherited(given)) return undefined;
-    const deployment = parseDeployment(given, this.#options, "what deployments gave");
-    return matches(deployment, query) ? deployment : undefined;
-  }
-
-  /** The deployment of a session; none once it was moved or is not configured any more. */
-  async ofSession({
-    variant,
-    tenantId,
-    baseUrl,
-    hostOrigin,
-  }: SessionSubject): Promise<BackendDeployment | undefined> {
-    if (variant === "B") return this.find({ purpose: "login", tenantId, baseUrl });
-    return this.find({ purpose: "launch", tenantId, baseUrl, ...(hostOrigin && { hostOrigin }) });
+    // A lookup may put these values into a path or a database query, so they must be well-formed.
+    if (!isWellFormed(query, this.#options)) return undefined;
+    const deployment = await this.#lookUp(query);
+    return deployment !== undefined && matches(deployment, query) ? deployment : undefined;
   }
 }
 
-function matches(deployment: BackendDeployment, { purpose, ...wanted }: DeploymentQuery): boolean {
-  if (deployment[purpose] === undefined) return false;
-  return Object.entries(wanted).every(
-    ([key, value]) => value === undefined || deployment[key as keyof BackendDeployment] === value,
+function matches(
+  deployment: BackendDeployment,
+  { purpose, tenantId, hostOrigin, baseUrl }: DeploymentQuery,
+): boolean {
+  return (
+    deployment[purpose] !== undefined &&
+    (tenantId === undefined || deployment.tenantId === tenantId) &&
+    (hostOrigin === undefined || deployment.hostOrigin === hostOrigin) &&
+    (baseUrl === undefined || deployment.baseUrl === baseUrl)
   );
 }
 
-function isNameable({ tenantId, hostOrigin }: DeploymentQuery, options: DeploymentOptions): boolean {
+function isWellFormed({ tenantId, hostOrigin }: DeploymentQuery, options: DeploymentOptions): boolean {
   if (hostOrigin !== undefined && !isOrigin(hostOrigin, options)) return false;
   try {
     if (tenantId !== undefined) parseTenantId(tenantId, options.tenantIdPattern);
@@ -124,59 +128,54 @@ function isNameable({ tenantId, hostOrigin }: DeploymentQuery, options: Deployme
   }
 }
 
-/** What `table[tenantId]` gives for a tenant that is called `constructor` or `__proto__`. */
-function isInherited(given: unknown): boolean {
-  return typeof given === "function" || given === Object.prototype;
-}
-
-function findIn(list: readonly BackendDeployment[]): FindDeployment {
-  return (query) => {
-    const found = list.filter((deployment) => matches(deployment, query));
-    // A login without a tenant, where several could be meant, is nobody's.
-    return found.length === 1 ? found[0] : undefined;
-  };
+/** Whether a lookup by `table[tenantId]` found a member of Object.prototype, such as `constructor`. */
+function isInherited(found: unknown): boolean {
+  return typeof found === "function" || found === Object.prototype;
 }
 
 function parseList(given: unknown, options: DeploymentOptions): readonly BackendDeployment[] {
   if (!Array.isArray(given) || given.length === 0)
-    throw invalid("deployments is neither a function nor a list with at least one deployment");
+    throw invalidOption("deployments", "must be a function or a non-empty array of deployments");
   const list = given.map((one, index) => parseDeployment(one, options, `deployments[${index}]`));
-  // At the first login it would be too late: nobody but the person would see it.
+  // Checked now, because at the first login only the person would see the error.
   for (const { login } of list) {
-    const seen = login && personDriverOf(login, "B").look?.();
-    if (seen !== undefined) requireWayBack(seen.redirectUri, options.publicOrigin);
+    const settings = login && personDriverOf(login, "B").look?.();
+    if (settings !== undefined) requireOwnRedirectUri(settings.redirectUri, options.publicOrigin);
   }
   const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => [
     ...(launch === undefined ? [] : [JSON.stringify(["launch", hostOrigin, tenantId])]),
     ...(login === undefined ? [] : [JSON.stringify(["login", tenantId])]),
   ]);
   if (new Set(names).size < names.length)
-    throw invalid(
-      "deployments holds two that cannot be told apart: launches by hostOrigin and tenantId, logins by tenantId",
+    throw invalidOption(
+      "deployments",
+      "must not hold two launches with the same hostOrigin and tenantId, or two logins with the same tenantId",
     );
   return list;
 }
 
 /** @throws ConfigurationError `option_invalid`, `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid` */
 function parseDeployment(given: unknown, options: DeploymentOptions, where: string): BackendDeployment {
-  const parsed = shape.safeParse(given);
-  if (!parsed.success) {
-    const wrong = parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")}: ${message}`);
-    throw invalid(wrong.join("; "));
-  }
+  const invalid = (problem: string): ConfigurationError =>
+    invalidOption("deployments", `must hold valid deployments: ${problem}`);
+  const parsed = deploymentSchema.safeParse(given);
+  if (!parsed.success)
+    throw invalid(
+      parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")} ${message}`).join("; "),
+    );
   const { hostOrigin, launch, login } = parsed.data;
   if (hostOrigin !== undefined && !isOrigin(hostOrigin, options))
-    throw invalid(`${where}.hostOrigin: is no origin such as "https://customer.example"`);
+    throw invalid(`${where}.hostOrigin must be an origin such as "https://customer.example"`);
   const target = {
     tenantId: parseTenantId(parsed.data.tenantId, options.tenantIdPattern),
     baseUrl: parseBaseUrl(parsed.data.baseUrl, options.allowInsecureHttp),
   };
   if (launch === undefined) {
     if (login !== undefined) return { ...target, hostOrigin, login };
-    throw invalid(`${where}: has neither launch (userInterfacePlugin) nor login (apiClient)`);
+    throw invalid(`${where} needs launch (userInterfacePlugin), login (apiClient) or both`);
   }
   if (hostOrigin !== undefined) return { ...target, hostOrigin, launch, login };
-  throw invalid(`${where}: has a launch, but no hostOrigin: name the origin of its host application`);
+  throw invalid(`${where} has a launch, so it needs hostOrigin: the origin of its host application`);
 }
 
 function isOrigin(value: string, { allowInsecureHttp }: DeploymentOptions): boolean {
@@ -187,41 +186,29 @@ function isOrigin(value: string, { allowInsecureHttp }: DeploymentOptions): bool
   }
 }
 
-/** What a mistaken credential was made with, for whoever has exchanged two. */
-function kindOf(value: unknown): string {
-  if (isCredential(value, "A")) return "is of Variant A (userInterfacePlugin)";
-  if (isCredential(value, "B")) return "is of Variant B (apiClient)";
-  const { use } = (value ?? {}) as { use?: unknown };
-  return use === "machine" ? "is a machine's (servicePlugin or serviceAccount)" : "is no credential";
-}
-
 function isCredential(value: unknown, variant: "A" | "B"): boolean {
   const { use, variant: own } = (value ?? {}) as { use?: unknown; variant?: unknown };
   return use === "person" && own === variant;
 }
 
-function invalid(why: string): ConfigurationError {
-  return new ConfigurationError("option_invalid", `${why}.`, { option: "deployments" });
-}
-
 /**
- * A cookie set here is not sent to another host, and then no login could ever be completed.
+ * Checks that a login's redirect URI leads to the route `callback` of this backend. The browser would not send the login
+ * cookie to another origin, and the login could never complete.
  *
- * @param own the origin of this backend, as far as it is known
+ * @param own the origin of this backend, if it is known yet
  * @throws ConfigurationError `option_invalid`
  */
-export function requireWayBack(redirectUri: string, own: string | undefined): void {
+export function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
   const { origin, pathname } = new URL(redirectUri);
   if (!/\/callback(?:\/|$)/.test(pathname))
-    throw wrong("does not lead to the route callback: its path must end with /callback, or go on below it");
+    throw invalidOption(
+      "deployments",
+      "must hold logins whose redirectUri leads to the route callback: its path must end with /callback or continue below it",
+    );
   if (own === undefined || origin === own) return;
-  throw wrong(
-    `is at another origin than this backend (${own}), so that the login cookie would not come back with the person. Use the same for both (localhost and 127.0.0.1 are two), or give publicUrl if a proxy changes it`,
+  throw invalidOption(
+    "deployments",
+    `must hold logins whose redirectUri is at the origin of this backend, ${own}`,
+    "Otherwise the login cookie does not come back. Use the same host name for both (localhost and 127.0.0.1 differ), or set publicUrl if a proxy changes it.",
   );
-}
-
-function wrong(why: string): ConfigurationError {
-  return new ConfigurationError("option_invalid", `The redirectUri of the login ${why}.`, {
-    option: "deployments",
-  });
 }

@@ -1,4 +1,4 @@
-/** What the browser is told of an error: a stable code, what to do, and nothing else of it. */
+/** Which answer the browser receives for an error: a stable code and what to do, and nothing else about the error. */
 import { personRequired } from "../client/person-required.js";
 import {
   BivariantError,
@@ -14,16 +14,86 @@ import {
   type SessionErrorCode,
 } from "../errors.js";
 
+/**
+ * The request carries no valid session. Thrown by `backend.connect` and `backend.session` before anything is sent to the
+ * service; `backend.answer` turns it into the 401 or 403 that the page understands.
+ *
+ * `session_missing`: the request names no session. `session_unknown`: this backend does not know the session, or it was
+ * ended. `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another site
+ * may have sent the request.
+ *
+ * @example
+ * try { return handle(await backend.connect(request)); } catch (error) { return backend.answer(error); }
+ */
+export class SessionError extends BivariantError<SessionErrorCode> {
+  constructor(code: SessionErrorCode, message: string) {
+    super("SessionError", code, message);
+  }
+}
+
+/** Whether a value is a `SessionError`, from any realm and any copy of the package. */
+export function isSessionError(value: unknown): value is SessionError {
+  return isBivariantError(value) && value.name === "SessionError";
+}
+
+/** Why a route refuses a request before it does anything: the status and the sentence for each code. */
+const refusals = {
+  route_unknown: [404, "There is no such route."],
+  method_not_allowed: [405, "This route does not accept this method."],
+  type_not_supported: [415, "Send the body as application/json."],
+  body_too_large: [413, "The body is too large. Send at most 64 KiB."],
+  request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
+  origin_refused: [
+    403,
+    "Requests from this origin are not accepted. It must be the backend's own origin or be listed in its option origins.",
+  ],
+  host_unknown: [403, "No deployment is configured for this host application and tenant."],
+  tenant_missing: [
+    400,
+    "The tenant is missing, and there is not exactly one deployment with a login. Name it, as in login?tenant=acme (the option tenant of startSession).",
+  ],
+  tenant_unknown: [404, "No deployment with a login is configured for this tenant."],
+  return_to_refused: [
+    400,
+    "return_to must lead to a page of the application, with at most 2048 characters including its origin.",
+  ],
+  code_spent: [409, "This code was sent before. Open the plugin again."],
+  state_mismatch: [400, "This login was not started in this browser. Log in again."],
+  login_expired: [400, "This login took too long. Log in again."],
+  // No client is left to read this answer.
+  client_gone: [499, "The browser went away."],
+} as const;
+
+/** A request that a route refuses. */
+export class Refusal extends Error {
+  readonly code: keyof typeof refusals;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  /** `message` replaces the usual sentence. It must not repeat anything of the request. */
+  constructor(
+    code: keyof typeof refusals,
+    options: { readonly headers?: Readonly<Record<string, string>>; readonly message?: string } = {},
+  ) {
+    const [status, message] = refusals[code];
+    super(options.message ?? message);
+    this.name = "Refusal";
+    this.code = code;
+    this.status = status;
+    this.headers = options.headers ?? {};
+  }
+}
+
 export interface ErrorAnswer {
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  /** Beside `relaunch_required` and `login_required`: the code of the error. */
+  /** The code of the error, beside `relaunch_required` and `login_required`. */
   readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** RFC 9110 section 15.5.2: a 401 names a scheme. */
+/** A 401 must name a scheme (RFC 9110 section 15.5.2). */
 const challenge = { "www-authenticate": "Bearer" };
 
 /** @param now epoch milliseconds, for `Retry-After` */
@@ -44,123 +114,62 @@ export function errorAnswer(error: unknown, now: number): ErrorAnswer {
       : ["login_required", "Log in again."];
     return { status: 401, code, message, reason: required.code, headers: challenge };
   }
-  if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited"))
-    return {
-      ...{ status: 503, code: "rate_limited", message: "The service takes no more requests now. Wait." },
-      headers: retryAfter(error.retryAt, now),
-    };
+  if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited")) {
+    const seconds = Math.max(1, Math.ceil(((error.retryAt ?? now) - now) / 1_000));
+    const headers = error.retryAt === undefined ? {} : { "retry-after": String(seconds) };
+    const message = "The service accepts no more requests now. Wait.";
+    return { status: 503, code: "rate_limited", message, headers };
+  }
   if (isApiError(error) && error.code === "api_forbidden")
     return { status: 403, code: error.code, message: "The service does not allow this operator to do that." };
   if (isApiError(error))
     return { status: 502, code: error.code, message: "The service did not do what it was asked." };
-  if (isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error))
-    return {
-      status: 502,
-      code: "exchange_failed",
-      message: "The service gave no token. Tell whoever runs this application.",
-    };
-  if (isTransportError(error))
-    return { status: 503, code: "service_unreachable", message: "The service was not reached. Try again." };
-  if (isStoreError(error))
-    return { status: 503, code: "store_unavailable", message: "The session store failed. Try again." };
-  return { status: 500, code: "backend_failed", message: "The backend failed; its log says why." };
+  const [status, code, message] =
+    isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error)
+      ? [
+          502,
+          "exchange_failed",
+          "The service did not issue a token. Tell the administrator of this application.",
+        ]
+      : isTransportError(error)
+        ? [503, "service_unreachable", "The service was not reached. Try again."]
+        : isStoreError(error)
+          ? [503, "store_unavailable", "The session store failed. Try again."]
+          : [500, "backend_failed", "The backend failed. Its log says why."];
+  return { status, code, message };
 }
 
-/** Whether there is more to tell about an error than its answer says. */
-export function isWorthTelling(error: unknown): boolean {
-  return !(error instanceof Refusal) && !(isBivariantError(error) && isSessionError(error));
+/** Whether an error holds more than its answer says, so that `onError` should receive it. */
+export function isWorthReporting(error: unknown): boolean {
+  return !(error instanceof Refusal) && !isSessionError(error);
 }
 
-function retryAfter(retryAt: number | undefined, now: number): Readonly<Record<string, string>> {
-  if (retryAt === undefined) return {};
-  return { "retry-after": String(Math.max(1, Math.ceil((retryAt - now) / 1_000))) };
+/** Whether a person will look at the answer. */
+export function wantsPage(request: Request): boolean {
+  return (request.headers.get("accept") ?? "").toLowerCase().includes("text/html");
 }
 
-export type RefusalCode =
-  | "route_unknown"
-  | "method_not_allowed"
-  | "type_not_supported"
-  | "body_too_large"
-  | "request_invalid"
-  | "origin_refused"
-  | "host_unknown"
-  | "tenant_missing"
-  | "tenant_unknown"
-  | "return_to_refused"
-  | "code_spent"
-  | "state_mismatch"
-  | "login_expired"
-  | "client_gone";
-
-const kinds: Readonly<Record<RefusalCode, { readonly status: number; readonly message: string }>> = {
-  route_unknown: { status: 404, message: "There is no such route." },
-  method_not_allowed: { status: 405, message: "This route takes another method." },
-  type_not_supported: { status: 415, message: "Send the body as application/json." },
-  body_too_large: { status: 413, message: "Send a shorter body." },
-  request_invalid: { status: 400, message: "Send a JSON object, in UTF-8." },
-  origin_refused: {
-    status: 403,
-    message:
-      "Requests of this origin are not accepted: it is neither the backend's own nor one of its origins.",
-  },
-  host_unknown: { status: 403, message: "No deployment is configured for this host application and tenant." },
-  tenant_missing: {
-    status: 400,
-    message:
-      "No tenant is named, and not exactly one has a login: name it, as login?tenant=acme (the option tenant of startSession).",
-  },
-  tenant_unknown: { status: 404, message: "No deployment with a login is configured for this tenant." },
-  return_to_refused: {
-    status: 400,
-    message:
-      "return_to must be a path of the application itself, of at most 2048 characters with its origin.",
-  },
-  code_spent: { status: 409, message: "This code was sent before. Open the plugin again." },
-  state_mismatch: { status: 400, message: "This login was not begun in this browser. Log in again." },
-  // Nobody reads this one.
-  client_gone: { status: 499, message: "The browser went away." },
-  login_expired: { status: 400, message: "This login took too long. Log in again." },
-};
-
-export class Refusal extends Error {
-  readonly code: RefusalCode;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  /** `message`: in place of the usual one; nothing of the request may be in it, for it is shown to whoever asked. */
-  constructor(
-    code: RefusalCode,
-    {
-      headers = {},
-      message = kinds[code].message,
-    }: { readonly headers?: Readonly<Record<string, string>>; readonly message?: string } = {},
-  ) {
-    super(message);
-    this.name = "Refusal";
-    this.code = code;
-    this.status = kinds[code].status;
-    this.headers = headers;
-  }
-}
-
-/**
- * A request without a session that counts, thrown by `backend.connect` and `backend.session`. `backend.answer` makes
- * of it the 401 or 403 that the page understands. No request to the service was sent.
- *
- * `session_missing`: none was given. `session_unknown`: it is none of this backend's, or it was ended.
- * `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, a request that
- * another site may have sent.
- *
- * @example
- * try { return handle(await backend.connect(request)); } catch (error) { return backend.answer(error); }
- */
-export class SessionError extends BivariantError<SessionErrorCode> {
-  constructor(code: SessionErrorCode, message: string) {
-    super("SessionError", code, message);
-  }
-}
-
-/** Whether a value is a `SessionError`, from any realm and any copy of the package. */
-export function isSessionError(value: unknown): value is SessionError {
-  return isBivariantError(value) && value.name === "SessionError";
+/** A page with a fixed sentence. It repeats nothing of the request. */
+export function errorPage({ status, code, message, headers }: ErrorAnswer): Response {
+  const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>The login did not work</title>
+<body>
+<h1>The login did not work</h1>
+<p>${message}</p>
+<p><small>${code}</small></p>
+</body>
+</html>
+`;
+  return new Response(page, {
+    status,
+    headers: {
+      ...headers,
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+      "referrer-policy": "no-referrer",
+    },
+  });
 }

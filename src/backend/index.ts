@@ -1,7 +1,6 @@
 /** The public entry `bivariant/backend`: the server half of an app for people. */
-export type { Backend, SessionInfo } from "./backend.js";
 export type { BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
-export { createBackend } from "./create-backend.js";
+export { type Backend, createBackend, type SessionInfo } from "./create-backend.js";
 export type {
   BackendDeployment,
   DeploymentQuery,

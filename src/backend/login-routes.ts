@@ -1,46 +1,81 @@
-/** GET login: sends a person to the authorization endpoint of their deployment (Variant B). */
-
+/** GET login and GET callback: a person's way to the authorization endpoint of their deployment and back (Variant B). */
 import { isLoginRequiredError } from "../errors.js";
 import { beginLogin, completeLogin } from "../login.js";
-import type { Context } from "./context.js";
-import { requireWayBack } from "./deployments.js";
-import { type ErrorAnswer, errorAnswer, isWorthTelling, Refusal } from "./error-answer.js";
-import { type BegunEntry, loginLifetimeMs } from "./pending-logins.js";
+import { requireOwnRedirectUri } from "./deployments.js";
+import { errorAnswer, isWorthReporting, Refusal } from "./error-answer.js";
+import type { TakenLogin } from "./pending-logins.js";
+import type { SessionSubject } from "./person-auths.js";
 import { randomToken } from "./records.js";
-import {
-  cookieHeader,
-  cookieName,
-  isAllowedOrigin,
-  isSecure,
-  type OriginOptions,
-  ownOrigin,
-  readCookie,
-} from "./request-checks.js";
-import type { SessionSubject } from "./sessions.js";
+import { isAllowedOrigin, type OriginOptions, ownOrigin } from "./request-checks.js";
+import type { Context } from "./sessions.js";
 
-export async function answerLogin(request: Request, context: Context): Promise<Response> {
-  const { settings, browsers } = context;
+export async function answerLogin(request: Request, { settings, logins }: Context): Promise<Response> {
   const { searchParams } = new URL(request.url);
-  const tenantId = single(searchParams, "tenant");
+  const tenant = single(searchParams, "tenant");
   const returnTo = parseReturnTo(single(searchParams, "return_to"), request, settings);
   const deployment = await settings.deployments.find({
     purpose: "login",
-    ...(tenantId !== null && { tenantId }),
+    ...(tenant !== null && { tenantId: tenant }),
   });
   if (deployment?.login === undefined)
-    throw new Refusal(tenantId === null ? "tenant_missing" : "tenant_unknown");
-  const { baseUrl } = deployment;
-  const { url, login } = await beginLogin({
+    throw new Refusal(tenant === null ? "tenant_missing" : "tenant_unknown");
+  const { baseUrl, tenantId, login: credential } = deployment;
+  const { url, login } = await beginLogin({ ...settings.auth, baseUrl, tenantId, credential });
+  requireOwnRedirectUri(login.redirectUri, ownOrigin(request, settings));
+  return redirect(302, url, await logins.start(request, { login, tenantId, baseUrl }, returnTo));
+}
+
+export async function answerCallback(request: Request, context: Context): Promise<Response> {
+  const { settings, logins } = context;
+  const states = new URL(request.url).searchParams.getAll("state");
+  const taken = await logins.take(request, states.length === 1 ? states[0] : undefined);
+  if (taken === undefined) throw new Refusal("state_mismatch");
+  if (typeof taken === "string") return redirect(303, withLoginError(taken, "state_mismatch"));
+  let subject: SessionSubject;
+  try {
+    subject = await complete(request, context, taken);
+  } catch (error) {
+    const { status, code: generic } = errorAnswer(error, settings.now());
+    const code = isLoginRequiredError(error) ? error.code : generic;
+    if (isWorthReporting(error)) settings.report(error, { status, code, route: "callback" });
+    return redirect(303, withLoginError(taken.returnTo, code));
+  }
+  return redirect(303, taken.returnTo, [await taken.complete(subject)]);
+}
+
+async function complete(
+  request: Request,
+  { settings, people }: Context,
+  { login, tenantId, baseUrl, isLate }: TakenLogin,
+): Promise<SessionSubject> {
+  const callbackUrl = new URL(login.redirectUri);
+  const { pathname, search } = new URL(request.url);
+  // RFC 9700 section 4.4.2.2: a code for another deployment's redirect URI must not be sent to this one (mix-up).
+  if (routeOf(callbackUrl.pathname, settings.path) !== routeOf(pathname, settings.path))
+    throw new Refusal("state_mismatch");
+  if (isLate) throw new Refusal("login_expired");
+  const deployment = await settings.deployments.find({ purpose: "login", tenantId, baseUrl });
+  if (deployment?.login === undefined) throw new Refusal("tenant_unknown");
+  // Behind a proxy the request's URL is not the redirect URI that browsers know.
+  callbackUrl.search = search;
+  const auth = await completeLogin({
     ...settings.auth,
-    ...{ baseUrl, tenantId: deployment.tenantId, credential: deployment.login },
+    ...{ baseUrl, tenantId, credential: deployment.login },
+    ...{ callbackUrl: callbackUrl.href, login, person: randomToken() },
   });
-  requireWayBack(login.redirectUri, ownOrigin(request, settings));
-  const secure = isSecure(request, settings);
-  const id = await browsers.begin(readCookie(request, cookieName("login", secure)), {
-    ...{ login, tenantId: deployment.tenantId, baseUrl, returnTo },
-  });
-  const maxAgeSeconds = loginLifetimeMs / 1_000;
-  return redirect(302, url, cookieHeader({ use: "login", isSecure: secure, value: id, maxAgeSeconds }));
+  try {
+    return await people.add(auth, deployment);
+  } catch (error) {
+    await auth.forget().catch(settings.report);
+    throw error;
+  }
+}
+
+/** The route callback and what follows it. A proxy may have changed the path before; a part below may be called callback. */
+function routeOf(pathname: string, path: string): string {
+  const segments = `${pathname}/`;
+  const at = segments.indexOf(`${path}/callback/`);
+  return segments.slice(at < 0 ? segments.indexOf("/callback/") : at + path.length);
 }
 
 /** @throws Refusal `request_invalid` when there are several */
@@ -50,81 +85,24 @@ function single(parameters: URLSearchParams, name: string): string | null {
   return values[0] ?? null;
 }
 
-export async function answerCallback(request: Request, context: Context): Promise<Response> {
-  const { settings, browsers } = context;
-  const secure = isSecure(request, settings);
-  const id = readCookie(request, cookieName("login", secure));
-  const states = new URL(request.url).searchParams.getAll("state");
-  // RFC 6749 section 10.12: only a state that this very browser was given counts, and only once.
-  const { entry, returnTo } = await browsers.take(id, states.length === 1 ? states[0] : undefined);
-  if (id === undefined || returnTo === undefined) throw new Refusal("state_mismatch");
-  if (entry === undefined) return redirect(303, withLoginError(returnTo, "state_mismatch"));
-  let subject: SessionSubject;
-  try {
-    subject = await complete(request, context, entry);
-  } catch (error) {
-    const { status, code: generic } = errorAnswer(error, settings.now());
-    const code = isLoginRequiredError(error) ? error.code : generic;
-    if (isWorthTelling(error)) context.told(error, { status, code, route: "callback" });
-    return redirect(303, withLoginError(returnTo, code));
-  }
-  const value = await browsers.complete(id, subject, returnTo);
-  const maxAgeSeconds = loginLifetimeMs / 1_000;
-  return redirect(303, returnTo, cookieHeader({ use: "login", isSecure: secure, value, maxAgeSeconds }));
-}
-
-async function complete(
-  request: Request,
-  context: Context,
-  { login, tenantId, baseUrl, expiresAt }: BegunEntry,
-): Promise<SessionSubject> {
-  const { settings } = context;
-  const callbackUrl = new URL(login.redirectUri);
-  // RFC 9700 section 4.4.2.2: what came to another deployment's redirect URI is not sent to this one.
-  if (below(callbackUrl.pathname, settings.path) !== below(new URL(request.url).pathname, settings.path))
-    throw new Refusal("state_mismatch");
-  if (settings.now() >= expiresAt) throw new Refusal("login_expired");
-  const deployment = await settings.deployments.find({ purpose: "login", tenantId, baseUrl });
-  if (deployment?.login === undefined) throw new Refusal("tenant_unknown");
-  // The redirect URI as browsers know it, which behind a proxy the request's URL is not.
-  callbackUrl.search = new URL(request.url).search;
-  const auth = await completeLogin({
-    ...settings.auth,
-    ...{ baseUrl, tenantId, credential: deployment.login },
-    ...{ callbackUrl: callbackUrl.href, login, person: randomToken() },
-  });
-  try {
-    return await context.subjectOf(auth, deployment);
-  } catch (error) {
-    await auth.forget().catch((fault) => context.failed(fault));
-    throw error;
-  }
-}
-
-/** The route and what follows it, whatever a proxy has put before; what follows may itself be called callback. */
-function below(pathname: string, path: string): string {
-  const segments = `${pathname}/`;
-  const at = segments.indexOf(`${path}/callback/`);
-  return segments.slice(at < 0 ? segments.indexOf("/callback/") : at + path.length);
-}
-
-/** Whoever comes along has it remembered, before anybody logged in. In characters of the whole address. */
-const longest = 2_048;
+/** The longest return_to, in characters of the whole address. It is stored before anyone has logged in. */
+const longestReturnTo = 2_048;
 
 /**
- * The address to go back to, absolute, so that no browser can read a path in it as another host.
+ * The address that a login comes back to: only a page of the application itself (RFC 9700 section 4.11, open redirectors).
+ * It is absolute, so that no browser reads a path in it as another host. It must not be one of the backend's routes,
+ * which would log in for ever.
  *
- * @param path of the backend's routes: coming back to one of them would log in for ever
  * @throws Refusal `return_to_refused`
  */
-export function parseReturnTo(
+function parseReturnTo(
   value: string | null,
   request: Request,
   options: OriginOptions & { readonly path: string },
 ): string {
   const own = ownOrigin(request, options);
   const given = value ?? "/";
-  // Browsers drop tabs and newlines inside an address and take a backslash for a slash.
+  // Browsers drop tabs and newlines inside an address and read a backslash as a slash.
   const isPlain = !/[\\\p{Cc}]/u.test(given) && given.trim() === given;
   const isPath = given.startsWith("/") && !given.startsWith("//");
   if (!isPlain || (!isPath && !/^https?:\/\//i.test(given)) || !URL.canParse(given, own))
@@ -132,7 +110,7 @@ export function parseReturnTo(
   const url = new URL(given, own);
   const isOwnRoute = url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`);
   if (
-    url.href.length > longest ||
+    url.href.length > longestReturnTo ||
     !isAllowedOrigin(url.origin, request, options) ||
     url.username !== "" ||
     url.password !== "" ||
@@ -142,53 +120,15 @@ export function parseReturnTo(
   return url.href;
 }
 
-/** What bivariant/page writes into the address that its login comes back to: which of a browser's logins it is. */
-const markName = "bivariant_login";
-
-/** The mark of the page that began a login; empty for one that wrote none. */
-export function markOf(returnTo: string): string {
-  return new URL(returnTo).searchParams.get(markName) ?? "";
-}
-
-/** The same address, with what went wrong where only its page can read it. */
-export function withLoginError(returnTo: string, code: string): string {
+/** The same address with the error in the fragment, which only its page can read. */
+function withLoginError(returnTo: string, code: string): string {
   const url = new URL(returnTo);
   url.hash = `login_error=${code}`;
   return url.href;
 }
 
-export function redirect(status: 302 | 303, location: string, cookie?: string): Response {
+function redirect(status: 302 | 303, location: string, cookies: readonly string[] = []): Response {
   const headers = new Headers({ location, "referrer-policy": "no-referrer" });
-  if (cookie !== undefined) headers.set("set-cookie", cookie);
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
   return new Response(null, { status, headers });
-}
-
-/** Whether a person will look at the answer. */
-export function wantsPage(request: Request): boolean {
-  return (request.headers.get("accept") ?? "").toLowerCase().includes("text/html");
-}
-
-/** Holds only our own sentences: nothing of the request is in it. */
-export function errorPage({ status, code, message, headers }: ErrorAnswer): Response {
-  const page = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>The login did not work</title>
-<body>
-<h1>The login did not work</h1>
-<p>${message}</p>
-<p><small>${code}</small></p>
-</body>
-</html>
-`;
-  return new Response(page, {
-    status,
-    headers: {
-      ...headers,
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-      "referrer-policy": "no-referrer",
-    },
-  });
 }
