@@ -1,9 +1,9 @@
-/** The arguments of a store's methods and options, checked before anything is written: JavaScript passes anything. */
-import { ConfigurationError } from "../errors.js";
+/** Checks of the arguments of a store's methods, before anything is written. */
+import { invalidOption, requireObject } from "../options.js";
 
 /** @throws ConfigurationError `option_invalid` */
-export function checkKey(key: unknown): void {
-  if (typeof key !== "string") throw invalid("key", "is no text");
+export function requireKey(key: unknown): void {
+  if (typeof key !== "string") throw invalidOption("key", "must be a string");
 }
 
 export interface EntryOptions {
@@ -12,47 +12,34 @@ export interface EntryOptions {
 }
 
 /**
- * What is no text would be read back as something else, or make the whole file unreadable.
+ * Checks the arguments of `set`. A value that is not a string would be read back as something else, or make the whole
+ * file unreadable.
  *
  * @throws ConfigurationError `option_invalid`
  */
-export function checkEntry(key: unknown, value: unknown, options: unknown): EntryOptions {
-  checkKey(key);
-  if (typeof value !== "string") throw invalid("value", "is no text");
-  const checked = optionsOf(options) as EntryOptions;
-  const { ifVersion, expiresAt } = checked;
+export function requireEntry(key: unknown, value: unknown, options: EntryOptions = {}): EntryOptions {
+  requireKey(key);
+  if (typeof value !== "string") throw invalidOption("value", "must be a string");
+  const { ifVersion, expiresAt } = requireObject("options", options);
   if (ifVersion !== undefined && ifVersion !== null && typeof ifVersion !== "string")
-    throw invalid("ifVersion", "is neither a version nor null");
-  if (expiresAt !== undefined && !isNumber(expiresAt)) throw invalid("expiresAt", "is no instant");
-  return checked;
+    throw invalidOption("ifVersion", "must be a version or null");
+  if (expiresAt !== undefined && !isNumber(expiresAt))
+    throw invalidOption("expiresAt", "must be a time in epoch milliseconds");
+  return options;
 }
 
-/** Milliseconds to wait for a lock. @throws ConfigurationError `option_invalid` */
-export function checkLock(key: unknown, options: unknown, defaultMs: number): number {
-  checkKey(key);
-  const { timeoutMs = defaultMs } = optionsOf(options) as { timeoutMs?: number };
+/** Checks the arguments of `lock`, and returns how long to wait. @throws ConfigurationError `option_invalid` */
+export function requireLock(
+  key: unknown,
+  options: { readonly timeoutMs?: number } = {},
+  defaultMs = 10_000,
+): number {
+  requireKey(key);
+  const { timeoutMs = defaultMs } = requireObject("options", options);
   if (isNumber(timeoutMs) && timeoutMs >= 0) return timeoutMs;
-  throw invalid("timeoutMs", "is no number of milliseconds from 0");
-}
-
-/** @throws ConfigurationError `option_invalid` */
-export function checkNow(now: unknown): () => number {
-  if (now === undefined) return Date.now;
-  if (typeof now === "function") return now as () => number;
-  throw invalid("now", "is no function");
-}
-
-/** @throws ConfigurationError `option_invalid` */
-export function optionsOf(options: unknown): object {
-  if (options === undefined) return {};
-  if (typeof options === "object" && options !== null) return options;
-  throw invalid("options", "are no object");
+  throw invalidOption("timeoutMs", "must be a number of milliseconds, 0 or more");
 }
 
 function isNumber(value: unknown): value is number {
   return typeof value === "number" && !Number.isNaN(value);
-}
-
-function invalid(option: string, why: string): ConfigurationError {
-  return new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
 }

@@ -1,29 +1,28 @@
-/** Lets the tasks of one process run one after another, in the order in which they came. */
+/** Runs the tasks of one process under one key one after another, in the order of their arrival. */
 import { StoreError } from "../errors.js";
 
-/** A timer set for longer fires at once (2^31-1 ms is the most): so long is for ever. */
-const longestWaitMs = 2 ** 31 - 1;
+/** A timer set for longer than this fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
-export interface Turns {
+export interface Mutex {
   /**
-   * Resolves when everybody before has finished, with what ends this turn.
+   * Resolves when all earlier holders of the key have finished, with the function that releases it.
    *
-   * @throws StoreError `store_locked` when that takes too long; the place is given up to those behind
+   * @throws StoreError `store_locked` after `timeoutMs`; the place in the queue is given up
    */
   take(key: string, timeoutMs: number): Promise<() => void>;
 }
 
-/** Turns under one key wait for each other; turns of different keys do not. */
-export function mutex(): Turns {
+export function mutex(): Mutex {
   const tails = new Map<string, Promise<void>>();
   return {
     async take(key, timeoutMs) {
       const before = tails.get(key) ?? Promise.resolve();
-      let finish = () => {};
-      const finished = new Promise<void>((resolve) => {
-        finish = resolve;
+      let release = () => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
       });
-      const tail = before.then(() => finished);
+      const tail = before.then(() => released);
       tails.set(key, tail);
       tail.then(() => {
         if (tails.get(key) === tail) tails.delete(key);
@@ -31,10 +30,10 @@ export function mutex(): Turns {
       try {
         await inTime(before, timeoutMs);
       } catch (error) {
-        finish();
+        release();
         throw error;
       }
-      return finish;
+      return release;
     },
   };
 }
@@ -42,8 +41,8 @@ export function mutex(): Turns {
 function inTime(before: Promise<void>, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new StoreError("store_locked", `The lock was not had within ${timeoutMs} ms.`)),
-      Math.min(timeoutMs, longestWaitMs),
+      () => reject(new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`)),
+      Math.min(timeoutMs, longestTimerMs),
     );
     before.then(() => {
       clearTimeout(timer);
