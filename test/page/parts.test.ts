@@ -1,4 +1,5 @@
 // The parts that need no browser: exact origins, the shape of host:auth-code, the challenge.
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { errorCodeOf } from "../../src/page/backend-client.js";
 import {
@@ -8,8 +9,9 @@ import {
   isAuthCodeValid,
   readAuthCode,
 } from "../../src/page/handshake.js";
-import { openSession, type Session, type SessionEnd } from "../../src/page/session.js";
+import { openSession, type SessionEnd } from "../../src/page/session.js";
 import { rejectionOf } from "../support/wait.js";
+import { pageBundle } from "./page-bundle.js";
 
 describe("hostOrigins lists exact origins", () => {
   const good = [
@@ -109,49 +111,138 @@ describe("a code from outside is handed on only if it can be one", () => {
 });
 
 describe("a session", () => {
-  const info = { variant: "B", tenantId: "acme", expiresAt: 1 };
+  const info = { variant: "A", tenantId: "acme", expiresAt: 1 };
 
-  function opened(
-    answer: () => Response,
-    given: object = { ...info, session: "s" },
-    ended?: (end: SessionEnd) => void,
-  ): Promise<Session> {
+  interface Sent {
+    readonly url: string;
+    readonly init: RequestInit;
+  }
+
+  /** A session whose backend answers calls with `answer`, with what was sent and how it ended. */
+  async function opened(answer: () => Response = () => new Response(), change: object = { session: "s" }) {
+    const sent: Sent[] = [];
+    const ends: SessionEnd[] = [];
     const backend = {
       url: new URL("https://plugin.example/auth"),
       timeoutMs: 50,
-      fetch: async () => answer(),
+      fetch: async (url: string, init: RequestInit) => {
+        init.signal?.throwIfAborted();
+        sent.push({ url, init });
+        return answer();
+      },
     };
-    return openSession(backend, Response.json(given), undefined, ended);
+    const session = await openSession(backend, Response.json({ ...info, ...change }), undefined, (end) =>
+      ends.push(end),
+    );
+    return { session, sent, ends };
   }
 
-  test.each([200, 204, 401])("whose logout is answered %i is over", async (status) => {
-    const ends: SessionEnd[] = [];
-    const session = await opened(
-      () => new Response(null, { status }),
-      undefined,
-      (end) => ends.push(end),
-    );
-    await session.logout();
-    expect(ends).toEqual([{ reason: "logged_out", ask: "login" }]);
+  test.each([
+    { input: "/api/devices", url: "https://plugin.example/api/devices" },
+    { input: "devices", url: "https://plugin.example/devices" },
+    { input: "https://plugin.example/a", url: "https://plugin.example/a" },
+  ])("sends a call to $input with its bearer token", async ({ input, url }) => {
+    const { session, sent } = await opened();
+    await session.fetch(input, { method: "POST", headers: { Authorization: "Bearer mine", "x-own": "1" } });
+    const [call] = sent;
+    expect([call?.url, call?.init.method]).toEqual([url, "POST"]);
+    expect(Object.fromEntries(call?.init.headers as Headers)).toEqual({
+      authorization: "Bearer s",
+      "x-own": "1",
+    });
   });
 
-  test.each([301, 403, 404, 500, 503])(
-    "whose logout is answered %i goes on at the backend",
-    async (status) => {
-      const session = await opened(() => new Response(null, { status }));
-      expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
-      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
-    },
-  );
+  test("in a cookie sends the CSRF token instead of a bearer token", async () => {
+    const { session, sent } = await opened(undefined, { csrf: "c" });
+    await session.fetch("/api");
+    expect(Object.fromEntries(sent[0]?.init.headers as Headers)).toEqual({ "x-bivariant-csrf": "c" });
+  });
 
-  test("does not wait for ever for what a 401 says", async () => {
+  test.each([
+    "https://evil.example/steal",
+    "//evil.example/steal",
+    "\\\\evil.example\\steal",
+    "https://plugin.example@evil.example/",
+    "https://plugin.example:9/",
+    "http://plugin.example/",
+    "data:,x",
+  ])("sends nothing to %s: origin_refused", async (input) => {
+    const { session, sent } = await opened();
+    expect(await rejectionOf(session.fetch(input))).toMatchObject({ code: "origin_refused" });
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
+    ...["relaunch_required", "login_required", "session_missing", "session_unknown", "session_expired"],
+  ])("ends at a 401 with %s, once", async (reason) => {
+    const { session, sent, ends } = await opened(() => Response.json({ error: reason }, { status: 401 }));
+    for (let calls = 0; calls < 2; calls++)
+      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended", reason });
+    expect(sent).toHaveLength(1);
+    expect(ends).toEqual([{ reason, ask: "relaunch" }]);
+  });
+
+  test.each([
+    { name: "a 401 of the application itself", status: 401, body: '{"error":"api_unauthorized"}' },
+    { name: "a 403", status: 403, body: '{"error":"session_expired"}' },
+    { name: "a 500", status: 500, body: '{"error":"relaunch_required"}' },
+    { name: "a 401 without JSON", status: 401, body: "session_expired" },
+    { name: "a 401 whose JSON is null", status: 401, body: "null" },
+    { name: "a 401 with a longer code", status: 401, body: '{"error":"mfa_login_required"}' },
+  ])("does not end at $name, and returns it whole", async ({ status, body }) => {
+    const { session, ends } = await opened(() => new Response(body, { status }));
+    const answer = await session.fetch("/odd");
+    expect([answer.status, await answer.text(), ends]).toEqual([status, body, []]);
+  });
+
+  test("does not wait for ever for the body of a 401", async () => {
     const endless = () => new ReadableStream({ pull: () => new Promise(() => {}) });
-    const session = await opened(() => new Response(endless(), { status: 401 }));
+    const { session } = await opened(() => new Response(endless(), { status: 401 }));
     expect((await session.fetch("/api")).status).toBe(401);
   });
 
-  test.each([7, "", "AB", "C", true, undefined])("of variant %j is none", async (variant) => {
-    const opening = opened(() => new Response(), { ...info, session: "s", variant });
+  test("continues after an aborted call, which rejects with the signal's reason", async () => {
+    const { session } = await opened();
+    const signal = AbortSignal.abort("enough");
+    expect(await rejectionOf(session.fetch("/api", { signal }))).toBe("enough");
+    expect((await session.fetch("/api")).status).toBe(200);
+  });
+
+  test.each([200, 204, 401])("ends at a logout that is answered %i", async (status) => {
+    const { session, ends } = await opened(() => new Response(null, { status }));
+    await session.logout();
+    expect(ends).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
+  });
+
+  test.each([301, 403, 404, 500, 503])("reports a logout that is answered %i, and ends", async (status) => {
+    const { session } = await opened(() => new Response(null, { status }));
+    expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
+    expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
+  });
+
+  test.each([
+    ...[7, "", "AB", "C", true, undefined].map((variant) => ({
+      name: `the variant ${JSON.stringify(variant)}`,
+      answer: Response.json({ ...info, session: "s", variant }),
+    })),
+    { name: "a page", answer: new Response("<!doctype html>") },
+    { name: "an empty body", answer: new Response() },
+    { name: "null", answer: new Response("null") },
+    { name: "the 502 of a proxy", answer: new Response("<h1>Bad gateway</h1>", { status: 502 }) },
+    { name: "an invalid error code", answer: Response.json({ error: "<b>" }, { status: 400 }) },
+  ])("is not opened by $name: backend_failed", async ({ answer }) => {
+    const backend = { url: new URL("https://plugin.example/auth"), timeoutMs: 50, fetch };
+    const opening = openSession(backend, answer, undefined, undefined);
     expect(await rejectionOf(opening)).toMatchObject({ name: "PageError", code: "backend_failed" });
+  });
+});
+
+describe("the bundle of the whole entry", () => {
+  test("has at most 2 kB, minified and gzipped", async () => {
+    expect(gzipSync(await pageBundle(), { level: 9 }).length).toBeLessThanOrEqual(2_048);
+  });
+
+  test("imports nothing", async () => {
+    expect(await pageBundle()).not.toMatch(/\b(?:import|require)\b/);
   });
 });
