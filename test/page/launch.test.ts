@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { describeInChromium } from "../support/chromium.js";
 import { frameOf, keptBy, type Launch, type Outcome, pageWorld, run, type World } from "./page-world.js";
 
-/** Nothing went to a backend, and no host was asked. */
+/** Neither a backend nor a host received a POST. */
 function expectQuiet(world: World): void {
   expect(
     [...world.plugin.requests, ...world.host.requests].filter(({ method }) => method === "POST"),
@@ -15,7 +15,7 @@ function launchUrl({ plugin, host }: World): string {
   return `${plugin.origin}/?opaque_code=${host.launch.opaqueCode}&amp;state=${host.launch.state}`;
 }
 
-/** JavaScript of an attacker who knows even state and tenant: posts without a pause, from now on. */
+/** JavaScript of an attacker who even knows state and tenant, and posts messages without a pause. */
 function posting(target: string, { state, tenantId }: Launch): string {
   const messages = [
     { type: "host:auth-code", code: "evil", state, tenantId },
@@ -27,7 +27,7 @@ function posting(target: string, { state, tenantId }: Launch): string {
   return `setInterval(() => { for (const m of ${JSON.stringify(messages)}) ${target}?.postMessage(m, "*"); }, 2);`;
 }
 
-/** The forged messages really come in: before the launch begins, while the host thinks, and afterwards. */
+/** Makes sure that forged messages arrive before the launch, while the host works, and afterwards. */
 async function launchUnderFire(world: World, page: Page, frame: Frame): Promise<Outcome> {
   await frame.waitForFunction("heard > 0");
   const answer = world.host.hold();
@@ -54,7 +54,7 @@ function expectHonest(world: World, outcome: Outcome): void {
 
 describeInChromium("the page", (browser) => {
   describe("a launch in the host's frame", () => {
-    test("ends in a session of the backend, with third-party cookies blocked and not one console error", async () => {
+    test("ends in a session of the backend, with third-party cookies blocked and without a console error", async () => {
       const world = await pageWorld(browser());
       const { frame, page } = await world.launch();
       const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
@@ -88,7 +88,7 @@ describeInChromium("the page", (browser) => {
       expect(world.errors).toEqual([]);
     });
 
-    test("names of parameters and fields are the page's to choose", async () => {
+    test("uses the names of parameters and fields that the page chooses", async () => {
       const world = await pageWorld(browser(), {
         host: {
           src: ({ opaqueCode, state }) =>
@@ -116,7 +116,7 @@ describeInChromium("the page", (browser) => {
       expect(frame.url()).toBe(`${world.plugin.origin}/?state=mine`);
     });
 
-    test("that the host answers with another state, another tenant or no code is refused, and no code is sent", async () => {
+    test("is refused if the host answers with another state, another tenant or no code, and no code is sent", async () => {
       const world = await pageWorld(browser());
       const rows = [
         { change: { state: "evil" }, code: "state_mismatch" },
@@ -134,7 +134,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toEqual([]);
     });
 
-    test("a state that the page was told otherwise counts more than the launch parameter", async () => {
+    test("checks the state of the option rather than that of the launch parameter", async () => {
       const world = await pageWorld(browser());
       const { frame } = await world.launch();
       const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin], state: "told" });
@@ -142,7 +142,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toEqual([]);
     });
 
-    test("with nothing to check it against, any state will do", async () => {
+    test("accepts any state if there is none to compare with", async () => {
       const src = ({ opaqueCode }: { opaqueCode: string }) =>
         `${world.plugin.origin}/?opaque_code=${opaqueCode}`;
       const world = await pageWorld(browser(), { host: { src } });
@@ -151,7 +151,7 @@ describeInChromium("the page", (browser) => {
       expect(outcome).toMatchObject({ session: { variant: "A" } });
     });
 
-    test("an answer that comes twice, and another one late, is one launch", async () => {
+    test("sends one code although the host answers three times", async () => {
       const script = `reply = (answer, post) => {
       post(answer); post(answer); post({ ...answer, code: "evil" });
       setTimeout(() => post({ ...answer, code: "evil" }), 50);
@@ -164,7 +164,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
     });
 
-    test("an answer that comes before the challenge went out is not one", async () => {
+    test("ignores an answer that comes before the challenge was posted", async () => {
       const world = await pageWorld(browser());
       const { frame, page } = await world.launch();
       const early = {
@@ -173,7 +173,7 @@ describeInChromium("the page", (browser) => {
         state: world.host.launch.state,
         tenantId: "acme",
       };
-      // The digest is what the page waits for before it posts: the host speaks then.
+      // The page waits for the digest before it posts. The host posts during that time.
       await frame.evaluate(() => {
         const { digest } = SubtleCrypto.prototype;
         SubtleCrypto.prototype.digest = async function (...input) {
@@ -190,7 +190,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
     });
 
-    test("a host that is silent for 30 seconds: host_silent; its answer after that is not sent", async () => {
+    test("ends with host_silent after 30 seconds, and ignores a later answer", async () => {
       const script = "reply = (answer) => { window.kept = answer; };";
       const world = await pageWorld(browser(), { host: { script } });
       await world.context.clock.install();
@@ -211,7 +211,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toEqual([]);
     });
 
-    test("after the answer nobody listens any more", async () => {
+    test("stops listening after the answer", async () => {
       const world = await pageWorld(browser());
       const { frame, page } = await world.launch();
       const outcome = await frame.evaluate((origin) => {
@@ -231,7 +231,7 @@ describeInChromium("the page", (browser) => {
       expect(await frame.evaluate("read")).toBe(1);
     });
 
-    test("other messages of the host's are left alone", async () => {
+    test("ignores other messages of the host", async () => {
       const script = `reply = (answer, post) => {
       for (const other of [null, 1, "host:auth-code", { type: "host:resize" }, []]) post(other);
       post(answer);
@@ -242,7 +242,7 @@ describeInChromium("the page", (browser) => {
       expect(world.errors).toEqual([]);
     });
 
-    test("what the backend refuses is told with its code, its reason and its words, and not tried again", async () => {
+    test("rejects with code, reason and message of the backend's refusal, and does not try again", async () => {
       const script = `reply = (answer, post) => post({ ...answer, code: "unknown" });`;
       const world = await pageWorld(browser(), { host: { script } });
       const outcome = await run((await world.launch()).frame, "begin", { hostOrigins: [world.host.origin] });
@@ -251,7 +251,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toHaveLength(1);
     });
 
-    test("the backend redirects: code and verifier do not go along", async () => {
+    test("does not follow a redirect of the backend with code and verifier", async () => {
       const world = await pageWorld(browser(), {
         plugin: {
           answer: ({ url }) =>
@@ -267,7 +267,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.requests.filter(({ url }) => url.pathname === "/elsewhere")).toEqual([]);
     });
 
-    test("the backend is silent: backend_failed after timeoutMs", async () => {
+    test("rejects with backend_failed if the backend does not answer within timeoutMs", async () => {
       const world = await pageWorld(browser(), {
         plugin: {
           answer: ({ url }) =>
@@ -279,14 +279,14 @@ describeInChromium("the page", (browser) => {
       expect(outcome).toMatchObject({ error: { code: "backend_failed" } });
     });
 
-    test("the launch parameters leave the address, and only they", async () => {
+    test("removes only the launch parameters from the address", async () => {
       const world = await pageWorld(browser());
       const { frame } = await world.launch();
       await run(frame, "begin", { hostOrigins: [world.host.origin] });
       expect(frame.url()).toBe(`${world.plugin.origin}/?lang=en`);
     });
 
-    test("a reload says at once that a launch is needed, and posts nothing", async () => {
+    test("rejects at once after a reload, and posts nothing", async () => {
       const world = await pageWorld(browser());
       const { frame, page } = await world.launch();
       await run(frame, "begin", { hostOrigins: [world.host.origin] });
@@ -297,7 +297,7 @@ describeInChromium("the page", (browser) => {
       expect(await page.evaluate("inits.length")).toBe(1);
     });
 
-    test("a reload resumes the session where the backend keeps it in a partitioned cookie", async () => {
+    test("resumes after a reload where the backend keeps the session in a partitioned cookie", async () => {
       const world = await pageWorld(browser(), { plugin: { cookie: true } });
       const { frame, page } = await world.launch();
       await run(frame, "begin", { hostOrigins: [world.host.origin] });
@@ -310,7 +310,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toHaveLength(1);
     });
 
-    test("a fresh launch is made although there is a session in a cookie", async () => {
+    test("starts a new session although there is one in a cookie", async () => {
       const world = await pageWorld(browser(), { plugin: { cookie: true } });
       const { frame, page } = await world.launch();
       await run(frame, "begin", { hostOrigins: [world.host.origin] });
@@ -321,7 +321,7 @@ describeInChromium("the page", (browser) => {
   });
 
   describe("the surroundings:", () => {
-    test("a sandbox without allow-same-origin: opaque_origin, with what to change", async () => {
+    test("a sandbox without allow-same-origin is opaque_origin, with what to change", async () => {
       const world = await pageWorld(browser(), { host: { attributes: 'sandbox="allow-scripts"' } });
       const { frame } = await world.launch();
       const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
@@ -331,14 +331,14 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("the sandbox that a host should use: a session", async () => {
+    test("the recommended sandbox allows a session", async () => {
       const attributes = 'sandbox="allow-scripts allow-same-origin allow-forms"';
       const world = await pageWorld(browser(), { host: { attributes } });
       const { frame } = await world.launch();
       expect(await run(frame, "begin", { hostOrigins: [world.host.origin] })).toMatchObject({ session: {} });
     });
 
-    test("an insecure context, without crypto.subtle: insecure_context", async () => {
+    test("a page without crypto.subtle is insecure_context", async () => {
       const world = await pageWorld(browser());
       const { port } = new URL(world.plugin.origin);
       await world.context.route("http://insecure.example/**", async (route) => {
@@ -352,7 +352,7 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("an embedding page that is not in hostOrigins: host_origin_unknown", async () => {
+    test("an embedding page that is not in hostOrigins is host_origin_unknown", async () => {
       const world = await pageWorld(browser());
       world.evilHtml = `<iframe name="plugin" src="${launchUrl(world)}"></iframe>
       <script>const got = []; onmessage = ({ data }) => got.push(data);</script>`;
@@ -364,7 +364,7 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("the parent counts, not the top: an evil page inside the host is host_origin_unknown", async () => {
+    test("an evil page between the host and the plugin is host_origin_unknown", async () => {
       const world: World = await pageWorld(browser());
       world.evilHtml = `<iframe name="plugin" src="${launchUrl(world)}"></iframe>`;
       const page = await world.context.newPage();
@@ -379,7 +379,7 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("a host that sends no referrer is known by ancestorOrigins, among several", async () => {
+    test("a host without a referrer is recognised among several by ancestorOrigins", async () => {
       const headers = { "referrer-policy": "no-referrer" };
       const world = await pageWorld(browser(), { host: { headers } });
       const { frame } = await world.launch();
@@ -389,26 +389,31 @@ describeInChromium("the page", (browser) => {
     });
 
     const browsers = [
-      { name: "the referrer tells", hostOrigins: ["https://a.example"], outcome: { session: {} } },
-      { name: "nothing tells, and one is allowed", policy: true, hostOrigins: [], outcome: { session: {} } },
+      { name: "the referrer names the host", hostOrigins: ["https://a.example"], outcome: { session: {} } },
       {
-        name: "nothing tells, and several are allowed",
+        name: "without a referrer, the only allowed host is used",
+        policy: true,
+        hostOrigins: [],
+        outcome: { session: {} },
+      },
+      {
+        name: "without a referrer, several allowed hosts are host_origin_unknown",
         policy: true,
         hostOrigins: ["https://a.example"],
         outcome: { error: { code: "host_origin_unknown" } },
       },
     ];
     test.each(browsers)(
-      "a browser without ancestorOrigins: $name",
+      "in a browser without ancestorOrigins: $name",
       async ({ policy, hostOrigins, outcome }) => {
         const headers = policy && { "referrer-policy": "no-referrer" };
         const world = await pageWorld(browser(), {
           host: { ...(headers && { headers }) },
-          // The property itself cannot be taken away: the bundle reads another one.
+          // The property cannot be removed, so the bundle is changed to read another one.
           plugin: { bundle: (text) => text.replaceAll("ancestorOrigins", "noSuchOrigins") },
         });
         const { frame } = await world.launch();
-        // Given twice, as lists made from a table of tenants are.
+        // Listed twice, as in a list that is made from a table of tenants.
         const all = [...hostOrigins, world.host.origin, world.host.origin];
         expect(await run(frame, "begin", { hostOrigins: all })).toMatchObject(outcome);
       },
@@ -460,7 +465,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toEqual([]);
     });
 
-    test("an opaque_code that the host does not know: host_silent, and nothing is sent", async () => {
+    test("a launch with an opaque_code that the host does not know is host_silent, and nothing is sent", async () => {
       const src = (): string => `${world.plugin.origin}/?opaque_code=unknown`;
       const world: World = await pageWorld(browser(), { host: { src } });
       const { frame } = await world.launch();
@@ -469,7 +474,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toEqual([]);
     });
 
-    test("a launch that lost its frame: not_framed, without a login", async () => {
+    test("a launch outside a frame is not_framed, and does not log in", async () => {
       const world = await pageWorld(browser());
       const page = await world.context.newPage();
       await page.goto(`${world.plugin.origin}/?opaque_code=${world.host.launch.opaqueCode}`);
@@ -478,7 +483,7 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("code, verifier, session and launch are in no storage, URL, referrer, history or global of the page", async () => {
+    test("code, verifier, session and launch parameters are in no storage, URL, referrer, history or global", async () => {
       const world = await pageWorld(browser());
       const { frame, page } = await world.launch();
       await run(frame, "begin", { hostOrigins: [world.host.origin] });
@@ -502,7 +507,7 @@ describeInChromium("the page", (browser) => {
         secrets.some((secret) => body.includes(secret)),
       );
       expect(bodies.map(({ url }) => url.pathname)).toEqual(["/auth/launch"]);
-      // The launch itself is in the address that the host opened, and in what the page loaded then.
+      // The launch parameters are in the address that the host opened, and in the referrers until they are removed.
       const afterwards = world.plugin.requests.filter(
         ({ method, url }) => method === "POST" || url.pathname === "/api/devices",
       );
@@ -514,7 +519,7 @@ describeInChromium("the page", (browser) => {
   });
 
   describe("forged messages at every moment", () => {
-    test("of an evil sibling frame are nobody's", async () => {
+    test("of an evil sibling frame are ignored", async () => {
       const world: World = await pageWorld(browser());
       world.evilHtml = `<script>${posting("parent.frames.plugin", world.host.launch)}</script>`;
       world.host.beside = `<iframe src="${world.evil.origin}"></iframe>`;
@@ -522,7 +527,7 @@ describeInChromium("the page", (browser) => {
       expectHonest(world, await launchUnderFire(world, page, frame));
     });
 
-    test("of a sibling at the host's own origin are nobody's: the window counts", async () => {
+    test("of a sibling at the host's own origin are ignored", async () => {
       const world: World = await pageWorld(browser());
       const script = posting("parent.frames.plugin", world.host.launch);
       world.host.beside = `<iframe srcdoc="<script>${script.replaceAll('"', "&quot;")}</script>"></iframe>`;
@@ -534,7 +539,7 @@ describeInChromium("the page", (browser) => {
       expect(await frame.evaluate("[...origins]")).toEqual([world.host.origin]);
     });
 
-    test("of an evil frame inside the plugin's page are nobody's", async () => {
+    test("of an evil frame inside the plugin's page are ignored", async () => {
       const world = await pageWorld(browser());
       world.evilHtml = `<script>${posting("parent", world.host.launch)}</script>`;
       const { page, frame } = await world.launch();
@@ -544,7 +549,7 @@ describeInChromium("the page", (browser) => {
       expectHonest(world, await launchUnderFire(world, page, frame));
     });
 
-    test("of an evil opener of the host are nobody's", async () => {
+    test("of an evil opener of the host are ignored", async () => {
       const world = await pageWorld(browser());
       world.evilHtml = `<script>
       const victim = open(${JSON.stringify(world.host.origin)});
@@ -558,7 +563,7 @@ describeInChromium("the page", (browser) => {
       expectHonest(world, await launchUnderFire(world, page, frameOf(page)));
     });
 
-    test("of an evil opener of the plugin itself: not_framed, and it is not listened to", async () => {
+    test("of an evil opener of the plugin are ignored: not_framed", async () => {
       const world = await pageWorld(browser());
       const { opaqueCode, state } = world.host.launch;
       const url = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;
@@ -577,7 +582,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.requests.filter(({ method }) => method === "POST")).toEqual([]);
     });
 
-    test("of a parent that hides its origin: the page speaks to the host or to nobody, and listens to it alone", async () => {
+    test("of a parent that hides its origin are ignored, and it receives nothing", async () => {
       const world = await pageWorld(browser());
       const { opaqueCode, state } = world.host.launch;
       const src = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;

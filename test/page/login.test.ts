@@ -37,7 +37,7 @@ describeInChromium("the page", (browser) => {
       return { world, page };
     }
 
-    /** Begins, follows the browser to the login, and begins again where it comes back to. */
+    /** Starts, follows the browser to the login, and starts again on the page that it comes back to. */
     async function loggedIn(world: World, page: Page, options: object = {}): Promise<Outcome> {
       const all = { hostOrigins: [world.host.origin], ...options };
       await Promise.all([page.waitForURL(/bivariant_login=/), run(page, "leave", all)]);
@@ -51,13 +51,13 @@ describeInChromium("the page", (browser) => {
         .filter((p) => p.includes("/auth/"));
     }
 
-    /** What the page asked for its session with. */
+    /** The bodies of the page's requests for its session. */
     function bodies({ plugin }: World): unknown[] {
       const asked = plugin.requests.filter(({ url }) => url.pathname === "/auth/session");
       return asked.map(({ body }) => JSON.parse(body));
     }
 
-    test("goes to log in and comes back with a session, to the address it had", async () => {
+    test("goes to the login and comes back to its address with a session", async () => {
       const { world, page } = await opened("/?view=list&q=a%20b");
       expect(await loggedIn(world, page)).toMatchObject({ session: { variant: "B", tenantId: "acme" } });
       expect(paths(world)).toEqual(["POST /auth/session", "GET /auth/login", "POST /auth/session"]);
@@ -75,7 +75,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.requests.map(({ url }) => url.href).join()).not.toContain(token);
     });
 
-    test("a session that ended asks for a login, and startSession goes there again", async () => {
+    test("asks for a login when the session ends, and startSession goes to the login again", async () => {
       const { world, page } = await opened("/");
       await loggedIn(world, page);
       world.plugin.over = "login_required";
@@ -96,13 +96,13 @@ describeInChromium("the page", (browser) => {
       expect(bodies(world)).toMatchObject([{ tenant: "acme" }, { tenant: "acme" }]);
     });
 
-    test("takes no session of another tenant than the one it asked to log in to", async () => {
+    test("refuses a session of another tenant than it logged in to", async () => {
       const { world, page } = await opened("/");
       const outcome = await loggedIn(world, page, { tenant: "umbrella" });
       expect(outcome).toMatchObject({ error: { code: "tenant_mismatch" } });
     });
 
-    test("a login that failed: its code, once; the next start goes to log in again", async () => {
+    test("rejects once with the code of a failed login; the next start goes to the login again", async () => {
       const { world, page } = await opened("/?a=1", { login: { error: "login_denied" } });
       const outcome = await loggedIn(world, page);
       expect(outcome).toMatchObject({ error: { name: "PageError", code: "login_denied" } });
@@ -111,34 +111,34 @@ describeInChromium("the page", (browser) => {
       expect(await loggedIn(world, page)).toMatchObject({ error: { code: "login_denied" } });
     });
 
-    test("a login that left no session, with cookies blocked: session_missing, not another login", async () => {
+    test("rejects with session_missing after a login without a session, as with blocked cookies", async () => {
       const { world, page } = await opened("/", { login: "lost" });
       expect(await loggedIn(world, page)).toMatchObject({ error: { code: "session_missing" } });
       expect(paths(world).filter((path) => path === "GET /auth/login")).toHaveLength(1);
       expect(page.url()).toBe(`${world.plugin.origin}/`);
     });
 
-    test("an error in the address that no backend would make is not repeated", async () => {
+    test("does not repeat an invalid error code from the address", async () => {
       const { world, page } = await opened("/#login_error=%3Cimg%20src=x%3E");
       const outcome = await run(page, "begin", { hostOrigins: [world.host.origin] });
       expect(outcome).toMatchObject({ error: { code: "backend_failed", message: "backend_failed" } });
       expect(page.url()).toBe(`${world.plugin.origin}/`);
     });
 
-    test("another fragment is left alone", async () => {
+    test("leaves another fragment alone", async () => {
       const { world, page } = await opened("/?a=%20#/devices", { cookie: true });
       await run(page, "begin", { hostOrigins: [world.host.origin], login: false });
       expect(page.url()).toBe(`${world.plugin.origin}/?a=%20#/devices`);
     });
 
-    test("with login: false it does not go: not_framed", async () => {
+    test("rejects with not_framed instead of a login with login: false", async () => {
       const { world, page } = await opened("/");
       const outcome = await run(page, "begin", { hostOrigins: [world.host.origin], login: false });
       expect(outcome).toMatchObject({ error: { code: "not_framed" } });
       expect(paths(world)).toEqual(["POST /auth/session"]);
     });
 
-    test("a backend that has no session may say so with 204, which browsers do not log as an error", async () => {
+    test("accepts a 204 of a backend without a session, which browsers do not log as an error", async () => {
       const { world, page } = await opened("/", {
         answer: ({ url }) => (url.pathname === "/auth/session" ? { status: 204 } : undefined),
       });
@@ -147,7 +147,7 @@ describeInChromium("the page", (browser) => {
       expect(world.errors).toEqual([]);
     });
 
-    test("a refusal of the backend's is told, and nobody is sent to log in", async () => {
+    test("rejects with a refusal of the backend, and does not go to the login", async () => {
       const { world, page } = await opened("/", {
         answer: ({ url }) =>
           url.pathname === "/auth/session" ? { status: 403, body: '{"error":"origin_refused"}' } : undefined,
@@ -157,8 +157,8 @@ describeInChromium("the page", (browser) => {
       expect(paths(world)).toEqual(["POST /auth/session"]);
     });
 
-    test("the back button from the login, to a page the browser had kept: session_missing, not pending for ever", async () => {
-      // Answered so, the browser stays where it is.
+    test("rejects with session_missing when the person goes back from the login to a cached page", async () => {
+      // With a 204 the browser stays on the page.
       const { world, page } = await opened("/", {
         answer: ({ url }) => (url.pathname === "/auth/login" ? { status: 204 } : undefined),
       });
@@ -175,7 +175,7 @@ describeInChromium("the page", (browser) => {
       expect(await outcome).toMatchObject({ error: { code: "session_missing" } });
     });
 
-    test("asks the backend at another path or URL, and takes no path for a host", async () => {
+    test("calls the backend at another path or URL, and never reads a path as a host", async () => {
       const { world, page } = await opened("/");
       const { origin } = world.plugin;
       const rows = [
@@ -203,7 +203,7 @@ describeInChromium("the page", (browser) => {
       return plugin.requests.filter(({ url }) => url.pathname === path);
     }
 
-    test("is a bearer on calls to the backend's origin, whatever header the caller gave", async () => {
+    test("sends its token with calls to the backend's origin, whatever header the caller sets", async () => {
       const { world, frame } = await started();
       const init = { method: "POST", body: "{}", headers: { Authorization: "Bearer mine", "x-own": "1" } };
       expect(await run<Called>(frame, "call", "/api/devices?page=2", init)).toMatchObject({ status: 200 });
@@ -216,7 +216,7 @@ describeInChromium("the page", (browser) => {
       expect(call?.headers).not.toHaveProperty("x-bivariant-csrf");
     });
 
-    test("follows no redirect, not even where the caller asks for it", async () => {
+    test("follows no redirect, even if the caller asks for it", async () => {
       let location = "/api/devices";
       const { world, frame } = await started({
         answer: ({ url }) => (url.pathname === "/moved" ? { status: 302, headers: { location } } : undefined),
@@ -241,7 +241,7 @@ describeInChromium("the page", (browser) => {
       expect(await frame.evaluate("endings")).toEqual([{ reason: "relaunch_required", ask: "relaunch" }]);
     });
 
-    test("logout ends it here at once, at the backend with its token, and is told once", async () => {
+    test("ends at once at a logout, which the backend receives with the token", async () => {
       const { world, frame } = await started();
       const during = await frame.evaluate(async () => {
         const { session, call } = globalThis as unknown as {
@@ -262,7 +262,7 @@ describeInChromium("the page", (browser) => {
       expect(await frame.evaluate("endings")).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
     });
 
-    test("a logout that does not reach the backend says so, and ends it here all the same", async () => {
+    test("ends at a logout that does not reach the backend, and reports that", async () => {
       const { world, frame } = await started();
       await world.context.route("**/auth/logout", (route) => route.abort());
       const failed = frame.evaluate("session.logout().catch(({ code }) => code)");
@@ -272,7 +272,7 @@ describeInChromium("the page", (browser) => {
       });
     });
 
-    test("a session for another tenant than expected is not taken", async () => {
+    test("refuses a session for another tenant than expected", async () => {
       const world = await pageWorld(browser(), {
         plugin: {
           answer: ({ url }) =>
@@ -289,7 +289,7 @@ describeInChromium("the page", (browser) => {
   });
 
   describe("with a session in a cookie, in an iframe of another site", () => {
-    test("is kept by the browser, counts for the plugin's page, and is no script's to read", async () => {
+    test("is sent by the plugin's page, and cannot be read by scripts", async () => {
       const parts = rig({ session: { cookie: true } });
       const handler = toNodeHandler(parts.backend);
       const pluginPort = await serving((incoming, outgoing) => {

@@ -1,4 +1,4 @@
-// A host, a plugin and an evil site, each an origin of its own, in a browser context of their own.
+// A host, a plugin and an evil site, each with an origin of its own, in one browser context.
 
 import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import type { Browser, BrowserContext, Frame, Page } from "playwright-core";
 import { onTestFinished } from "vitest";
 import { pageBundle } from "./page-bundle.js";
 
-/** What `startSession` came to, as the page tells it. */
+/** The outcome of `startSession`, as the page reports it. */
 export interface Outcome {
   readonly session?: { readonly variant: string; readonly tenantId: string };
   readonly error?: { readonly code: string; readonly message: string; readonly reason?: string };
@@ -17,13 +17,13 @@ export interface Outcome {
 export interface World {
   readonly host: FakeHost;
   readonly plugin: FakePlugin;
-  /** Its pages are what `evilHtml` says. */
+  /** A site whose pages are `evilHtml`. */
   readonly evil: Site;
   evilHtml: string;
   readonly context: BrowserContext;
-  /** What every page of the context wrote to its console as an error, or did not catch. */
+  /** Console errors and uncaught errors of every page of the context. */
   readonly errors: string[];
-  /** Opens the host; gives the page and the plugin's frame in it. */
+  /** Opens the host, and returns the page and the plugin's frame in it. */
   launch(): Promise<{ page: Page; frame: Frame }>;
 }
 
@@ -61,7 +61,7 @@ export function frameOf(page: Page): Frame {
   return frame;
 }
 
-/** Calls a function that the page has made global: `begin(options)`, `call(url, init)`, `post(message)`. */
+/** Calls a global function of the page: `begin(options)`, `call(url, init)` or `post(message)`. */
 export function run<T = Outcome>(frame: Frame | Page, name: string, ...values: unknown[]): Promise<T> {
   return frame.evaluate(
     ([name, values]) => {
@@ -79,7 +79,7 @@ export interface Launch {
   readonly tenantId: string;
 }
 
-/** A code that the host gave out, and what it is bound to. */
+/** A code that the host issued, and what it is bound to. */
 export interface Grant extends Launch {
   readonly challenge: string;
 }
@@ -89,18 +89,18 @@ export interface FakeHostOptions {
   readonly attributes?: string;
   /** JavaScript; may define `reply(answer, post)`, which is called instead of `post(answer)`. */
   readonly script?: string;
-  /** What is sent along with the page. */
+  /** Response headers of the page. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The address that is launched; `launch` is filled in. */
+  /** The address that is launched. */
   readonly src?: (launch: Launch) => string;
 }
 
 export interface FakeHost extends Site {
   readonly launch: Launch;
   readonly grants: Map<string, Grant>;
-  /** HTML beside the frame: siblings. */
+  /** HTML beside the frame, such as sibling frames. */
   beside: string;
-  /** Holds the answers to `plugin:pkce-init` back until the function that comes back is called. */
+  /** Holds back the answers to `plugin:pkce-init` until the returned function is called. */
   hold(): () => void;
 }
 
@@ -167,20 +167,20 @@ const EXPIRES_AT = 4_000_000_000_000;
 export interface FakePluginOptions {
   /** Sessions in a cookie, with a CSRF token. */
   readonly cookie?: boolean;
-  /** Answers instead of the backend; `undefined` leaves it to the backend. */
+  /** Answers instead of the backend, unless it returns `undefined`. */
   readonly answer?: (request: SiteRequest) => SiteAnswer | undefined;
   /** Changes the page helper before it is served. */
   readonly bundle?: (text: string) => string;
-  /** What a login comes to. Default: a session; `lost` is one without a cookie. */
+  /** The outcome of a login. Default: a session. `lost` sets no cookie. */
   readonly login?: "lost" | { readonly error: string };
 }
 
 export interface FakePlugin extends Site {
   /** The bodies that came to /auth/launch. */
   readonly launches: Record<string, string>[];
-  /** Every token that was given out. */
+  /** Every token that was issued. */
   readonly tokens: string[];
-  /** From then on calls are answered 401 with this code. */
+  /** If set, calls are answered 401 with this code. */
   over: string | undefined;
 }
 
@@ -247,7 +247,7 @@ export async function fakePlugin(host: () => FakeHost, options: FakePluginOption
       : answerWith({ error: "session_missing", message: "Log in." }, 401);
   }
 
-  /** The way to the authorization endpoint and back, without the person on it. */
+  /** Redirects back at once, without an authorization endpoint. */
   function login({ url }: SiteRequest): SiteAnswer {
     const returnTo = new URL(url.searchParams.get("return_to") ?? "", plugin.origin);
     if (typeof options.login === "object") returnTo.hash = `login_error=${options.login.error}`;
@@ -274,7 +274,7 @@ export async function fakePlugin(host: () => FakeHost, options: FakePluginOption
 
   const routes: Record<string, (request: SiteRequest) => SiteAnswer> = {
     "/": () => answerWith(PAGE),
-    // The page of an opaque origin loads it across origins.
+    // A page with an opaque origin loads it across origins.
     "/page.js": () => ({
       headers: { "content-type": "text/javascript", "access-control-allow-origin": "*" },
       body: bundle,
@@ -311,7 +311,7 @@ export interface Site {
   readonly requests: SiteRequest[];
 }
 
-/** An object is JSON, a text is a page. */
+/** Answers with JSON for an object, and with a page for a text. */
 export function answerWith(body: string | object, status = 200): SiteAnswer {
   const isPage = typeof body === "string";
   const type = isPage ? "text/html" : "application/json";
@@ -351,7 +351,7 @@ async function read(incoming: IncomingMessage, origin: string): Promise<SiteRequ
   };
 }
 
-/** Storage that the browser denies to a frame of another site keeps nothing. */
+/** Everything that a page keeps where other scripts or later visits may find it, as one text. */
 export async function keptBy(frame: Frame | Page): Promise<string> {
   const kept = await frame.evaluate(async () => {
     const places: Record<string, () => unknown> = {
@@ -362,7 +362,7 @@ export async function keptBy(frame: Frame | Page): Promise<string> {
       cookie: () => document.cookie,
       address: () => [location.href, document.referrer, window.name, history.state],
       markup: () => document.documentElement.outerHTML,
-      // Closures are what a session is made of: properties are what others see of it.
+      // Other scripts see properties, but not closures.
       globals: () =>
         Object.entries(globalThis)
           .filter(([, value]) => value !== globalThis && !(value instanceof Node))

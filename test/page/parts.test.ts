@@ -1,4 +1,4 @@
-// The parts that need no browser: exact origins, the shape of host:auth-code, the challenge.
+// The parts of the page that need no browser: exact origins, host:auth-code, PKCE, sessions and the bundle.
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { errorCodeOf } from "../../src/page/backend-client.js";
@@ -13,17 +13,17 @@ import { openSession, type SessionEnd } from "../../src/page/session.js";
 import { rejectionOf } from "../support/wait.js";
 import { pageBundle } from "./page-bundle.js";
 
-describe("hostOrigins lists exact origins", () => {
+describe("hostOrigins must be exact origins:", () => {
   const good = [
     { name: "one", origins: ["https://customer.example"] },
     { name: "several, with ports", origins: ["https://a.example:8443", "http://localhost:3000"] },
     { name: "an IP literal", origins: ["http://127.0.0.1:8080", "http://[::1]:8080"] },
   ];
-  test.each(good)("$name: accepted", ({ origins }) => expect(areOrigins(origins)).toBe(true));
+  test.each(good)("$name is accepted", ({ origins }) => expect(areOrigins(origins)).toBe(true));
 
   const bad = [
-    { name: "none", origins: [] },
-    { name: "nothing at all", origins: undefined },
+    { name: "an empty list", origins: [] },
+    { name: "undefined", origins: undefined },
     { name: "a star", origins: ["*"] },
     { name: "a star among origins", origins: ["https://a.example", "*"] },
     { name: "a pattern", origins: ["https://*.example/"] },
@@ -33,21 +33,21 @@ describe("hostOrigins lists exact origins", () => {
     { name: "capitals", origins: ["https://A.example"] },
     { name: "user and password", origins: ["https://u:p@a.example"] },
     { name: "no scheme", origins: ["a.example"] },
-    { name: "null", origins: ["null"] },
+    { name: "an opaque origin", origins: ["null"] },
     { name: "a file", origins: ["file:///"] },
-    { name: "an empty one", origins: [""] },
-    { name: "a text in place of a list", origins: "https://a.example" },
-    { name: "a number in place of a list", origins: 5 },
-    { name: "null in place of a list", origins: null },
+    { name: "an empty text", origins: [""] },
+    { name: "a text instead of a list", origins: "https://a.example" },
+    { name: "a number instead of a list", origins: 5 },
+    { name: "null instead of a list", origins: null },
   ];
-  test.each(bad)("$name: refused", ({ origins }) => {
+  test.each(bad)("$name is refused", ({ origins }) => {
     expect(areOrigins(origins as string[])).toBeFalsy();
   });
 });
 
 const right = { type: "host:auth-code", code: "c", state: "s", tenantId: "acme" };
 
-describe("another message than host:auth-code is none of ours", () => {
+describe("a message is not a host:auth-code:", () => {
   const others = [
     undefined,
     null,
@@ -61,12 +61,12 @@ describe("another message than host:auth-code is none of ours", () => {
   test.each(others.map((data) => ({ name: JSON.stringify(data), data })))("$name", ({ data }) => {
     expect(readAuthCode(data)).toBeUndefined();
   });
-  test("and host:auth-code is", () => expect(readAuthCode(right)).toMatchObject(right));
+  test("a host:auth-code is recognised", () => expect(readAuthCode(right)).toMatchObject(right));
 });
 
-describe("host:auth-code carries three strings of sensible length", () => {
+describe("a host:auth-code must hold three strings of sensible length:", () => {
   const rows = [
-    { name: "as it should be", change: {}, valid: true },
+    { name: "a usual message", change: {}, valid: true },
     { name: "a code of 4096 characters", change: { code: "c".repeat(4096) }, valid: true },
     { name: "a code of 100 kB", change: { code: "c".repeat(100_000) }, valid: false },
     { name: "a state of 100 kB", change: { state: "s".repeat(100_000) }, valid: false },
@@ -79,7 +79,7 @@ describe("host:auth-code carries three strings of sensible length", () => {
     { name: "a code that is a list", change: { code: ["c"] }, valid: false },
     { name: "a tenantId that is an object", change: { tenantId: { length: 1 } }, valid: false },
   ];
-  test.each(rows)("$name: $valid", ({ change, valid }) => {
+  test.each(rows)("$name is valid: $valid", ({ change, valid }) => {
     expect(isAuthCodeValid({ ...right, ...change } as never)).toBe(valid);
   });
 });
@@ -90,14 +90,14 @@ describe("PKCE", () => {
     expect(challenge).toBe("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
   });
 
-  test("a verifier is 43 unreserved characters, another each time", () => {
+  test("a verifier has 43 unreserved characters, and differs each time", () => {
     const verifiers = Array.from({ length: 500 }, createVerifier);
     expect(verifiers.every((verifier) => /^[A-Za-z0-9_-]{43}$/.test(verifier))).toBe(true);
     expect(new Set(verifiers).size).toBe(500);
   });
 });
 
-describe("a code from outside is handed on only if it can be one", () => {
+describe("an error code from an answer or an address", () => {
   const rows = [
     { value: "login_denied", code: "login_denied" },
     { value: "<script>", code: "backend_failed" },
@@ -107,7 +107,7 @@ describe("a code from outside is handed on only if it can be one", () => {
     { value: null, code: "backend_failed" },
     { value: 404, code: "backend_failed" },
   ];
-  test.each(rows)("$value: $code", ({ value, code }) => expect(errorCodeOf(value)).toBe(code));
+  test.each(rows)("$value becomes $code", ({ value, code }) => expect(errorCodeOf(value)).toBe(code));
 });
 
 describe("a session", () => {
