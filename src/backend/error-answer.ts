@@ -116,7 +116,8 @@ export function errorAnswer(error: unknown, now: number): ErrorAnswer {
   }
   if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited")) {
     const seconds = Math.max(1, Math.ceil(((error.retryAt ?? now) - now) / 1_000));
-    const headers = error.retryAt === undefined ? {} : { "retry-after": String(seconds) };
+    const headers: Record<string, string> =
+      error.retryAt === undefined ? {} : { "retry-after": String(seconds) };
     const message = "The service accepts no more requests now. Wait.";
     return { status: 503, code: "rate_limited", message, headers };
   }
