@@ -1,13 +1,17 @@
-/** Steps 4 to 6 of a launch: posts the challenge to the host and waits for the one answer that counts. */
+/** The handshake of a launch with the host application: PKCE, the host's origin, and the messages in both directions. */
 import { PageError } from "./page-error.js";
 
-/** @throws PageError `host_silent`, `auth_code_invalid`, `state_mismatch`, `tenant_mismatch` */
+/**
+ * Posts the challenge to the host, and waits for its answer (steps 4 to 6 of a launch).
+ *
+ * @throws PageError `host_silent`, `auth_code_invalid`, `state_mismatch`, `tenant_mismatch`
+ */
 export async function shakeHands(
   hostOrigin: string,
   init: unknown,
   read: (data: unknown) => AuthCode | undefined,
   timeoutMs: number,
-  /** Nothing to check it against: `null` or `undefined`. */
+  /** `null` or `undefined` if there is nothing to compare with. */
   state: string | null | undefined,
   wantedTenantId: string | undefined,
 ): Promise<AuthCode> {
@@ -15,11 +19,11 @@ export async function shakeHands(
   const answer = await new Promise<AuthCode | undefined>((resolve) => {
     onMessage = ({ source, data, origin }) => {
       const message = source === parent && read(data);
-      // Now it is the host that speaks: its first word counts, right or wrong.
+      // The first answer from the host's origin counts, right or wrong.
       if (message && origin === hostOrigin) resolve(message);
     };
     setTimeout(resolve, timeoutMs);
-    // Not before: what came earlier answers nothing that was asked.
+    // Not earlier: a message before the challenge answers nothing.
     addEventListener("message", onMessage);
     parent.postMessage(init, hostOrigin);
   });
@@ -31,29 +35,29 @@ export async function shakeHands(
   return answer;
 }
 
-/** `undefined` for what is no absolute URL. */
+/** `undefined` for a text that is not an absolute URL. */
 export function urlOf(text: unknown): URL | undefined {
   try {
     return new URL(text as string);
   } catch {
-    // Said by giving none.
+    // Not a URL.
   }
 }
 
-/** Exact origins only: no "*", no path, not even a trailing slash; and at least one. */
+/** Whether there is at least one origin, and all are exact: no "*", no path, no trailing slash. */
 export function areOrigins(origins: readonly string[]): unknown {
   return origins?.[0] && origins.every?.((origin) => origin === urlOf(origin)?.origin);
 }
 
-/** The parent's, if it is allowed; `undefined` if there is no parent. @throws PageError `host_origin_unknown` */
+/** The origin of the parent, if it is allowed; `undefined` without a parent. @throws PageError `host_origin_unknown` */
 export function hostOriginOf(hostOrigins: readonly string[]): string | undefined {
   if (parent === self) return undefined;
-  // The list starts with the parent and ends with the top; not all browsers have it, and "null" is one withheld.
-  // A hint either way: what counts is to which window an origin delivers, and which origin answers.
-  const told = (urlOf(location.ancestorOrigins?.[0]) ?? urlOf(document.referrer))?.origin;
-  // Told nothing (a host with "Referrer-Policy: no-referrer"): the browser delivers to the only one, or to nobody.
-  const [origin, other] = new Set(hostOrigins.filter((allowed) => !told || allowed === told));
-  if (!origin || other) throw new PageError("host_origin_unknown", told);
+  // The list starts with the parent. Not all browsers have it, and "null" is an origin that is withheld.
+  // This is only a hint: the browser delivers a message only to the given origin, and the answer's origin is checked.
+  const hint = (urlOf(location.ancestorOrigins?.[0]) ?? urlOf(document.referrer))?.origin;
+  // Without a hint (a host with "Referrer-Policy: no-referrer") there must be only one allowed origin.
+  const [origin, other] = new Set(hostOrigins.filter((allowed) => !hint || allowed === hint));
+  if (!origin || other) throw new PageError("host_origin_unknown", hint);
   return origin;
 }
 
@@ -76,19 +80,19 @@ export async function challengeOf(verifier: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))));
 }
 
-/** What the host hands over for this launch. */
+/** What the host sends for this launch. */
 export interface AuthCode {
   readonly code: string;
   readonly state: string;
   readonly tenantId: string;
 }
 
-/** `undefined` for every other message: hosts talk to their frames about more than launches. */
+/** `undefined` for every other message: hosts also send messages about other things. */
 export function readAuthCode(data: unknown): AuthCode | undefined {
   return (data as { type?: unknown } | undefined)?.type === "host:auth-code" ? (data as AuthCode) : undefined;
 }
 
-/** At most 4096 characters each: codes are some dozens, and the backend reads no more than 64 KiB. */
+/** At most 4096 characters each: codes have some dozens, and the backend reads at most 64 KiB. */
 export function isAuthCodeValid({ code, state, tenantId }: AuthCode): boolean {
   return [code, state, tenantId].every((v) => typeof v === "string" && /^.{1,4096}$/s.test(v));
 }
