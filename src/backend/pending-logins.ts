@@ -33,6 +33,12 @@ const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. The oldest is forgotten beyond that. */
 const mostLogins = 5;
 
+/**
+ * Which of a browser's completed logins a page asks for: by the mark that the page wrote into the address to which its
+ * login came back, and by tenant. Anything fits an absent field.
+ */
+type WantedLogin = { readonly mark?: string | undefined; readonly tenantId?: string | undefined };
+
 interface LoginCookie {
   readonly name: string;
   readonly id: string;
@@ -42,13 +48,6 @@ interface FoundLogin {
   readonly cookie: LoginCookie;
   readonly record: LoginRecord;
   readonly version: string;
-}
-
-/** Which of a browser's completed logins a page asks for. Anything fits an absent field. */
-export interface WantedLogin {
-  /** The mark that the page wrote into the address to which its login came back. */
-  readonly mark?: string | undefined;
-  readonly tenantId?: string | undefined;
 }
 
 /** The login that a callback belongs to. */

@@ -2,18 +2,15 @@
 import type { TokenStore } from "../auth/token-store.js";
 import { isBivariantError, isStoreError, StoreError } from "../errors.js";
 
-export interface GuardOptions {
-  readonly timeoutMs: number;
-  readonly now: () => number;
-  /** The lifetime of an entry that is written without an expiry. */
-  readonly longestMs: number;
-}
-
 /**
- * Wraps the user's store: each operation has a time limit, each failure is a StoreError, and each entry expires. The
- * description does not show how long a refresh token lives, and a person may never come back to log out.
+ * Wraps the user's store: each operation has a time limit, each failure is a StoreError, and each entry expires,
+ * at the latest after `longestMs`. The description does not show how long a refresh token lives, and a person may never
+ * come back to log out.
  */
-export function guardedStore(store: TokenStore, { timeoutMs, now, longestMs }: GuardOptions): TokenStore {
+export function guardedStore(
+  store: TokenStore,
+  { timeoutMs, now, longestMs }: { timeoutMs: number; now: () => number; longestMs: number },
+): TokenStore {
   const within = <T>(operation: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(
@@ -61,11 +58,6 @@ function storeErrorOf(fault: unknown): unknown {
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
-interface Found<T> {
-  readonly value: T;
-  readonly version: string;
-}
-
 /** JSON entries of one kind. An entry that cannot be read counts as missing, so that it locks no one out for ever. */
 export class Records<T extends object> {
   readonly #store: TokenStore;
@@ -79,7 +71,7 @@ export class Records<T extends object> {
     this.#isWhole = isWhole;
   }
 
-  async read(name: string): Promise<Found<T> | undefined> {
+  async read(name: string): Promise<{ readonly value: T; readonly version: string } | undefined> {
     const entry = await this.#store.get(this.#key(name));
     if (entry === undefined) return undefined;
     try {

@@ -1,5 +1,6 @@
 /** How a store outside this process keeps its values: encrypted and bound to their place, or as plain text. */
 import { CompactEncrypt, compactDecrypt } from "jose";
+import { decode, encode } from "jose/base64url";
 import { invalidOption } from "../options.js";
 
 /**
@@ -60,7 +61,7 @@ export function encryptionWith(key: EncryptionKey): Encryption {
   const authenticate = async (text: string): Promise<string> => {
     deriving ??= reading.then(deriveNameKey);
     const bytes = new TextEncoder().encode(text);
-    return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", await deriving, bytes)));
+    return encode(new Uint8Array(await crypto.subtle.sign("HMAC", await deriving, bytes)));
   };
   return {
     cipher: "dir+A256GCM",
@@ -144,17 +145,9 @@ function bytesOfText(text: string): Uint8Array {
     throw invalidKey(
       "must be 32 bytes as base64, base64url or hex if it is text. A passphrase is refused, because it can be guessed from a copy of the file",
     );
-  const binary = atob(text.slice(0, 43).replace(/-/g, "+").replace(/_/g, "/"));
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  return decode(text.slice(0, 43).replace(/\+/g, "-").replace(/\//g, "_"));
 }
 
 function invalidKey(problem: string): Error {
   return invalidOption("key", problem, `${makeKey}.`);
-}
-
-function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_")
-    .replace(/=+$/, "");
 }

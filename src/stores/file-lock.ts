@@ -17,7 +17,7 @@ import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
 import { requirePrivateFolder, systemCode, undefinedIfMissing } from "./file-contents.js";
-import { mutex } from "./mutex.js";
+import { type Mutex, mutex } from "./mutex.js";
 
 /** How often a holder renews the time of its folder or file, its sign of life. */
 export const beatEveryMs = 1_000;
@@ -119,50 +119,97 @@ function pause(tries: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-export interface WriteLockOptions {
-  /** The folder of the locks. */
-  readonly folder: string;
-  /** How long to wait for other processes. */
-  readonly timeoutMs: number;
-  /** How long to wait for earlier writes of this process. */
-  readonly queueMs: number;
-}
+/** The least time to wait for the write lock, so that a free key can be locked without waiting for the key. */
+const leastWriteLockMs = 1_000;
 
-export interface WriteLock {
+/** Takes the locks in a folder, for one store. */
+export class FileLocks {
+  readonly #watch: Watch;
+  readonly #queue: Mutex = mutex();
+
+  constructor(watch: Watch = watchHolders()) {
+    this.#watch = watch;
+  }
+
   /**
-   * Runs a task with the path of its own folder. A task that failed because it lost the lock runs again.
+   * Runs a task under the write lock, with the path of its own folder. A task that failed because it lost the lock runs
+   * again. `queueMs` is the time to wait for earlier writes of this process, `timeoutMs` for other processes.
    *
    * @throws StoreError `store_locked`
    */
-  run<T>(options: WriteLockOptions, task: (own: string) => Promise<T>): Promise<T>;
-}
-
-export function writeLock(watch: Watch): WriteLock {
-  const queue = mutex();
-  return {
-    async run({ folder, timeoutMs, queueMs }, task) {
-      const leaveQueue = await queue.take(folder, queueMs);
-      const endsAt = performance.now() + timeoutMs;
-      try {
-        for (;;) {
-          const own = await takeWriteLock(folder, watch, endsAt);
-          const stop = keepAlive(own);
-          try {
-            return await task(own);
-          } catch (error) {
-            const wasTakenOver = systemCode(error) === "ENOENT" && !(await exists(own));
-            if (!wasTakenOver || performance.now() >= endsAt) throw error;
-          } finally {
-            stop();
-            // Fails after a takeover. After any other failure, other processes see that no beat comes.
-            await rename(own, join(dirname(own), "free")).catch(() => {});
-          }
+  async write<T>(
+    folder: string,
+    { timeoutMs, queueMs }: { readonly timeoutMs: number; readonly queueMs: number },
+    task: (own: string) => Promise<T>,
+  ): Promise<T> {
+    const leaveQueue = await this.#queue.take(folder, queueMs);
+    const endsAt = performance.now() + timeoutMs;
+    try {
+      for (;;) {
+        const own = await takeWriteLock(folder, this.#watch, endsAt);
+        const stop = keepAlive(own);
+        try {
+          return await task(own);
+        } catch (error) {
+          const wasTakenOver = systemCode(error) === "ENOENT" && !(await exists(own));
+          if (!wasTakenOver || performance.now() >= endsAt) throw error;
+        } finally {
+          stop();
+          // Fails after a takeover. After any other failure, other processes see that no beat comes.
+          await rename(own, join(dirname(own), "free")).catch(() => {});
         }
-      } finally {
-        leaveQueue();
       }
-    },
-  };
+    } finally {
+      leaveQueue();
+    }
+  }
+
+  /**
+   * Takes the lock of a key, and returns the function that releases it. `endsAt` is the end of the time to wait, by
+   * `performance.now()`.
+   *
+   * @throws StoreError `store_locked`
+   */
+  async takeKey(
+    folder: string,
+    name: string,
+    timeoutMs: number,
+    endsAt: number,
+  ): Promise<() => Promise<void>> {
+    await requirePrivateFolder(folder);
+    const prefix = createHash("sha256").update(name).digest("hex").slice(0, 32);
+    for (let tries = 0; ; tries++) {
+      let { living } = await keyLocksIn(folder, prefix, this.#watch);
+      if (living === undefined) {
+        const mine = join(folder, `${prefix}.${newHolder()}`);
+        const waitMs = Math.max(endsAt - performance.now(), leastWriteLockMs);
+        await this.write(folder, { timeoutMs: waitMs, queueMs: waitMs }, async (own) => {
+          const found = await keyLocksIn(folder, prefix, this.#watch);
+          living = found.living;
+          // Through the own folder, like every change: after a takeover of the write lock this must fail.
+          for (const file of found.gone)
+            await rename(join(folder, file), join(own, "gone")).catch(undefinedIfMissing);
+          await unlink(join(own, "gone")).catch(undefinedIfMissing);
+          if (living !== undefined) return;
+          await writeFile(join(own, "claim"), "", { mode: 0o600 });
+          await rename(join(own, "claim"), mine);
+        });
+        if (living === undefined) {
+          const stop = keepAlive(mine);
+          return async () => {
+            stop();
+            await unlink(mine).catch(() => {});
+          };
+        }
+      }
+      if (performance.now() >= endsAt)
+        throw new StoreError(
+          "store_locked",
+          `The lock was not free within ${timeoutMs} ms: ${describeHolder(living)} held it.`,
+        );
+      await pause(tries);
+    }
+  }
 }
 
 async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Promise<string> {
@@ -226,63 +273,11 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
-/** The least time to wait for the write lock, so that a free key can be locked without waiting for the key. */
-const leastWriteLockMs = 1_000;
-
-export interface KeyLockOptions {
-  readonly folder: string;
-  /** What stands for the key. It is hashed again, to fit into a file name. */
-  readonly name: string;
-  readonly timeoutMs: number;
-  /** The end of that time, by `performance.now()`. */
-  readonly endsAt: number;
-  readonly writes: WriteLock;
-  readonly watch: Watch;
-}
-
-/** Takes the lock of a key, and returns the function that releases it. @throws StoreError `store_locked` */
-export async function takeKeyLock(options: KeyLockOptions): Promise<() => Promise<void>> {
-  const { folder, timeoutMs, endsAt, writes } = options;
-  await requirePrivateFolder(folder);
-  const prefix = createHash("sha256").update(options.name).digest("hex").slice(0, 32);
-  for (let tries = 0; ; tries++) {
-    let { living } = await locksIn(options, prefix);
-    if (living === undefined) {
-      const mine = join(folder, `${prefix}.${newHolder()}`);
-      const waitMs = Math.max(endsAt - performance.now(), leastWriteLockMs);
-      await writes.run({ folder, timeoutMs: waitMs, queueMs: waitMs }, async (own) => {
-        const found = await locksIn(options, prefix);
-        living = found.living;
-        // Through the own folder, like every change: after a takeover of the write lock this must fail.
-        for (const name of found.gone)
-          await rename(join(folder, name), join(own, "gone")).catch(undefinedIfMissing);
-        await unlink(join(own, "gone")).catch(undefinedIfMissing);
-        if (living !== undefined) return;
-        await writeFile(join(own, "claim"), "", { mode: 0o600 });
-        await rename(join(own, "claim"), mine);
-      });
-      if (living === undefined) {
-        const stop = keepAlive(mine);
-        return async () => {
-          stop();
-          // Fails after a takeover. After any other failure, other processes see that no beat comes.
-          await unlink(mine).catch(() => {});
-        };
-      }
-    }
-    if (performance.now() >= endsAt)
-      throw new StoreError(
-        "store_locked",
-        `The lock was not free within ${timeoutMs} ms: ${describeHolder(living)} held it.`,
-      );
-    await pause(tries);
-  }
-}
-
 /** The living holder of the key, and the files to remove: of this key, and of any key whose process has ended. */
-async function locksIn(
-  { folder, watch }: KeyLockOptions,
+async function keyLocksIn(
+  folder: string,
   prefix: string,
+  watch: Watch,
 ): Promise<{ living: string | undefined; gone: string[] }> {
   let living: string | undefined;
   const gone: string[] = [];

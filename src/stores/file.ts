@@ -20,7 +20,7 @@ import {
   systemCode,
   unavailable,
 } from "./file-contents.js";
-import { takeKeyLock, watchHolders, writeLock } from "./file-lock.js";
+import { FileLocks } from "./file-lock.js";
 import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
@@ -64,9 +64,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const given = resolve(path);
   const encryption = chosenEncryption(requireObject("options", options));
   const now = requireClock(options.now);
-  const watch = watchHolders();
-  const writes = writeLock(watch);
-  const locks = mutex();
+  const files = new FileLocks();
+  const queue = mutex();
 
   const guarded = async <T>(task: (at: string) => Promise<T>): Promise<T> => {
     try {
@@ -81,7 +80,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     at: string,
     task: (entries: Entries, save: () => Promise<void>) => Promise<T>,
   ): Promise<T> =>
-    writes.run({ folder: locksOf(at), ...writeLimits }, async (own) => {
+    files.write(locksOf(at), writeLimits, async (own) => {
       const corrupt = await clearUp(at, own);
       if (corrupt !== undefined) throw corrupt;
       try {
@@ -149,12 +148,11 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     async lock(key, task, lockOptions) {
       const timeoutMs = requireLock(key, lockOptions);
       const endsAt = performance.now() + timeoutMs;
-      const leaveQueue = await locks.take(key, timeoutMs);
+      const leaveQueue = await queue.take(key, timeoutMs);
       try {
-        const release = await guarded(async (at) => {
-          const name = await encryption.nameOf(key);
-          return takeKeyLock({ folder: locksOf(at), name, timeoutMs, endsAt, writes, watch });
-        });
+        const release = await guarded(async (at) =>
+          files.takeKey(locksOf(at), await encryption.nameOf(key), timeoutMs, endsAt),
+        );
         try {
           return await task();
         } finally {

@@ -17,12 +17,11 @@ import { fileStore } from "../../src/stores/file.js";
 import { clearUp, replaceFile, setAside } from "../../src/stores/file-contents.js";
 import {
   beatEveryMs,
+  FileLocks,
   goneAfterMs,
   newHolder,
-  takeKeyLock,
   type Watch,
   watchHolders,
-  writeLock,
 } from "../../src/stores/file-lock.js";
 import { rejectionOf } from "../support/wait.js";
 import { temporaryFolder } from "./temporary-folder.js";
@@ -46,7 +45,7 @@ const elsewhere = `${"0".repeat(16)}.1.0123456789abcdef`;
 const endedPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 async function heldBy(holder: string): Promise<string> {
-  await writeLock(patient).run({ folder, ...limits }, async () => {});
+  await new FileLocks(patient).write(folder, limits, async () => {});
   renameSync(join(folder, "write", "free"), join(folder, "write", holder));
   return join(folder, "write", holder);
 }
@@ -124,7 +123,7 @@ describe("the write lock", () => {
       const gone = new Set([elsewhere, here(process.pid)]);
       return { isGone: (holder: string) => row.watch === greedy && gone.has(holder) };
     };
-    await Promise.all(Array.from({ length: 20 }, () => writeLock(once()).run({ folder, ...limits }, task)));
+    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(once()).write(folder, limits, task)));
     expect(most()).toBe(1);
     expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
   });
@@ -138,14 +137,14 @@ describe("the write lock", () => {
   ])("of a holder $name is not taken over", async ({ holder }) => {
     await heldBy(holder());
     const error = await rejectionOf(
-      writeLock(watchHolders()).run({ folder, timeoutMs: 60, queueMs: 60 }, async () => {}),
+      new FileLocks(watchHolders()).write(folder, { timeoutMs: 60, queueMs: 60 }, async () => {}),
     );
     expect(error).toMatchObject({ name: "StoreError", code: "store_locked" });
   });
 
   test("is created once by twenty processes at the same time", async () => {
     const { task, most } = overlaps();
-    await Promise.all(Array.from({ length: 20 }, () => writeLock(patient).run({ folder, ...limits }, task)));
+    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(patient).write(folder, limits, task)));
     expect(most()).toBe(1);
     expect(readdirSync(folder)).toEqual(["write"]);
   });
@@ -153,7 +152,7 @@ describe("the write lock", () => {
   test("ignores unknown files in its folder", async () => {
     await heldBy("free");
     writeFileSync(join(folder, "write", ".DS_Store"), "");
-    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    await new FileLocks(patient).write(folder, limits, async () => {});
   });
 
   test.each([
@@ -168,7 +167,7 @@ describe("the write lock", () => {
     const gone = {
       isGone: (holder: string, beat: number) => holder === name && watch.isGone(holder, beat),
     };
-    await Promise.all(Array.from({ length: 20 }, () => writeLock(gone).run({ folder, ...limits }, task)));
+    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(gone).write(folder, limits, task)));
     expect(most()).toBe(1);
     expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
     expect(readdirSync(join(folder, `stray.${name}`))).toEqual(["contents"]);
@@ -177,9 +176,9 @@ describe("the write lock", () => {
   test("recovers when its folder was emptied or removed", async () => {
     await heldBy("free");
     rmdirSync(join(folder, "write", "free"));
-    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    await new FileLocks(patient).write(folder, limits, async () => {});
     rmSync(folder, { recursive: true });
-    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    await new FileLocks(patient).write(folder, limits, async () => {});
     expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
   });
 
@@ -187,7 +186,7 @@ describe("the write lock", () => {
     await heldBy("free");
     mkdirSync(join(folder, "write", elsewhere));
     const error = await rejectionOf(
-      writeLock(patient).run({ folder, timeoutMs: 30, queueMs: 30 }, async () => {}),
+      new FileLocks(patient).write(folder, { timeoutMs: 30, queueMs: 30 }, async () => {}),
     );
     expect(error).toMatchObject({
       code: "store_locked",
@@ -198,12 +197,12 @@ describe("the write lock", () => {
   test("lost while suspended prevents the write that was started, and the task runs again", async () => {
     let runs = 0;
     const seen: (string | undefined)[] = [];
-    await writeLock(patient).run({ folder, ...limits }, async (own) => {
+    await new FileLocks(patient).write(folder, limits, async (own) => {
       runs++;
       seen.push(existsSync(path) ? readFileSync(path, "utf8") : undefined);
       if (runs === 1) {
         writeFileSync(join(own, "contents"), "begun before");
-        await writeLock(greedy).run({ folder, ...limits }, async (others) => {
+        await new FileLocks(greedy).write(folder, limits, async (others) => {
           await clearUp(path, others);
           await replaceFile(path, "the other's", others);
         });
@@ -220,9 +219,9 @@ describe("the write lock", () => {
   test("lost while suspended prevents moving away what another process wrote", async () => {
     writeFileSync(path, "torn");
     let runs = 0;
-    await writeLock(patient).run({ folder, ...limits }, async (own) => {
+    await new FileLocks(patient).write(folder, limits, async (own) => {
       if (runs++ > 0) return;
-      await writeLock(greedy).run({ folder, ...limits }, (others) => replaceFile(path, "good", others));
+      await new FileLocks(greedy).write(folder, limits, (others) => replaceFile(path, "good", others));
       await setAside(path, "it is torn", own);
     });
     expect(runs).toBe(2);
@@ -231,8 +230,8 @@ describe("the write lock", () => {
   });
 
   test("lost while suspended is not released for the new holder", async () => {
-    await writeLock(patient).run({ folder, ...limits }, async () => {
-      await writeLock(greedy).run({ folder, ...limits }, async () => {});
+    await new FileLocks(patient).write(folder, limits, async () => {
+      await new FileLocks(greedy).write(folder, limits, async () => {});
       await heldBy(here(process.pid));
     });
     expect(readdirSync(join(folder, "write"))).toEqual([here(process.pid)]);
@@ -241,7 +240,7 @@ describe("the write lock", () => {
   test("is released after an error of the task itself, which does not run again", async () => {
     let runs = 0;
     const error = await rejectionOf(
-      writeLock(patient).run({ folder, ...limits }, async () => {
+      new FileLocks(patient).write(folder, limits, async () => {
         runs++;
         readFileSync(join(folder, "nothing"));
       }),
@@ -255,7 +254,7 @@ describe("the write lock", () => {
 describe("in the folder of a killed holder of the write lock,", () => {
   test("an unfinished write is removed", async () => {
     writeFileSync(join(await heldBy(here(endedPid())), "contents"), "half");
-    await writeLock(patient).run({ folder, ...limits }, async (own) => {
+    await new FileLocks(patient).write(folder, limits, async (own) => {
       expect(await clearUp(path, own)).toBeUndefined();
       expect(readdirSync(own)).toEqual([]);
     });
@@ -272,14 +271,7 @@ describe("in the folder of a killed holder of the write lock,", () => {
 
 describe("the lock of a key", () => {
   const take = (watch: Watch, name = "key", timeoutMs = 5_000) =>
-    takeKeyLock({
-      folder,
-      name,
-      timeoutMs,
-      endsAt: performance.now() + timeoutMs,
-      writes: writeLock(watchHolders()),
-      watch,
-    });
+    new FileLocks(watch).takeKey(folder, name, timeoutMs, performance.now() + timeoutMs);
   const lockFiles = () => readdirSync(folder).filter((name) => name !== "write");
 
   /** The file of a holder that did not release its lock. */
