@@ -71,7 +71,7 @@ async function complete(
   }
 }
 
-/** The route callback and what follows it. A proxy may have changed the path before; a part below may be called callback. */
+/** The path from the route callback on. A proxy may have changed what is before; a segment below may be named callback. */
 function routeOf(pathname: string, path: string): string {
   const segments = `${pathname}/`;
   const at = segments.indexOf(`${path}/callback/`);

@@ -379,46 +379,6 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("a host without a referrer is recognised among several by ancestorOrigins", async () => {
-      const headers = { "referrer-policy": "no-referrer" };
-      const world = await pageWorld(browser(), { host: { headers } });
-      const { frame } = await world.launch();
-      expect(await frame.evaluate("document.referrer")).toBe("");
-      const outcome = await run(frame, "begin", { hostOrigins: ["https://a.example", world.host.origin] });
-      expect(outcome).toMatchObject({ session: {} });
-    });
-
-    const browsers = [
-      { name: "the referrer names the host", hostOrigins: ["https://a.example"], outcome: { session: {} } },
-      {
-        name: "without a referrer, the only allowed host is used",
-        policy: true,
-        hostOrigins: [],
-        outcome: { session: {} },
-      },
-      {
-        name: "without a referrer, several allowed hosts are host_origin_unknown",
-        policy: true,
-        hostOrigins: ["https://a.example"],
-        outcome: { error: { code: "host_origin_unknown" } },
-      },
-    ];
-    test.each(browsers)(
-      "in a browser without ancestorOrigins: $name",
-      async ({ policy, hostOrigins, outcome }) => {
-        const headers = policy && { "referrer-policy": "no-referrer" };
-        const world = await pageWorld(browser(), {
-          host: { ...(headers && { headers }) },
-          // The property cannot be removed, so the bundle is changed to read another one.
-          plugin: { bundle: (text) => text.replaceAll("ancestorOrigins", "noSuchOrigins") },
-        });
-        const { frame } = await world.launch();
-        // Listed twice, as in a list that is made from a table of tenants.
-        const all = [...hostOrigins, world.host.origin, world.host.origin];
-        expect(await run(frame, "begin", { hostOrigins: all })).toMatchObject(outcome);
-      },
-    );
-
     const wrong = [
       { name: "no hostOrigins", options: {} },
       { name: "an empty list", options: { hostOrigins: [] } },

@@ -89,8 +89,6 @@ export interface FakeHostOptions {
   readonly attributes?: string;
   /** JavaScript; may define `reply(answer, post)`, which is called instead of `post(answer)`. */
   readonly script?: string;
-  /** Response headers of the page. */
-  readonly headers?: Readonly<Record<string, string>>;
   /** The address that is launched. */
   readonly src?: (launch: Launch) => string;
 }
@@ -137,10 +135,7 @@ export async function fakeHost(pluginOrigin: () => string, options: FakeHostOpti
         });
         ${options.script ?? ""}
       </script>`;
-    return {
-      headers: { "content-type": "text/html", ...options.headers },
-      body: html,
-    };
+    return answerWith(html);
   }
 
   const site = await loopbackSite("host", (request) =>
@@ -169,8 +164,6 @@ export interface FakePluginOptions {
   readonly cookie?: boolean;
   /** Answers instead of the backend, unless it returns `undefined`. */
   readonly answer?: (request: SiteRequest) => SiteAnswer | undefined;
-  /** Changes the page helper before it is served. */
-  readonly bundle?: (text: string) => string;
   /** The outcome of a login. Default: a session. `lost` sets no cookie. */
   readonly login?: "lost" | { readonly error: string };
 }
@@ -211,8 +204,7 @@ export async function fakePlugin(host: () => FakeHost, options: FakePluginOption
   const tokens: string[] = [];
   const spent = new Set<string>();
   const logins = new Set<string>();
-  const text = await pageBundle();
-  const bundle = options.bundle?.(text) ?? text;
+  const bundle = await pageBundle();
 
   function open(variant: "A" | "B"): SiteAnswer {
     const token = `session-${randomUUID()}`;

@@ -1,14 +1,16 @@
 // The parts of the page that need no browser: exact origins, host:auth-code, PKCE, sessions and the bundle.
 import { gzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errorCodeOf } from "../../src/page/backend-client.js";
 import {
   areOrigins,
   challengeOf,
   createVerifier,
+  hostOriginOf,
   isAuthCodeValid,
   readAuthCode,
 } from "../../src/page/handshake.js";
+import type { PageError } from "../../src/page/page-error.js";
 import { openSession, type SessionEnd } from "../../src/page/session.js";
 import { rejectionOf } from "../support/wait.js";
 import { pageBundle } from "./page-bundle.js";
@@ -42,6 +44,43 @@ describe("hostOrigins must be exact origins:", () => {
   ];
   test.each(bad)("$name is refused", ({ origins }) => {
     expect(areOrigins(origins as string[])).toBeFalsy();
+  });
+});
+
+describe("the origin of the host application", () => {
+  const [host, other] = ["https://customer.example", "https://a.example"];
+  const unknown = "host_origin_unknown";
+  test.each([
+    { name: "ancestorOrigins, without a referrer", ancestors: [host], allowed: [other, host], is: host },
+    { name: "the parent, not the top", ancestors: [other, host], allowed: [host], is: unknown },
+    {
+      name: "the referrer in browsers without ancestorOrigins",
+      referrer: `${host}/app`,
+      allowed: [other, host],
+      is: host,
+    },
+    {
+      name: "a withheld ancestor and the only allowed host",
+      ancestors: ["null"],
+      allowed: [host, host],
+      is: host,
+    },
+    { name: "no hint and the only allowed host", allowed: [host], is: host },
+    { name: "no hint among several allowed hosts", allowed: [other, host], is: unknown },
+    { name: "a host that is not allowed", referrer: `${other}/`, allowed: [host], is: unknown },
+  ])("from $name is $is", ({ ancestors, referrer = "", allowed, is }) => {
+    vi.stubGlobal("self", {});
+    vi.stubGlobal("parent", {});
+    vi.stubGlobal("location", { ancestorOrigins: ancestors });
+    vi.stubGlobal("document", { referrer });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    let found: string | undefined;
+    try {
+      found = hostOriginOf(allowed);
+    } catch (error) {
+      found = (error as PageError).code;
+    }
+    expect(found).toBe(is);
   });
 });
 

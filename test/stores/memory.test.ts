@@ -9,7 +9,7 @@ describeStore(underTest);
 describeRefusals(underTest);
 
 test.each([null, 5, { now: 5 }, { mostEntries: 0 }, { mostEntries: Number.NaN }])(
-  "the options %j are refused",
+  "memoryStore refuses the options %j",
   (options) => {
     expect(() => memoryStore(options as never)).toThrow(expect.objectContaining({ code: "option_invalid" }));
   },

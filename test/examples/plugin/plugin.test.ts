@@ -1,6 +1,6 @@
 // The example plugin as a person uses it: in the host's iframe (Variant A) and on its own (Variant B), in Chromium.
 import type { BrowserContext, Page } from "playwright-core";
-import { afterEach, beforeEach, expect, onTestFailed, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { describeInChromium } from "../../support/chromium.js";
 import { type Example, runExample } from "./run-example.js";
 
@@ -186,11 +186,8 @@ describeInChromium("the example plugin", (browser) => {
     await attacker.close();
   });
 
-  test.each([
-    { name: "a phone", width: 390, height: 844 },
-    { name: "a desk", width: 1280, height: 800 },
-  ])("fits on $name and can be used with the keyboard alone", async ({ width, height }) => {
-    await page.setViewportSize({ width, height });
+  test("fits on a phone and on a desk, and can be used with the keyboard alone", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
     await signIn("ada");
     const button = page.getByRole("button", { name: "Planner" });
     for (let steps = 0; steps < 10; steps++) {
@@ -200,10 +197,10 @@ describeInChromium("the example plugin", (browser) => {
     await page.keyboard.press("Enter");
     await plugin().getByText("3 devices.").waitFor();
     const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-    for (const frame of page.frames()) expect(await frame.evaluate(overflow)).toBe(0);
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 844 });
+      for (const frame of page.frames()) expect(await frame.evaluate(overflow)).toBe(0);
+    }
     expect(record.faults).toEqual([]);
-    if (process.env.SCREENSHOTS)
-      await page.screenshot({ path: `${process.env.SCREENSHOTS}/plugin-${width}.png` });
-    onTestFailed(() => console.error(page.url()));
   });
 });
