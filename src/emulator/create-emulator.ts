@@ -11,7 +11,7 @@ import { defaultOptions } from "./default-options.js";
 import type { Emulator } from "./emulator.js";
 import { EmulatorError } from "./emulator-error.js";
 import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
-import { launchInProcess } from "./host/launch-in-process.js";
+import { launchInProcess } from "./host/launch.js";
 import { abortable } from "./http/abortable.js";
 import type { Connection } from "./http/connection.js";
 import { InProcessConnection } from "./http/in-process-connection.js";

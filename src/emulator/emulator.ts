@@ -3,8 +3,7 @@ import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
 import type { EmulatorOptions } from "./emulator-options.js";
 import type { EmulatorFaults } from "./faults/faults.js";
-import type { LaunchIdentity } from "./host/launch.js";
-import type { Launch } from "./host/launch-in-process.js";
+import type { Launch, LaunchIdentity } from "./host/launch.js";
 import type { Journal } from "./journal/journal.js";
 import type {
   ApiClientIdentity,

@@ -17,8 +17,7 @@ export {
 } from "./faults/fault.js";
 export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
 export type { Grant } from "./grant.js";
-export type { LaunchAnswer, LaunchIdentity } from "./host/launch.js";
-export type { Launch } from "./host/launch-in-process.js";
+export type { Launch, LaunchAnswer, LaunchIdentity } from "./host/launch.js";
 export type { Journal } from "./journal/journal.js";
 export type { Endpoint, JournalEntry } from "./journal/journal-entry.js";
 export type { JournalFilter } from "./journal/journal-filter.js";

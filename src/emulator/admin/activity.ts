@@ -1,6 +1,6 @@
 // The newest requests in short, each with the rule that refused it.
 import { html } from "hono/html";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { AdminView } from "./admin-site.js";
 import { instant, requestLine, statusMark, whose } from "./shown-parts.js";
 

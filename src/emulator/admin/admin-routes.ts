@@ -1,5 +1,5 @@
 // Everything that is served under /_emulator but the shared assets.
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import { stylesheet } from "../pages/stylesheet.js";
 import { activity } from "./activity.js";
 import { adminScript } from "./admin-script.js";

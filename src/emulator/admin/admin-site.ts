@@ -2,7 +2,7 @@
 import type { ApiRoute } from "../api/api-route.js";
 import type { Deployment } from "../deployment.js";
 import type { EmulatorOptions } from "../emulator-options.js";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { EmulatorSnapshot } from "../snapshot/snapshot.js";
 
 /** Where everything of it is served, under the base URL. */

@@ -1,7 +1,7 @@
 // Variant B's registrations, service accounts and API clients, and the forms that change them. Of a secret the pages tell
 // whether there is one, never which.
 import { html } from "hono/html";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import type { ServiceAccount } from "../registrations/service-accounts.js";
 import type { AdminPage, AdminView } from "./admin-site.js";

@@ -1,6 +1,6 @@
 // What cannot be undone, in two steps and without a script: the first tells what would go, the second does it.
 import { html } from "hono/html";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { AdminView } from "./admin-site.js";
 import { form } from "./form.js";
 

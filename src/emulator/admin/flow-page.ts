@@ -1,7 +1,7 @@
 // A sequence diagram of the last launch or login: an ordered list whose steps are drawn between lanes.
 import { html } from "hono/html";
 import type { Flow, FlowStep, Party } from "../flow/flow-record.js";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { AdminPage, AdminView } from "./admin-site.js";
 import { instant, livePart, whose } from "./shown-parts.js";
 

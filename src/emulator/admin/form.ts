@@ -1,7 +1,6 @@
 // A form of a page at /_emulator: its token, what was wrong with the last input, and what was typed.
 import { html } from "hono/html";
-import { linkTo } from "../pages/page-route.js";
-import type { Markup } from "../pages/render-page.js";
+import { linkTo, type Markup } from "../pages/page.js";
 import { ADMIN_PATH, type AdminView } from "./admin-site.js";
 
 interface FormShape {

@@ -2,7 +2,7 @@
 import { html } from "hono/html";
 import type { CustomerLogEntry } from "../customer-log.js";
 import type { JournalEntry } from "../journal/journal-entry.js";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { AdminPage, AdminView } from "./admin-site.js";
 import { facts, instant, livePart, requestLine, sectionName, statusMark, whose } from "./shown-parts.js";
 

@@ -1,6 +1,6 @@
 // The people of every tenant, and the form that changes what each of them can do.
 import { html } from "hono/html";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import { displayName, type Operator } from "../registrations/operators.js";
 import type { AdminAction, AdminPage, AdminView } from "./admin-site.js";
 import { confirmation } from "./confirmation.js";

@@ -1,7 +1,6 @@
 // The first page at /_emulator: what is served, the clock, and the tenants.
 import { html } from "hono/html";
-import { linkTo } from "../pages/page-route.js";
-import type { Markup } from "../pages/render-page.js";
+import { linkTo, type Markup } from "../pages/page.js";
 import { TOKEN_PATH_A } from "../variant-a/token-endpoint.js";
 import { AUTHORIZATION_PATH } from "../variant-b/authorization-request.js";
 import { TOKEN_PATH_B } from "../variant-b/client-token-endpoint.js";

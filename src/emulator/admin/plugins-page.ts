@@ -1,7 +1,7 @@
 // The plugins of every tenant, and the forms that change them.
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { Plugin } from "../registrations/plugin.js";
 import type { RegisteredKey } from "../registrations/registered-keys.js";
 import type { AdminPage, AdminView } from "./admin-site.js";

@@ -1,7 +1,6 @@
 // The frame of the pages at /_emulator: where one can go, the page itself, and what the emulator answers meanwhile.
 import { html } from "hono/html";
-import { linkTo } from "../pages/page-route.js";
-import { renderPage } from "../pages/render-page.js";
+import { linkTo, renderPage } from "../pages/page.js";
 import { activity } from "./activity.js";
 import { adminPages } from "./admin-routes.js";
 import { ADMIN_PATH, type AdminPage, type AdminView } from "./admin-site.js";

@@ -1,7 +1,6 @@
 // The rule table with its switches.
 import { html } from "hono/html";
-import { linkTo } from "../pages/page-route.js";
-import type { Markup } from "../pages/render-page.js";
+import { linkTo, type Markup } from "../pages/page.js";
 import { type RuleId, rules } from "../rules.js";
 import { ADMIN_PATH, type AdminAction, type AdminPage, type AdminView } from "./admin-site.js";
 import { form } from "./form.js";

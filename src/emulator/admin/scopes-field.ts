@@ -1,6 +1,6 @@
 // Choosing scopes: a box for each one that anybody here knows of, and a line for others.
 import { html } from "hono/html";
-import type { Markup } from "../pages/render-page.js";
+import type { Markup } from "../pages/page.js";
 import type { AdminView } from "./admin-site.js";
 import { textField, typedIn } from "./form.js";
 

@@ -2,8 +2,7 @@
 import { html } from "hono/html";
 import type { FlowIdentity } from "../flow/flow-record.js";
 import type { JournalEntry } from "../journal/journal-entry.js";
-import { linkTo } from "../pages/page-route.js";
-import type { Markup } from "../pages/render-page.js";
+import { linkTo, type Markup } from "../pages/page.js";
 import { ADMIN_PATH, type AdminView } from "./admin-site.js";
 
 /** An instant by the emulator's clock, in UTC; what no calendar reaches as a number. */

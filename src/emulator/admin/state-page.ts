@@ -1,8 +1,7 @@
 // The whole state: back to the seed, written down, put back.
 import { html } from "hono/html";
 import { EmulatorError } from "../emulator-error.js";
-import { linkTo } from "../pages/page-route.js";
-import type { Markup } from "../pages/render-page.js";
+import { linkTo, type Markup } from "../pages/page.js";
 import type { EmulatorSnapshot } from "../snapshot/snapshot.js";
 import { ADMIN_PATH, type AdminAction, type AdminPage, type AdminView } from "./admin-site.js";
 import { confirmation } from "./confirmation.js";

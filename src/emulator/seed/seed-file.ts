@@ -1,19 +1,20 @@
 // Reads a seed file, YAML or JSON, and says of each mistake in which line it is.
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { basename } from "node:path";
-import type { Document } from "yaml";
+import type * as Yaml from "yaml";
+import type { Document, ErrorCode } from "yaml";
 import { z } from "zod";
 import { routeTable } from "../api/route-table.js";
 import { createDeployment } from "../create-deployment.js";
 import { defaultOptions } from "../default-options.js";
 import { EmulatorError } from "../emulator-error.js";
 import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.js";
-import { ISSUE_PATH, isName, parseInput } from "../parse-input.js";
+import { isNearly } from "../known-members.js";
+import { ISSUE_PATH, isName, KNOWN_KEYS, parseInput } from "../parse-input.js";
 import { TestKeys } from "../registrations/test-keys.js";
 import { RuleSwitches } from "../rule-switches.js";
-import { hideUnknown } from "./hide-unknown.js";
-import { loadYaml } from "./load-yaml.js";
-import { yamlFaults } from "./yaml-faults.js";
+import { rules } from "../rules.js";
 
 const schema = z.looseObject({
   options: z
@@ -127,3 +128,55 @@ function keyIn(document: Document, path: string[], name: string): unknown {
 function invalid(issues: string[]): EmulatorError {
   return new EmulatorError("seed_invalid", issues.join("\n"), { issues });
 }
+
+const UNKNOWN_KEYS = /(?<=Unrecognized keys?: ).*(?=; known are )/;
+const NO_RULE = /"([^"]*)"(?= is no rule)/;
+const ruleIds = Object.keys(rules);
+
+/** The issue without such a name: its line says where it is, and what is known instead is told. */
+export function hideUnknown(issue: string): string {
+  const known = issue.split(KNOWN_KEYS)[1]?.split(", ") ?? [];
+  return issue
+    .replace(UNKNOWN_KEYS, (keys) =>
+      keys.replace(/"([^"]*)"/g, (told, key: string) => (isNearly(key, known) ? told : "…")),
+    )
+    .replace(NO_RULE, (told, name: string) => (isRulelike(name) ? told : "what is there"));
+}
+
+/** Of a known group, as assertion.colour, or nearly a rule's id. */
+function isRulelike(name: string): boolean {
+  const groups = new Set(ruleIds.map((id) => id.slice(0, id.indexOf(".") + 1)));
+  return isNearly(name, ruleIds) || [...groups].some((group) => name.startsWith(group));
+}
+
+/** At once, for seed files are read at once: `import()` could not. Node keeps what it has loaded. */
+export function loadYaml(): typeof Yaml {
+  return createRequire(import.meta.url)("yaml") as typeof Yaml;
+}
+
+export const yamlFaults: Readonly<Record<ErrorCode, string>> = {
+  ALIAS_PROPS: "an alias has an anchor or a tag",
+  BAD_ALIAS: "an alias or anchor is not right, or names nothing",
+  BAD_COLLECTION_TYPE: "a tag does not fit what it stands before",
+  BAD_DIRECTIVE: "a directive is not right",
+  BAD_DQ_ESCAPE: "an escape sequence in double quotes is not right",
+  BAD_INDENT: "the indentation is not right",
+  BAD_PROP_ORDER: "an anchor or tag stands where it cannot",
+  BAD_SCALAR_START: "a value begins with a character that needs quotes around it",
+  BLOCK_AS_IMPLICIT_KEY: "a key is followed by another on its line, or by a list",
+  BLOCK_IN_FLOW: "a block stands inside brackets or braces",
+  DUPLICATE_KEY: "keys must be unique",
+  IMPOSSIBLE: "it cannot be read here",
+  KEY_OVER_1024_CHARS: "a key is too long",
+  MISSING_CHAR:
+    "a character is missing: a closing quote or bracket, a comma, a colon, or the space after one",
+  MULTILINE_IMPLICIT_KEY: "a key is longer than its line, or its quote or bracket is not closed",
+  MULTIPLE_ANCHORS: "a value has more than one anchor",
+  MULTIPLE_DOCS: "the file holds more than one document",
+  MULTIPLE_TAGS: "a value has more than one tag",
+  NON_STRING_KEY: "a key must be a string: braces around a key make it none",
+  RESOURCE_EXHAUSTION: "it is nested too deeply",
+  TAB_AS_INDENT: "a tab is no indentation",
+  TAG_RESOLVE_FAILED: "a tag is unknown, or the value is not what it says",
+  UNEXPECTED_TOKEN: "something stands where it cannot, for instance after | or >, or a bracket too many",
+};

@@ -4,7 +4,7 @@ import { type Instant, readInstant } from "../clock.js";
 import type { Deployment } from "../deployment.js";
 import { EmulatorError } from "../emulator-error.js";
 import type { Fault } from "../faults/fault.js";
-import { parseInput } from "../parse-input.js";
+import { ISSUE_PATH, parseInput } from "../parse-input.js";
 import type { ApiClientRegistration } from "../registrations/api-client-registration.js";
 import type { OperatorRegistration } from "../registrations/operator-registration.js";
 import type { PluginRegistration } from "../registrations/plugin-registration.js";
@@ -93,4 +93,23 @@ export function seedEntries(seed: EmulatorSeed): SeedEntry[] {
     ...entries("operators", seed.operators, ({ operators }, sheet) => operators.register(sheet)),
     ...entries("faults", seed.faults, ({ faults }, fault) => faults.add(fault)),
   ];
+}
+
+/** @throws EmulatorError `seed_invalid` with one issue for each thing at fault, in all entries. */
+export function applySeed(deployment: Deployment, seed: EmulatorSeed): void {
+  const issues = seedEntries(seed).flatMap((entry) => registerEntry(deployment, entry));
+  if (issues.length > 0) throw new EmulatorError("seed_invalid", `seed: ${issues.join("; ")}`, { issues });
+}
+
+function registerEntry(deployment: Deployment, { path, register }: SeedEntry): string[] {
+  const at = path.join(".");
+  try {
+    register(deployment);
+    return [];
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw error;
+    if (error.issues.length === 0) return [`${at}: ${error.message}`];
+    // "scopes.0: must be …" is about plugins.1.scopes.0; what names no field is about the entry.
+    return error.issues.map((issue) => (ISSUE_PATH.test(issue) ? `${at}.${issue}` : `${at}: ${issue}`));
+  }
 }

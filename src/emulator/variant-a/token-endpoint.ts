@@ -1,6 +1,6 @@
 // Variant A's token endpoint: what is not well-formed is refused, the rest asks for a grant; every refusal is opaque.
 import type { Deployment } from "../deployment.js";
-import { recordTokenRequest } from "../flow/token-steps.js";
+import { recordTokenRequest } from "../flow/flow-steps.js";
 import { asGrant } from "../grant.js";
 import type { JsonAnswer } from "../http/json-answer.js";
 import type { ReceivedRequest } from "../http/received-request.js";

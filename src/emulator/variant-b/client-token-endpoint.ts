@@ -1,6 +1,6 @@
 // Variant B's token endpoint: a JSON body in, an access token out; with a refresh token if a person logged in.
 import type { Deployment } from "../deployment.js";
-import { recordTokenRequest } from "../flow/token-steps.js";
+import { recordTokenRequest } from "../flow/flow-steps.js";
 import type { JsonAnswer } from "../http/json-answer.js";
 import type { ReceivedRequest } from "../http/received-request.js";
 import type { RequestNote } from "../journal/journal.js";

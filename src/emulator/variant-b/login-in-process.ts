@@ -1,7 +1,7 @@
 // What a person does at the authorization server's pages, as a method: for test runners without a browser.
 import type { Deployment } from "../deployment.js";
 import { EmulatorError } from "../emulator-error.js";
-import { recordAuthorization, recordCallback } from "../flow/login-steps.js";
+import { recordAuthorization, recordCallback } from "../flow/flow-steps.js";
 import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
 import { refusedCallback } from "./authorization-answer.js";

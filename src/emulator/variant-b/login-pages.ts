@@ -2,8 +2,7 @@
 import { html } from "hono/html";
 import type { Deployment } from "../deployment.js";
 import type { BrowserSession } from "../pages/browser-session.js";
-import { linkTo } from "../pages/page-route.js";
-import { renderPage } from "../pages/render-page.js";
+import { linkTo, renderPage } from "../pages/page.js";
 import { displayName, type Operator } from "../registrations/operators.js";
 import { type RuleId, rules } from "../rules.js";
 import type { AuthorizationRequest } from "./authorization-request.js";

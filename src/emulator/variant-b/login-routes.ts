@@ -1,6 +1,6 @@
 // Variant B's authorization endpoint, from the request over login and consent to the callback.
 import type { Deployment } from "../deployment.js";
-import { recordAuthorization, recordCallback, recordLogin } from "../flow/login-steps.js";
+import { recordAuthorization, recordCallback, recordLogin } from "../flow/flow-steps.js";
 import {
   type BrowserSession,
   findSession,
@@ -8,8 +8,7 @@ import {
   openSession,
   type SessionPlace,
 } from "../pages/browser-session.js";
-import { linkTo, type PageRoute, type Visit } from "../pages/page-route.js";
-import { readForm } from "../pages/read-form.js";
+import { linkTo, type PageRoute, readForm, type Visit } from "../pages/page.js";
 import type { Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
 import { refusedCallback } from "./authorization-answer.js";
