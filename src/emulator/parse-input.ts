@@ -1,15 +1,11 @@
 // Checks what the caller of the emulator's own API passes in, and turns a mistake into an EmulatorError.
 import type { z } from "zod";
 import { EmulatorError, type EmulatorErrorCode } from "./emulator-error.js";
-import { isNearly, knownMembers } from "./known-members.js";
 
 /** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part of it that is no name is "…". */
 export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
 /** A forgotten space makes a key of a secret (`clientSecret:hunter2`): names have no digits, and no other characters. */
 const NAME = /^[A-Za-z_.-]{1,40}$/;
-
-/** What stands between unknown keys and the known ones. */
-export const KNOWN_KEYS = "; known are ";
 
 /** The parsed value, or an `EmulatorError` that names the fields at fault and none of their values. */
 export function parseInput<Output>(
@@ -24,8 +20,8 @@ export function parseInput<Output>(
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.map((issue) =>
     issue.path.length === 0
-      ? messageOf(issue, schema)
-      : `${issue.path.map(shownMember).join(".")}: ${messageOf(issue, schema)}`,
+      ? messageOf(issue)
+      : `${issue.path.map(shownMember).join(".")}: ${messageOf(issue)}`,
   );
   throw new EmulatorError(code, `${what}: ${issues.join("; ")}`, { issues });
 }
@@ -47,13 +43,10 @@ export function isName(member: string): boolean {
   return NAME.test(member);
 }
 
-/** A slip of the pen speaks for itself; for anything else the known keys are told. */
-function messageOf(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code !== "unrecognized_keys") return issue.message;
-  const { keys, path } = issue;
-  const known = knownMembers(schema, path);
-  const list = keys.every((key) => isNearly(key, known)) ? "" : KNOWN_KEYS + known.join(", ");
-  return `Unrecognized key${keys.length === 1 ? "" : "s"}: ${keys.map((key) => (isName(key) ? `"${key}"` : "…")).join(", ")}${list}`;
+  const { keys } = issue;
+  return `Unrecognized key${keys.length === 1 ? "" : "s"}: ${keys.map((key) => (isName(key) ? `"${key}"` : "…")).join(", ")}`;
 }
 
 function shownMember(member: PropertyKey): string {

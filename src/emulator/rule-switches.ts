@@ -16,7 +16,7 @@ export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
  */
 export interface EmulatorRules {
   isEnforced(rule: RuleId): boolean;
-  /** @throws EmulatorError `option_invalid` for what is no rule. */
+  /** @throws EmulatorError `option_invalid` for what is not a rule. */
   enforce(rule: RuleId, enforced: boolean): void;
   /** The rules that are off. */
   off(): RuleId[];
@@ -35,7 +35,7 @@ export class RuleSwitches implements EmulatorRules {
 
   enforce(rule: RuleId, enforced: boolean): void {
     if (!Object.hasOwn(rules, rule)) {
-      const issue = `${shownRule(rule)} is no rule; \`bivariant emulate --rules\` lists them`;
+      const issue = `${shownRule(rule)} is not a rule; \`bivariant emulate --rules\` lists them`;
       throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
     }
     if (typeof enforced !== "boolean") {
