@@ -45,12 +45,12 @@ ${flow.forgotten === 0 ? "" : html`<p class="quiet">${flow.forgotten} steps befo
 }
 
 function drawn(step: FlowStep, parties: Readonly<Record<Party, string>>): Markup {
-  const { at, name, from, to, carries, refused } = step;
+  const { at, name, from, to, fields, refused } = step;
   const [start, end] = [LANES.indexOf(from), LANES.indexOf(to)];
   const direction = start < end ? "right" : "left";
   const span = `from-${Math.min(start, end)} to-${Math.max(start, end)}`;
   return html`<li class="step ${span} ${direction} ${refused === undefined ? "" : "refused"}"><div class="arrow" aria-hidden="true"></div>
 <div class="message"><h2>${name}</h2><p class="quiet">${parties[from]} to ${parties[to]} · ${instant(at)}</p>
 ${refused === undefined ? "" : html`<p><code class="rule">${refused}</code></p>`}
-${carries.length === 0 ? "" : html`<dl class="carried">${carries.map((field) => html`<div${field.shown.length > LONG ? html` class="wide"` : ""}><dt>${field.name}</dt><dd>${field.shown}</dd></div>`)}</dl>`}</div></li>`;
+${fields.length === 0 ? "" : html`<dl class="carried">${fields.map((field) => html`<div${field.shown.length > LONG ? html` class="wide"` : ""}><dt>${field.name}</dt><dd>${field.shown}</dd></div>`)}</dl>`}</div></li>`;
 }
