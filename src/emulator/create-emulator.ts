@@ -1,6 +1,6 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
 
-import { createAdmin } from "./admin/answer-admin.js";
+import { createAdmin } from "./admin/admin.js";
 import { answerRequest } from "./answer-request.js";
 import { answerTokenPost } from "./answer-token-post.js";
 import type { ApiRoute } from "./api/api-route.js";
@@ -163,13 +163,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       deployment = { ...restored, journal, customerLog, flows };
     },
   };
-  const { reset, snapshot, restore } = emulator;
-  const current = {
-    deployment: () => deployment,
-    settings: () => settings,
-    routes: () => routesOf(settings),
-  };
-  const admin = createAdmin({ ...current, reset, snapshot, restore }, prefix);
+  const admin = createAdmin({ emulator, deployment: () => deployment, settings: () => settings }, prefix);
   return emulator;
 }
 
