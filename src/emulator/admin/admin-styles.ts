@@ -30,12 +30,14 @@ export const adminStyles = `
 .row { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; }
 .end { margin-left: auto; }
 form.row button, form.end button, .rules button { min-height: 2.25rem; padding: .2rem .8rem; }
-.line { display: flex; flex-wrap: wrap; align-items: end; gap: .75rem; }
+.line { display: flex; flex-wrap: wrap; align-items: start; gap: .75rem; }
+.line > button { margin-top: 1.65rem; }
 .line .field { flex: 1 1 9rem; }
 .outcome:empty { display: none; }
 .outcome { scroll-margin-top: 100vh; }
 .line > .alarm, .line > .done { flex: 1 1 100%; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem; align-items: start; }
+.fields > fieldset { grid-column: 1 / -1; }
 textarea {
   width: 100%; padding: .5rem .7rem; font: .9em/1.4 ui-monospace, monospace; color: inherit; resize: vertical;
   background: var(--surface); border: 1px solid var(--quiet); border-radius: .4rem;

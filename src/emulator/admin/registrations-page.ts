@@ -44,24 +44,24 @@ interface RecordKind<Item> {
 }
 
 const SCOPES = "Each is area:read, area:write or area:execute.";
-const JWKS = 'Replaces all keys: {"keys": [ … ]}, RSA, at least 2048 bits.';
+const ROLES = 'As [{"name": …, "group": …}].';
 
 const plugins: RecordKind<Plugin> = {
   path: "/plugins",
   title: "Plugins",
   one: "plugin",
-  note: "A change takes effect with the next request, also for tokens already issued; a narrowing after narrowingDelayMs.",
+  note: "A change takes effect with the next request, also for tokens already issued; a narrowing after narrowingDelayMs. A plugin without jwks gets a test key.",
   unregistering:
     "Its token requests and its tokens are refused from the next request on. Its tokens, launches and codes stay refused if it is registered again.",
   identity: ["tenantId", "clientId"],
   schema: pluginSchema,
   update: pluginUpdateSchema,
   hints: {
-    jwks: `${JWKS} Empty: unchanged; for a new plugin the emulator makes a key.`,
+    jwks: 'As {"keys": [ … ]}, RSA of 2048 bits or more.',
     scopes: SCOPES,
     devices: "Without a list: every device.",
     pageUrl: "User-interface plugins only.",
-    roles: 'As [{"name": …, "group": …}].',
+    roles: ROLES,
   },
   list: (deployment) => deployment.plugins.list(),
   heading: ({ name }) => name,
@@ -144,7 +144,7 @@ const operators: RecordKind<Operator> = {
   identity: ["tenantId", "userId"],
   schema: operatorSchema,
   update: operatorSchema,
-  hints: { capabilities: SCOPES, roles: 'As [{"name": …, "group": …}].' },
+  hints: { capabilities: SCOPES, roles: ROLES },
   list: (deployment) => deployment.operators.list(),
   heading: displayName,
   facts: ({ tenantId, userId, passwordDigest }) => ({
@@ -196,7 +196,7 @@ function pageOf<Item>(kind: RecordKind<Item>): { page: AdminPage; actions: Admin
   function body(view: AdminView, { hints, note, list }: RecordKind<Item>): Markup {
     const items = list(view.deployment);
     const form = "register";
-    const content = html`<div class="fields">${schemaFields(view, { form, schema, omit: [], hints })}</div><button class="primary">Register</button>`;
+    const content = html`${schemaFields(view, { form, schema, omit: [], hints })}<button class="primary">Register</button>`;
     return html`<p>${note}</p>
 <section class="panel">${foldedForm(view, `Register a new ${one}`, { id: form, action: `${path}/register`, content })}</section>
 ${outcomePlace(view, UNREGISTERED)}
@@ -218,7 +218,7 @@ ${foldedForm(view, "Change", {
   id: id("update"),
   action: `${path}/update`,
   hidden,
-  content: html`<div class="fields">${fields}</div><button>Save</button>`,
+  content: html`${fields}<button>Save</button>`,
 })}
 ${confirmation(view, {
   id: id("unregister"),

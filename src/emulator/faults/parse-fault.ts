@@ -75,7 +75,7 @@ export function parseFault(input: unknown): Fault {
 export function faultSchema(name: FaultName): z.ZodType {
   const at = { at: momentSchema(faultMoments[name]) };
   return z
-    .strictObject({ name: z.literal(name), ...target, ...at, ...own[name] })
+    .strictObject({ name: z.literal(name), ...own[name], ...at, ...target })
     .superRefine((fault, context) => {
       const message = conflict(fault as Fault);
       if (message !== undefined)
