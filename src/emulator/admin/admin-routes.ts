@@ -16,7 +16,7 @@ import { clockNow, overviewPage } from "./overview-page.js";
 import { pluginAction } from "./plugin-action.js";
 import { pluginsPage } from "./plugins-page.js";
 import { ruleAction, rulesPage } from "./rules-page.js";
-import { resetAction, restoreAction, SNAPSHOT_PATH, snapshotFile, statePage } from "./state-page.js";
+import { resetAction, statePage } from "./state-page.js";
 import { unregisterActions } from "./unregister-actions.js";
 
 /** In the order in which they are linked. */
@@ -43,7 +43,6 @@ export const adminActions: readonly AdminAction[] = [
   disarmAction,
   ruleAction,
   resetAction,
-  restoreAction,
 ];
 
 /** By path. */
@@ -51,7 +50,6 @@ export const adminFiles: Readonly<Record<string, (view: AdminView) => Response |
   "/admin.js": () => asset("text/javascript", adminScript),
   // With the shared one in it: what this page loads is in no journal.
   "/admin.css": () => asset("text/css", stylesheet + adminStyles),
-  [SNAPSHOT_PATH]: snapshotFile,
   "/live/clock": live(clockNow),
   "/live/activity": live(activity),
   "/live/log": live(customerLog),

@@ -3,7 +3,6 @@ import type { ApiRoute } from "../api/api-route.js";
 import type { Deployment } from "../deployment.js";
 import type { EmulatorOptions } from "../emulator-options.js";
 import type { Markup } from "../pages/page.js";
-import type { EmulatorSnapshot } from "../snapshot/snapshot.js";
 
 /** Where everything of it is served, under the base URL. */
 export const ADMIN_PATH = "/_emulator";
@@ -14,8 +13,6 @@ export interface AdminSite {
   settings(): EmulatorOptions;
   routes(): readonly ApiRoute[];
   reset(): void;
-  snapshot(): EmulatorSnapshot;
-  restore(snapshot: EmulatorSnapshot): void;
 }
 
 /** A form whose input was refused, with what was typed. */
