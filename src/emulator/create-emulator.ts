@@ -1,6 +1,6 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
 
-import { createAdmin } from "./admin/answer-admin.js";
+import { createAdmin } from "./admin/admin.js";
 import { answerRequest } from "./answer-request.js";
 import type { ApiRoute } from "./api/api-route.js";
 import { routeTable } from "./api/route-table.js";
@@ -140,12 +140,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       settings = changed;
     },
   };
-  const current = {
-    deployment: () => deployment,
-    settings: () => settings,
-    routes: () => routesOf(settings),
-  };
-  const admin = createAdmin({ ...current, reset: () => emulator.reset() }, prefix);
+  const admin = createAdmin({ emulator, deployment: () => deployment, settings: () => settings }, prefix);
   return emulator;
 }
 

@@ -42,7 +42,7 @@ const redirectUris = z.array(redirectUriSchema).min(1);
 const clientSecret = z.string().min(1);
 const scopes = z.array(scopeSchema);
 const name = z.string().min(1).max(100);
-const registration = z.strictObject({
+export const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
   clientId: clientIdSchema,
   redirectUris,
   clientSecret: clientSecret.optional(),
@@ -50,7 +50,7 @@ const registration = z.strictObject({
   name: name.optional(),
   tenantId: tenantIdSchema.optional(),
 });
-const update = z.strictObject({
+export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject({
   clientId: clientIdSchema,
   redirectUris: redirectUris.optional(),
   clientSecret: clientSecret.nullable().optional(),
@@ -60,11 +60,16 @@ const update = z.strictObject({
 });
 
 export function parseApiClient(input: unknown): ApiClientRegistration {
-  return parseInput<ApiClientRegistration>(registration, input, "registration_invalid", "API client");
+  return parseInput<ApiClientRegistration>(apiClientSchema, input, "registration_invalid", "API client");
 }
 
 export function parseApiClientUpdate(input: unknown): ApiClientUpdate {
-  return parseInput<ApiClientUpdate>(update, input, "registration_invalid", "API client update");
+  return parseInput<ApiClientUpdate>(
+    apiClientUpdateSchema,
+    input,
+    "registration_invalid",
+    "API client update",
+  );
 }
 
 /** Whole registrations are identities too: what else they hold does not matter. */

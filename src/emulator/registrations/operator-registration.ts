@@ -33,7 +33,7 @@ export interface OperatorIdentity {
 export type OperatorUpdate = OperatorRegistration;
 
 const identity = { tenantId: tenantIdSchema, userId: z.string().min(1).max(255) };
-const schema = z.strictObject({
+export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
   ...identity,
   firstname: z.string().max(100).optional(),
   lastname: z.string().max(100).optional(),
@@ -43,7 +43,7 @@ const schema = z.strictObject({
 });
 
 export function parseOperator(input: unknown): OperatorRegistration {
-  return parseInput<OperatorRegistration>(schema, input, "registration_invalid", "operator");
+  return parseInput<OperatorRegistration>(operatorSchema, input, "registration_invalid", "operator");
 }
 
 /** Whole registrations are identities too: what else they hold does not matter. */

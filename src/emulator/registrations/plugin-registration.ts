@@ -57,7 +57,7 @@ const roles = z.array(roleSchema);
 const name = z.string().min(1).max(100);
 const pageUrl = z.url({ protocol: /^https?$/ });
 
-const registrationSchema = z
+export const pluginSchema: z.ZodType<PluginRegistration> = z
   .strictObject({
     ...identity,
     type: z.enum(["service", "user_interface"]),
@@ -74,7 +74,7 @@ const registrationSchema = z
     message: "only a user-interface plugin has a page",
   });
 
-const updateSchema = z.strictObject({
+export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
   ...identity,
   jwks: jwks.optional(),
   scopes: scopes.optional(),
@@ -86,16 +86,11 @@ const updateSchema = z.strictObject({
 });
 
 export function parsePluginRegistration(input: unknown): PluginRegistration {
-  return parseInput<PluginRegistration>(
-    registrationSchema,
-    input,
-    "registration_invalid",
-    "plugin registration",
-  );
+  return parseInput<PluginRegistration>(pluginSchema, input, "registration_invalid", "plugin registration");
 }
 
 export function parsePluginUpdate(input: unknown): PluginUpdate {
-  return parseInput<PluginUpdate>(updateSchema, input, "registration_invalid", "plugin update");
+  return parseInput<PluginUpdate>(pluginUpdateSchema, input, "registration_invalid", "plugin update");
 }
 
 /** Whole registrations are identities too: what else they hold does not matter. */

@@ -29,14 +29,14 @@ export interface ServiceAccountUpdate extends ServiceAccountIdentity {
 
 const clientSecret = z.string().min(1);
 const scopes = z.array(scopeSchema);
-const registration = z.strictObject({
+export const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
   clientId: clientIdSchema,
   clientSecret,
   tenantId: tenantIdSchema,
   scopes: scopes.optional(),
 });
 const identity = { clientId: clientIdSchema, tenantId: tenantIdSchema.optional() };
-const update = z.strictObject({
+export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObject({
   ...identity,
   clientSecret: clientSecret.optional(),
   scopes: scopes.nullable().optional(),
@@ -44,7 +44,7 @@ const update = z.strictObject({
 
 export function parseServiceAccount(input: unknown): ServiceAccountRegistration {
   return parseInput<ServiceAccountRegistration>(
-    registration,
+    serviceAccountSchema,
     input,
     "registration_invalid",
     "service account",
@@ -52,7 +52,12 @@ export function parseServiceAccount(input: unknown): ServiceAccountRegistration 
 }
 
 export function parseServiceAccountUpdate(input: unknown): ServiceAccountUpdate {
-  return parseInput<ServiceAccountUpdate>(update, input, "registration_invalid", "service account update");
+  return parseInput<ServiceAccountUpdate>(
+    serviceAccountUpdateSchema,
+    input,
+    "registration_invalid",
+    "service account update",
+  );
 }
 
 /** Whole registrations are identities too: what else they hold does not matter. */
