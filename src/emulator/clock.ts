@@ -59,10 +59,6 @@ export class MovableClock implements EmulatorClock {
     return "frozenAt" in this.#state;
   }
 
-  get state(): ClockState {
-    return this.#state;
-  }
-
   set(instant: Instant): void {
     const at = readInstant(instant);
     this.#state = this.frozen ? { frozenAt: at } : { offsetMs: at - this.#base() };
@@ -83,10 +79,6 @@ export class MovableClock implements EmulatorClock {
 
   reset(): void {
     this.#state = this.#initial(this.#base());
-  }
-
-  restore(state: ClockState): void {
-    this.#state = state;
   }
 }
 

@@ -2,7 +2,6 @@
 
 import { createAdmin } from "./admin/admin.js";
 import { answerRequest } from "./answer-request.js";
-import { answerTokenPost } from "./answer-token-post.js";
 import type { ApiRoute } from "./api/api-route.js";
 import { routeTable } from "./api/route-table.js";
 import { type App, createApp } from "./app.js";
@@ -15,9 +14,7 @@ import { launchInProcess } from "./host/launch.js";
 import { abortable } from "./http/abortable.js";
 import type { Connection } from "./http/connection.js";
 import { InProcessConnection } from "./http/in-process-connection.js";
-import { asResponse } from "./http/json-answer.js";
 import { type Listening, listenOn, readAddress } from "./http/listen.js";
-import { FetchedRequest, type ReceivedRequest } from "./http/received-request.js";
 import { readLaunchIdentity, readLogin, readPluginIdentity } from "./in-process-arguments.js";
 import { JournalWaiters } from "./journal/journal-waiters.js";
 import { TestKeys } from "./registrations/test-keys.js";
@@ -27,8 +24,6 @@ import {
   unregisterPlugin,
   unregisterServiceAccount,
 } from "./registrations/unregister.js";
-import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
-import { takeSnapshot } from "./snapshot/take-snapshot.js";
 import { loginInProcess } from "./variant-b/login-in-process.js";
 
 /**
@@ -76,27 +71,18 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     return page ?? answerRequest(arrivedAt.app, arrivedAt.deployment, request, connection);
   };
 
-  const answerPost = (path: string, request: ReceivedRequest) =>
-    answerTokenPost(app, deployment, path, request);
-
   const emulator: Emulator = {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
-      const { method, url, signal } = request;
-      const isPost = method === "POST";
-      const plain = isPost
-        ? answerPost(new URL(url).pathname, new FetchedRequest(request, input))
-        : undefined;
-      const answering = plain?.then(asResponse) ?? answer(request, new InProcessConnection(request, input));
-      return abortable(answering, signal);
+      return abortable(answer(request, new InProcessConnection(request, input)), request.signal);
     },
     async listen(options = {}) {
       const address = readAddress(options);
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
       isListening = true;
       try {
-        listening = await listenOn({ answer, answerTokenPost: answerPost }, address);
+        listening = await listenOn(answer, address);
       } catch (error) {
         isListening = false;
         throw error;
@@ -137,7 +123,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       if (key !== undefined) return key;
       throw new EmulatorError(
         "not_registered",
-        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks, and no snapshot holds it",
+        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks",
       );
     },
     clock: following(() => deployment.time),
@@ -152,15 +138,6 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       ({ deployment, app } = fresh);
       lasting.waiters.startOver();
       settings = changed;
-    },
-    snapshot: () => takeSnapshot(deployment),
-    restore(snapshot) {
-      const restored = createDeployment(settings, lasting);
-      restoreSnapshot(restored, snapshot);
-      // The records of what happened are no state: they stay.
-      const { journal, customerLog, flows, faults } = deployment;
-      faults.release();
-      deployment = { ...restored, journal, customerLog, flows };
     },
   };
   const admin = createAdmin({ emulator, deployment: () => deployment, settings: () => settings }, prefix);

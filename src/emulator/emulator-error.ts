@@ -4,7 +4,6 @@
 export type EmulatorErrorCode =
   | "option_invalid"
   | "seed_invalid"
-  | "snapshot_invalid"
   | "registration_invalid"
   | "key_invalid"
   | "already_registered"

@@ -23,7 +23,6 @@ import type {
 } from "./registrations/service-account-registration.js";
 import type { PluginIdentity, TestKey } from "./registrations/test-keys.js";
 import type { EmulatorRules } from "./rule-switches.js";
-import type { EmulatorSnapshot } from "./snapshot/snapshot.js";
 import type { LoginRequest } from "./variant-b/login-in-process.js";
 
 /** One deployment of the service. Instances share nothing. */
@@ -167,15 +166,6 @@ export interface Emulator {
    * emulator.reset({ seed: anotherTenant, tokenLifetimeSeconds: 60 });
    */
   reset(changes?: EmulatorOptions): void;
-  /** Everything but the logs and the private halves of keys, as JSON; nothing in it can be presented as a credential. */
-  snapshot(): EmulatorSnapshot;
-  /**
-   * Puts a snapshot's state in the place of the present one; options stay, the logs too. A snapshot of a frozen clock
-   * stands where it stood, of a running one it keeps its distance from real time.
-   *
-   * @throws {@link EmulatorError} `snapshot_invalid`: no snapshot, of another version, or changed.
-   */
-  restore(snapshot: EmulatorSnapshot): void;
   /** The real reasons of refusals. */
   readonly customerLog: CustomerLog;
   /** The requests seen. */

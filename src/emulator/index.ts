@@ -47,5 +47,4 @@ export type { Rule } from "./rules/rule.js";
 export { type RuleId, rules } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";
 export { parseSeedFile, readSeedFile } from "./seed/seed-file.js";
-export type { EmulatorSnapshot } from "./snapshot/snapshot.js";
 export type { LoginRequest } from "./variant-b/login-in-process.js";

@@ -30,16 +30,6 @@ export class RandomSource {
     return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   }
 
-  /** How many values were drawn: the whole state of a seeded source. */
-  get drawn(): number {
-    return this.#drawn;
-  }
-
-  /** Goes on as a source that has drawn this many values. */
-  skipTo(drawn: number): void {
-    this.#drawn = drawn;
-  }
-
   /** At most 32. */
   bytes(length: number): Buffer {
     this.#drawn += 1;

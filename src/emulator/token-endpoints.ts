@@ -67,27 +67,3 @@ function endpointB(path: string, place: GrantPlace): TokenEndpoint {
     answer: (deployment, request, note) => answerClientRequest(deployment, request, note, place),
   };
 }
-
-/** A path as most clients send it: nothing to decode, no dot segments, no query. */
-const PLAIN_PATH = /^(\/[\w~-][\w.~-]*)+$/;
-const PLAIN_SEGMENT = "([\\w~-][\\w.~-]*)";
-
-/** Finds the endpoint at a path under `prefix`, if it is spelled as plainly as that; every other spelling is for the router. */
-export function plainPaths(
-  endpoints: readonly TokenEndpoint[],
-  prefix: string,
-): (path: string) => { readonly endpoint: TokenEndpoint; readonly tenantId?: string } | undefined {
-  const patterns = endpoints
-    .filter(({ path }) => PLAIN_PATH.test(prefix + path.replace("{tenantId}", "tenant")))
-    .map((endpoint) => {
-      const literal = (prefix + endpoint.path).replaceAll(".", "\\.");
-      return { endpoint, pattern: new RegExp(`^${literal.replace("{tenantId}", PLAIN_SEGMENT)}$`) };
-    });
-  return (path) => {
-    for (const { endpoint, pattern } of patterns) {
-      const found = pattern.exec(path);
-      if (found !== null) return { endpoint, ...(found[1] !== undefined && { tenantId: found[1] }) };
-    }
-    return undefined;
-  };
-}

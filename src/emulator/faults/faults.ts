@@ -137,18 +137,6 @@ export class Faults implements EmulatorFaults {
     }
     return undefined;
   }
-
-  dump(): unknown {
-    // As text: a body that was made up for an answer may look like anything.
-    return { added: this.#added, armed: JSON.stringify([...this.#armed.values()]) };
-  }
-
-  load(dump: unknown): void {
-    const { added, armed } = dump as { added: number; armed: string };
-    this.#added = added;
-    this.#armed.clear();
-    for (const one of JSON.parse(armed) as Armed[]) this.#armed.set(one.id, one);
-  }
 }
 
 function matches(match: FaultMatch = {}, facts: StruckFacts): boolean {

@@ -75,15 +75,6 @@ export class ApiClients {
     return [...this.#byClientId.values()];
   }
 
-  dump(): readonly unknown[] {
-    return this.list();
-  }
-
-  load(entries: readonly unknown[]): void {
-    this.#byClientId.clear();
-    for (const entry of entries as readonly ApiClient[]) this.#byClientId.set(entry.clientId, entry);
-  }
-
   /** The client, if it is known and sent its secret, or if it is a public one and sent none. */
   authenticate(clientId: string, clientSecret: string | undefined): ApiClient | undefined {
     const client = this.find(clientId);

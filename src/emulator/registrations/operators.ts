@@ -78,15 +78,6 @@ export class Operators {
     throw new EmulatorError("not_registered", `operator ${shownClientId(userId)} ${where}`);
   }
 
-  dump(): readonly unknown[] {
-    return this.list();
-  }
-
-  load(operators: readonly unknown[]): void {
-    this.#tenants.clear();
-    for (const operator of operators) this.#put(operator as Operator);
-  }
-
   #put(operator: Operator): void {
     const tenant = this.#tenants.get(operator.tenantId) ?? new Map<string, Operator>();
     this.#tenants.set(operator.tenantId, tenant.set(operator.userId, operator));

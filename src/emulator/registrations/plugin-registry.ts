@@ -99,15 +99,6 @@ export class PluginRegistry {
     return [...lingering, { grant, from: now, until: now + this.#narrowingDelayMs }];
   }
 
-  dump(): readonly unknown[] {
-    return this.list();
-  }
-
-  load(plugins: readonly unknown[]): void {
-    this.#tenants.clear();
-    for (const plugin of plugins) this.#put(plugin as Plugin);
-  }
-
   #put(plugin: Plugin, registration: symbol = Symbol()): void {
     this.#registrations.set(plugin, registration);
     const tenant = this.#tenants.get(plugin.tenantId) ?? new Map<string, Plugin>();

@@ -83,13 +83,4 @@ export class ServiceAccounts {
   list(): ServiceAccount[] {
     return [...this.#byClientId.values()];
   }
-
-  dump(): readonly unknown[] {
-    return this.list();
-  }
-
-  load(entries: readonly unknown[]): void {
-    this.#byClientId.clear();
-    for (const entry of entries as readonly ServiceAccount[]) this.#byClientId.set(entry.clientId, entry);
-  }
 }

@@ -43,12 +43,4 @@ export class AccessTokens {
       token.unregistered === undefined && isMeant(token) ? { ...token, unregistered } : token,
     );
   }
-
-  dump(): readonly unknown[] {
-    return this.#tokens.dump();
-  }
-
-  load(entries: readonly unknown[]): void {
-    this.#tokens.load(entries);
-  }
 }

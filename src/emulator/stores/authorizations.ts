@@ -53,12 +53,4 @@ export class Authorizations {
         : kept,
     );
   }
-
-  dump(): readonly unknown[] {
-    return this.#byId.dump();
-  }
-
-  load(entries: readonly unknown[]): void {
-    this.#byId.load(entries);
-  }
 }

@@ -57,18 +57,6 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
     }
   }
 
-  /** Everything it holds, for a snapshot. */
-  dump(): readonly unknown[] {
-    return [...this.#entries];
-  }
-
-  /** Puts what `dump` gave in the place of everything it holds. */
-  load(entries: readonly unknown[]): void {
-    this.#entries.clear();
-    for (const [key, value] of entries as readonly [string, Value][]) this.#entries.set(key, value);
-    this.#sweepAt = this.#nextSweep();
-  }
-
   #nextSweep(): number {
     return Math.max(SMALLEST_SWEEP, Math.min(this.#entries.size * 2, this.#capacity + 1));
   }

@@ -53,14 +53,6 @@ export class SecretMap<Value> {
   forget(isMeant: (value: Value) => boolean): void {
     this.#byHash.revise((kept) => (isMeant(kept.value) ? undefined : kept));
   }
-
-  dump(): readonly unknown[] {
-    return this.#byHash.dump();
-  }
-
-  load(entries: readonly unknown[]): void {
-    this.#byHash.load(entries);
-  }
 }
 
 function hash(secret: string): string {

@@ -46,14 +46,6 @@ export class SlidingWindow {
     this.#tenants.set(key, admitted, now);
     return undefined;
   }
-
-  dump(): readonly unknown[] {
-    return this.#tenants.dump();
-  }
-
-  load(entries: readonly unknown[]): void {
-    this.#tenants.load(entries);
-  }
 }
 
 /** After a step back of the clock: what was admitted then has not been yet, and the order stays that of time. */

@@ -23,12 +23,4 @@ export class UsedAssertionIds {
     this.#uses.set(key, { expiresAt }, now);
     return true;
   }
-
-  dump(): readonly unknown[] {
-    return this.#uses.dump();
-  }
-
-  load(entries: readonly unknown[]): void {
-    this.#uses.load(entries);
-  }
 }
