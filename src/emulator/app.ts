@@ -1,8 +1,7 @@
 // Puts the endpoints of the served variants on their paths; every request gets exactly one answer.
 import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/api-endpoint.js";
-import { type ApiRoute, variantOf } from "./api/api-route.js";
-import type { Deployment } from "./deployment.js";
+import { type ApiRoute, variantOf } from "./api/routes.js";
 import type { Sending } from "./faults/sending.js";
 import { underFaults } from "./faults/under-faults.js";
 import { hostRoutes } from "./host/host-application.js";
@@ -12,9 +11,10 @@ import { asResponse } from "./http/json-answer.js";
 import { pathUnder } from "./http/path-under.js";
 import { FetchedRequest } from "./http/received-request.js";
 import { VersionedPaths } from "./http/versioned-path.js";
-import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
+import type { Endpoint, RequestNote } from "./journal.js";
 import { assetRoutes } from "./pages/page.js";
 import { shown } from "./shown.js";
+import type { Deployment } from "./state.js";
 import { type TokenEndpoint, tokenEndpoints } from "./token-endpoints.js";
 import { loginRoutes } from "./variant-b/login-routes.js";
 

@@ -1,5 +1,5 @@
 // The emulator's only clock: real time until it is told otherwise, and then whatever a test needs.
-import { EmulatorError } from "./emulator-error.js";
+import { EmulatorError } from "./errors.js";
 
 /**
  * The one clock of tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`. Every change takes

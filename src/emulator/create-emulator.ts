@@ -2,28 +2,35 @@
 
 import { createAdmin } from "./admin/admin.js";
 import { answerRequest } from "./answer-request.js";
-import type { ApiRoute } from "./api/api-route.js";
-import { routeTable } from "./api/route-table.js";
+import { routeTable } from "./api/routes.js";
 import { type App, createApp } from "./app.js";
-import { createDeployment } from "./create-deployment.js";
-import { defaultOptions } from "./default-options.js";
 import type { Emulator } from "./emulator.js";
-import { EmulatorError } from "./emulator-error.js";
-import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
+import { EmulatorError } from "./errors.js";
 import { launchInProcess } from "./host/launch.js";
 import { abortable } from "./http/abortable.js";
 import type { Connection } from "./http/connection.js";
 import { InProcessConnection } from "./http/in-process-connection.js";
 import { type Listening, listenOn, readAddress } from "./http/listen.js";
 import { readLaunchIdentity, readLogin, readPluginIdentity } from "./in-process-arguments.js";
-import { JournalWaiters } from "./journal/journal-waiters.js";
-import { TestKeys } from "./registrations/test-keys.js";
+import { JournalWaiters } from "./journal.js";
 import {
+  defaultOptions,
+  type EmulatorOptions,
+  parseChanges,
+  parseEmulatorOptions,
+  withDefaults,
+} from "./options.js";
+import { TestKeys } from "./registrations/keys.js";
+import { applySeed } from "./seed/seed.js";
+import {
+  createDeployment,
+  type Deployment,
+  type Lasting,
   unregisterApiClient,
   unregisterOperator,
   unregisterPlugin,
   unregisterServiceAccount,
-} from "./registrations/unregister.js";
+} from "./state.js";
 import { loginInProcess } from "./variant-b/login-in-process.js";
 
 /**
@@ -59,7 +66,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const testKeys = new TestKeys(settings.randomSeed);
   const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };
   const build = (from: EmulatorOptions) => ({
-    deployment: createDeployment(from, lasting),
+    deployment: seeded(from, lasting),
     app: appOf(from, prefix),
   });
   let { deployment, app } = build(settings);
@@ -140,18 +147,22 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       settings = changed;
     },
   };
-  const admin = createAdmin({ emulator, deployment: () => deployment, settings: () => settings }, prefix);
+  const admin = createAdmin(
+    { emulator, deployment: () => deployment, settings: () => deployment.settings },
+    prefix,
+  );
   return emulator;
 }
 
-function appOf(settings: EmulatorOptions, prefix: string): App {
-  const refreshPath = settings.refreshPath ?? defaultOptions.refreshPath;
-  const routes = routesOf(settings);
-  return createApp({ variants: settings.variants ?? defaultOptions.variants, prefix, routes, refreshPath });
+function seeded(options: EmulatorOptions, lasting: Lasting): Deployment {
+  const deployment = createDeployment(withDefaults(options), lasting);
+  applySeed(deployment, deployment.settings.seed);
+  return deployment;
 }
 
-function routesOf({ routes = [], refreshPath = defaultOptions.refreshPath }: EmulatorOptions): ApiRoute[] {
-  return routeTable(routes, refreshPath);
+function appOf(options: EmulatorOptions, prefix: string): App {
+  const { variants, refreshPath, routes } = withDefaults(options);
+  return createApp({ variants, prefix, routes: routeTable(routes, refreshPath), refreshPath });
 }
 
 /** Stands for whatever is current at each use, so that what a test holds on to outlives a reset. */

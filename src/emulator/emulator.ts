@@ -1,28 +1,26 @@
 // What createEmulator returns.
+
+import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
-import type { EmulatorOptions } from "./emulator-options.js";
 import type { EmulatorFaults } from "./faults/faults.js";
-import type { Launch, LaunchIdentity } from "./host/launch.js";
-import type { Journal } from "./journal/journal.js";
+import type { Launch } from "./host/launch.js";
+import type { Journal } from "./journal.js";
+import type { EmulatorOptions } from "./options.js";
 import type {
   ApiClientIdentity,
   ApiClientRegistration,
   ApiClientUpdate,
-} from "./registrations/api-client-registration.js";
-import type {
-  OperatorIdentity,
-  OperatorRegistration,
-  OperatorUpdate,
-} from "./registrations/operator-registration.js";
-import type { PluginRegistration, PluginUpdate } from "./registrations/plugin-registration.js";
+} from "./registrations/api-clients.js";
+import type { PluginIdentity, TestKey } from "./registrations/keys.js";
+import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
+import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
 import type {
   ServiceAccountIdentity,
   ServiceAccountRegistration,
   ServiceAccountUpdate,
-} from "./registrations/service-account-registration.js";
-import type { PluginIdentity, TestKey } from "./registrations/test-keys.js";
-import type { EmulatorRules } from "./rule-switches.js";
+} from "./registrations/service-accounts.js";
+import type { LaunchIdentity } from "./state.js";
 import type { LoginRequest } from "./variant-b/login-in-process.js";
 
 /** One deployment of the service. Instances share nothing. */

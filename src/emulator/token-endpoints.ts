@@ -1,11 +1,13 @@
 // The token endpoints of the served variants: where they are, and what answers there.
-import type { Deployment } from "./deployment.js";
+
 import type { JsonAnswer } from "./http/json-answer.js";
 import type { ReceivedRequest } from "./http/received-request.js";
-import type { RequestNote } from "./journal/journal-entry.js";
+import type { RequestNote } from "./journal.js";
+import { TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
 import type { RuleId } from "./rules.js";
-import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
-import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
+import type { Deployment } from "./state.js";
+import { answerTokenRequest } from "./variant-a/token-endpoint.js";
+import { answerClientRequest } from "./variant-b/client-token-endpoint.js";
 import type { GrantPlace } from "./variant-b/read-client-request.js";
 
 /** Where a request to a token endpoint was posted to. */

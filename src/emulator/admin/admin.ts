@@ -1,8 +1,7 @@
 // Answers requests to /_emulator. They bypass the deployment: no journal or log records them, and a reset does not end them.
 import { randomBytes } from "node:crypto";
 import { html } from "hono/html";
-import { defaultOptions } from "../default-options.js";
-import { EmulatorError } from "../emulator-error.js";
+import { EmulatorError } from "../errors.js";
 import type { Connection } from "../http/connection.js";
 import { pathUnder } from "../http/path-under.js";
 import { readBody } from "../http/read-body.js";
@@ -54,10 +53,10 @@ export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
   const answer: AnswerAdmin = async (request, { remoteAddress }) => {
     // Most requests are not for this page, so check before parsing anything.
     if (!request.url.includes(ADMIN_PATH)) return undefined;
-    const { admin: access = defaultOptions.admin, variants } = site.settings();
+    const { admin: access, variants } = site.settings();
     const path = under(request) ?? "";
     const isOurs = path === ADMIN_PATH || (path.startsWith(`${ADMIN_PATH}/`) && !SHARED.includes(path));
-    if (!isOurs || access === false || variants?.length === 0) return undefined;
+    if (!isOurs || access === false || variants.length === 0) return undefined;
     const deployment = site.deployment();
     const refusal = refuseCall({ access, request, remoteAddress, publicUrl: deployment.publicUrl() });
     if (refusal !== undefined) return refuse(refusal);

@@ -1,7 +1,7 @@
 // The customer log and the journal of requests, newest first, and the short list of requests beside the other pages.
 import { html } from "hono/html";
 import type { CustomerLogEntry } from "../customer-log.js";
-import type { JournalEntry } from "../journal/journal-entry.js";
+import type { JournalEntry } from "../journal.js";
 import type { Markup } from "../pages/page.js";
 import {
   type AdminPage,

@@ -1,10 +1,8 @@
 // The first page at /_emulator: what is served, the clock, the tenants, and the reset.
 import { html } from "hono/html";
-import { EmulatorError } from "../emulator-error.js";
+import { EmulatorError } from "../errors.js";
 import { linkTo, type Markup } from "../pages/page.js";
-import { TOKEN_PATH_A } from "../variant-a/token-endpoint.js";
-import { AUTHORIZATION_PATH } from "../variant-b/authorization-request.js";
-import { TOKEN_PATH_B } from "../variant-b/client-token-endpoint.js";
+import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
 import { confirmation, form, outcomePlace, textField } from "./form.js";
 import { type AdminAction, type AdminPage, type AdminView, facts, instant, livePart } from "./view.js";
 
@@ -56,7 +54,7 @@ ${outcomePlace(view, "was-reset")}${confirmation(view, {
 }
 
 function served({ settings, deployment }: AdminView): Markup {
-  const variants = settings().variants ?? ["A", "B"];
+  const variants = settings().variants;
   const base = deployment.publicUrl();
   return facts({
     Variants: variants.join(" and "),
@@ -110,7 +108,7 @@ function tenants({ settings, deployment }: AdminView): Markup {
   if (ids.length === 0) {
     return html`<p class="quiet">Nothing is registered yet. Register in code, by a seed, or on the pages above.</p>`;
   }
-  const isHosted = settings().variants?.includes("A") ?? true;
+  const isHosted = settings().variants.includes("A");
   const row = (
     id: string | undefined,
   ) => html`<tr><th scope="row">${id === undefined ? "every tenant" : html`<code>${id}</code>`}</th>

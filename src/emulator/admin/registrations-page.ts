@@ -2,25 +2,21 @@
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import type { z } from "zod";
-import type { Deployment } from "../deployment.js";
 import type { Emulator } from "../emulator.js";
 import type { Markup } from "../pages/page.js";
-import { apiClientSchema, apiClientUpdateSchema } from "../registrations/api-client-registration.js";
-import type { ApiClient } from "../registrations/api-clients.js";
-import { operatorSchema } from "../registrations/operator-registration.js";
-import { displayName, type Operator } from "../registrations/operators.js";
-import type { Plugin } from "../registrations/plugin.js";
-import { pluginSchema, pluginUpdateSchema } from "../registrations/plugin-registration.js";
-import type { RegisteredKey } from "../registrations/registered-keys.js";
+import { type ApiClient, apiClientSchema, apiClientUpdateSchema } from "../registrations/api-clients.js";
+import type { RegisteredKey } from "../registrations/keys.js";
+import { displayName, type Operator, operatorSchema } from "../registrations/operators.js";
+import { type Plugin, pluginSchema, pluginUpdateSchema } from "../registrations/plugins.js";
 import {
+  type ServiceAccount,
   serviceAccountSchema,
   serviceAccountUpdateSchema,
-} from "../registrations/service-account-registration.js";
-import type { ServiceAccount } from "../registrations/service-accounts.js";
+} from "../registrations/service-accounts.js";
+import type { Deployment } from "../state.js";
 import { confirmation, foldedForm, formId, outcomePlace } from "./form.js";
 import { readSchemaFields, schemaFields } from "./schema-form.js";
-import type { AdminAction, AdminPage, AdminView } from "./view.js";
-import { facts } from "./view.js";
+import { type AdminAction, type AdminPage, type AdminView, facts } from "./view.js";
 
 interface RecordKind<Item> {
   readonly path: string;

@@ -1,7 +1,7 @@
 // Renders a form from a zod schema, and reads it back: one field per member, named as in code.
 import { html } from "hono/html";
 import { z } from "zod";
-import { EmulatorError } from "../emulator-error.js";
+import { EmulatorError } from "../errors.js";
 import type { Markup } from "../pages/page.js";
 import { checkbox, selectField, textField } from "./form.js";
 import type { AdminView } from "./view.js";

@@ -1,11 +1,11 @@
 // What all pages at /_emulator share: the shapes of a page and of a form's action, and small pieces of markup.
 import { html } from "hono/html";
-import type { Deployment } from "../deployment.js";
 import type { Emulator } from "../emulator.js";
-import type { EmulatorOptions } from "../emulator-options.js";
 import type { FlowIdentity } from "../flow/flow-record.js";
-import type { JournalEntry } from "../journal/journal-entry.js";
+import type { JournalEntry } from "../journal.js";
+import type { Settings } from "../options.js";
 import { linkTo, type Markup } from "../pages/page.js";
+import type { Deployment } from "../state.js";
 
 /** The path of the overview; every other path of the admin page is under it. */
 export const ADMIN_PATH = "/_emulator";
@@ -15,7 +15,7 @@ export interface AdminSite {
   readonly emulator: Emulator;
   /** The current deployment: a reset replaces it. */
   deployment(): Deployment;
-  settings(): EmulatorOptions;
+  settings(): Settings;
 }
 
 /** A form whose input was refused, with what was typed. */

@@ -1,8 +1,8 @@
 // The faults that are armed, and which of them strikes a request.
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { EmulatorError } from "../emulator-error.js";
-import type { RandomSource } from "../random-source.js";
+import { EmulatorError } from "../errors.js";
+import type { RandomSource } from "../stores.js";
 import type { Fault, FaultMatch, FaultMoment } from "./fault.js";
 import { momentOf, parseFault } from "./parse-fault.js";
 

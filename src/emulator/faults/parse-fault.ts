@@ -1,8 +1,7 @@
 // Checks a fault that somebody wants to arm.
 import { z } from "zod";
+import { isJson, parseInput } from "../errors.js";
 import { GRANTS } from "../grant.js";
-import { isJson } from "../is-json.js";
-import { parseInput } from "../parse-input.js";
 import { canHaveContent } from "./content.js";
 import { type Fault, type FaultMoment, type FaultName, faultMoments, type Json } from "./fault.js";
 

@@ -1,14 +1,13 @@
 // The steps of a launch (description, section 5.3) and of a login (section 5.8), up to the token endpoint.
-import type { Deployment } from "../deployment.js";
-import type { LaunchAnswer, LaunchIdentity } from "../host/launch.js";
+
+import type { Refusal } from "../checks.js";
+import type { LaunchAnswer } from "../host/launch.js";
 import type { JsonAnswer } from "../http/json-answer.js";
-import type { SignedIn } from "../pages/browser-session.js";
-import type { Refusal } from "../refusal.js";
-import { isSameRedirectUri } from "../registrations/redirect-uri.js";
-import { scopeSchema } from "../registrations/scope.js";
+import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { RuleId } from "../rules.js";
+import type { AuthorizationRequest, Deployment, LaunchIdentity, SignedIn } from "../state.js";
 import type { MalformedRequest, TokenRequest } from "../variant-a/read-token-request.js";
-import type { AuthorizationRequest, RefusedAuthorization } from "../variant-b/authorization-request.js";
+import type { RefusedAuthorization } from "../variant-b/authorization-request.js";
 import type { ClaimedPerson } from "../variant-b/login.js";
 import type { ClientRequest } from "../variant-b/read-client-request.js";
 import type { OpenFlow } from "./flow-record.js";

@@ -1,6 +1,6 @@
 // The two pages of the host application: who is there, and the sidebar with the plugins.
 import { html } from "hono/html";
-import type { Deployment } from "../deployment.js";
+import type { Refusal } from "../checks.js";
 import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
 import {
   type BrowserSession,
@@ -8,7 +8,6 @@ import {
   isOfSession,
   openSession,
   type SessionPlace,
-  type SignedIn,
 } from "../pages/browser-session.js";
 import {
   HOST_SCRIPT_PATH,
@@ -19,11 +18,11 @@ import {
   renderPage,
   type Visit,
 } from "../pages/page.js";
-import type { Refusal } from "../refusal.js";
+import { tenantIdSchema } from "../registrations/fields.js";
 import { displayName, isPasswordOf, type Operator } from "../registrations/operators.js";
-import type { Plugin } from "../registrations/plugin.js";
-import { tenantIdSchema } from "../registrations/tenant-id.js";
+import type { Plugin } from "../registrations/plugins.js";
 import { rules } from "../rules.js";
+import type { Deployment, SignedIn } from "../state.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
 
 interface SignInPage {

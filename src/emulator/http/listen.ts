@@ -4,8 +4,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpBindings } from "@hono/node-server";
 import { z } from "zod";
-import { EmulatorError } from "../emulator-error.js";
-import { parseInput } from "../parse-input.js";
+import { EmulatorError, parseInput } from "../errors.js";
 import type { Connection } from "./connection.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */

@@ -1,10 +1,10 @@
 // A route that serves a browser: a page, a form, an asset, or what a page's script asks.
 import { html } from "hono/html";
-import type { Deployment } from "../deployment.js";
 import { hostScript } from "../host/host-script.js";
 import { isMediaType } from "../http/media-type.js";
 import { readBody } from "../http/read-body.js";
-import type { RequestNote } from "../journal/journal.js";
+import type { RequestNote } from "../journal.js";
+import type { Deployment } from "../state.js";
 import { stylesheet } from "./stylesheet.js";
 
 /** One request of a browser. */

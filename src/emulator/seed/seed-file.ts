@@ -5,14 +5,13 @@ import { basename } from "node:path";
 import type * as Yaml from "yaml";
 import type { Document } from "yaml";
 import { z } from "zod";
-import { routeTable } from "../api/route-table.js";
-import { createDeployment } from "../create-deployment.js";
-import { defaultOptions } from "../default-options.js";
-import { EmulatorError } from "../emulator-error.js";
-import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.js";
-import { ISSUE_PATH, isName, parseInput } from "../parse-input.js";
-import { TestKeys } from "../registrations/test-keys.js";
-import { RuleSwitches } from "../rule-switches.js";
+import { routeTable } from "../api/routes.js";
+import { RuleSwitches } from "../checks.js";
+import { EmulatorError, ISSUE_PATH, isName, parseInput } from "../errors.js";
+import { type EmulatorOptions, parseEmulatorOptions, withDefaults } from "../options.js";
+import { TestKeys } from "../registrations/keys.js";
+import { createDeployment } from "../state.js";
+import { applySeed } from "./seed.js";
 
 const schema = z.looseObject({
   options: z
@@ -72,13 +71,14 @@ function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
   const settings = within("options", () => parseEmulatorOptions(options));
   const whole = parseEmulatorOptions({ ...settings, seed });
-  const { rules, routes = [], refreshPath = defaultOptions.refreshPath, ...rest } = whole;
+  const { rules, routes, refreshPath, ...rest } = withDefaults(whole);
   within("options", () => new RuleSwitches(rules));
   within("options", () => routeTable(routes, refreshPath));
   // A trial deployment finds every mistake in the registrations. One key for all plugins saves generating many.
   const testKeys = new TestKeys(undefined);
   const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
-  createDeployment(rest, { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } });
+  const trial = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
+  applySeed(createDeployment(withDefaults(rest), trial), seed);
   return whole;
 }
 

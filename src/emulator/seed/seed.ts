@@ -1,14 +1,13 @@
 // The state that an emulator starts with, and that a reset restores.
 import { z } from "zod";
 import { type Instant, readInstant } from "../clock.js";
-import type { Deployment } from "../deployment.js";
-import { EmulatorError } from "../emulator-error.js";
+import { EmulatorError, ISSUE_PATH, parseInput } from "../errors.js";
 import type { Fault } from "../faults/fault.js";
-import { ISSUE_PATH, parseInput } from "../parse-input.js";
-import type { ApiClientRegistration } from "../registrations/api-client-registration.js";
-import type { OperatorRegistration } from "../registrations/operator-registration.js";
-import type { PluginRegistration } from "../registrations/plugin-registration.js";
-import type { ServiceAccountRegistration } from "../registrations/service-account-registration.js";
+import type { ApiClientRegistration } from "../registrations/api-clients.js";
+import type { OperatorRegistration } from "../registrations/operators.js";
+import type { PluginRegistration } from "../registrations/plugins.js";
+import type { ServiceAccountRegistration } from "../registrations/service-accounts.js";
+import type { Deployment } from "../state.js";
 
 /**
  * The registrations, the armed faults, and the instant at which the clock starts.

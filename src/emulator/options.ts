@@ -1,13 +1,9 @@
-// The options of createEmulator, with their defaults.
+// The options of createEmulator, how they are checked, and their defaults.
 import { z } from "zod";
-import type { AdminAccess } from "./admin/admin-access.js";
-import { type ApiRoute, apiRouteSchema } from "./api/api-route.js";
-import { type Devices, devicesSchema } from "./api/device-list.js";
-import type { LaunchState } from "./deployment.js";
-import { EmulatorError } from "./emulator-error.js";
-import { isJson } from "./is-json.js";
-import { parseInput } from "./parse-input.js";
-import type { RuleSettings } from "./rule-switches.js";
+import { type ApiRoute, apiRouteSchema, type Devices, devicesSchema } from "./api/routes.js";
+import type { RuleSettings } from "./checks.js";
+import { EmulatorError, isJson, parseInput } from "./errors.js";
+import { TOKEN_PATH_B } from "./paths.js";
 import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
 
 /** The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8). */
@@ -57,7 +53,7 @@ export interface EmulatorOptions {
    * What `state` in Variant A's `host:auth-code` repeats, which is not shown: a `state` that the launch URL carries,
    * or the opaque_code. Default: "launch-parameter".
    */
-  readonly launchState?: LaunchState | undefined;
+  readonly launchState?: "opaque_code" | "launch-parameter" | undefined;
   /** Whether Variant B's callback carries `iss`, the public URL (RFC 9207). Default: false. */
   readonly issuerInCallback?: boolean | undefined;
   /**
@@ -99,7 +95,7 @@ export interface EmulatorOptions {
    * callers from everywhere, by an IP address or the name in `publicUrl`; or nobody, and there is no such page. Who
    * mounts `fetch` into a server of their own sets it to false: an address is not known there. Default: "loopback".
    */
-  readonly admin?: AdminAccess | undefined;
+  readonly admin?: "loopback" | "everywhere" | false | undefined;
   /** What it starts with, and what `reset` goes back to. Default: nothing. */
   readonly seed?: EmulatorSeed | undefined;
   /**
@@ -202,4 +198,76 @@ function isBaseUrl(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, username, password } = new URL(value);
   return /^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(value);
+}
+
+/** The default of every option that has one. `options` describes what each of them decides. */
+export const defaultOptions: Settings & { readonly publicUrl: string; readonly retryAfter: "seconds" } = {
+  variants: ["A", "B"],
+  admin: "loopback",
+  /** Until the emulator listens. RFC 6761 section 6.3: names under localhost never leave the machine. */
+  publicUrl: "http://emulator.localhost",
+  rateLimit: false,
+  /** The default of `rateLimit.retryAfter`. */
+  retryAfter: "seconds",
+  routes: [],
+  rules: {},
+  seed: {},
+  narrowingDelayMs: 0,
+  /** "3600 in the reference response" (description, section 2.3) and "1 hour by default" (section 5.9). */
+  tokenLifetimeSeconds: 3600,
+  /** "The code is valid for two minutes" (section 3). */
+  codeLifetimeSeconds: 120,
+  unauthenticatedAttemptSpendsCode: true,
+  requireKid: true,
+  refusedPluginError: "invalid_grant",
+  fixedTextFullStop: true,
+  revoShape: "nested",
+  tokenResponseExtras: {},
+  bearerStatus: 401,
+  pluginTokenRefusedStatus: 401,
+  envelope: {},
+  devices: [
+    { id: "device-1", name: "North gate" },
+    { id: "device-2", name: "South gate" },
+    { id: "device-3", name: "Loading bay" },
+  ],
+  launchState: "launch-parameter",
+  issuerInCallback: false,
+  refreshPath: TOKEN_PATH_B,
+  refreshTokens: {
+    rotation: true,
+    reuseDetection: true,
+    /** Not shown: 90 days. */
+    lifetimeSeconds: 7_776_000,
+    /** Not shown: 30 days. RFC 9700 section 4.14.2: refresh tokens "SHOULD expire if not used for some time". */
+    idleSeconds: 2_592_000,
+  },
+};
+
+type Defaulted = Exclude<keyof EmulatorOptions, "now" | "publicUrl" | "randomSeed">;
+
+/** The options with the defaults filled in. */
+export type Settings = EmulatorOptions & {
+  readonly [Name in Defaulted]: NonNullable<EmulatorOptions[Name]>;
+} & {
+  readonly refreshTokens: {
+    readonly [Name in keyof RefreshTokenOptions]-?: NonNullable<RefreshTokenOptions[Name]>;
+  };
+};
+
+/** An option that is undefined has its default. */
+export function withDefaults(options: EmulatorOptions): Settings {
+  const { publicUrl: _, retryAfter: __, ...defaults } = defaultOptions;
+  return {
+    ...defaults,
+    ...defined(options),
+    refreshTokens: { ...defaults.refreshTokens, ...defined(options.refreshTokens ?? {}) },
+  };
+}
+
+function defined<Members extends object>(
+  members: Members,
+): { [Name in keyof Members]: NonNullable<Members[Name]> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Name in keyof Members]: NonNullable<Members[Name]> };
 }

@@ -1,8 +1,46 @@
-// Which rules one emulator enforces: all of them, until somebody switches one off.
-import { EmulatorError } from "./emulator-error.js";
-import { isName } from "./parse-input.js";
-import type { Finding, Refusal } from "./refusal.js";
+// A broken rule, as the checks report it and before anybody is told.
+
+import { z } from "zod";
+import { EmulatorError, isName } from "./errors.js";
+import type { RuleAnswer } from "./rules/rule.js";
 import { type RuleId, rules } from "./rules.js";
+
+/** What was expected and what came instead, in words that are safe to log (see `shown`). */
+export interface Finding {
+  readonly expected: string;
+  readonly actual: string;
+}
+
+/** A finding with the rule that it breaks. */
+export interface Refusal extends Finding {
+  readonly rule: RuleId;
+  /** What the caller is told, where an option or a switch has it another than the rule's own. */
+  readonly answer?: RuleAnswer;
+}
+
+export function answerTo({ rule, answer }: Refusal): RuleAnswer {
+  return answer ?? rules[rule].answer;
+}
+
+/** Reports how the subject breaks the rule, or undefined if it keeps it. Total: never throws on what was received. */
+export interface Check<Subject> {
+  readonly rule: RuleId;
+  find(subject: Subject): Finding | undefined;
+}
+
+/** The first rule that is broken and not switched off, in the order of the list. */
+export function firstRefusal<Subject>(
+  switches: RuleSwitches,
+  checks: readonly Check<Subject>[],
+  subject: Subject,
+): Refusal | undefined {
+  for (const check of checks) {
+    if (!switches.isEnforced(check.rule)) continue;
+    const finding = check.find(subject);
+    if (finding !== undefined) return { rule: check.rule, ...finding };
+  }
+  return undefined;
+}
 
 /** By rule id: false switches the rule off. */
 export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
@@ -65,3 +103,9 @@ export class RuleSwitches implements EmulatorRules {
 function shownRule(rule: unknown): string {
   return typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
 }
+
+/** What is no rule would match nothing, and pass unnoticed. */
+export const ruleIdSchema: z.ZodType<RuleId> = z.custom<RuleId>(
+  (value) => typeof value === "string" && Object.hasOwn(rules, value),
+  "must be a rule's id; `bivariant emulate --rules` lists them",
+);

@@ -1,6 +1,48 @@
-// Checks what the caller of the emulator's own API passes in, and turns a mistake into an EmulatorError.
-import type { z } from "zod";
-import { EmulatorError, type EmulatorErrorCode } from "./emulator-error.js";
+import { z } from "zod";
+
+// The emulator's own error: it was set up or used in-process wrongly. Refused requests are answers, never errors.
+
+/** What was wrong with the set-up; stable, lower snake case. */
+export type EmulatorErrorCode =
+  | "option_invalid"
+  | "seed_invalid"
+  | "registration_invalid"
+  | "key_invalid"
+  | "already_registered"
+  | "not_registered"
+  | "route_conflict"
+  | "launch_refused"
+  | "login_refused"
+  | "already_listening"
+  | "listen_failed"
+  | "journal_timeout";
+
+/**
+ * Thrown by `createEmulator`, the `register…`, `update…` and `unregister…` methods, `listen`, `faults.add` and the journal when they are
+ * called wrongly, by `journal.waitFor` when nothing came, and by `launch` and `login` where a page would refuse the
+ * person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never holds their values,
+ * because a registration holds secrets.
+ *
+ * @example
+ * try { emulator.registerPlugin(sheet); } catch (error) {
+ *   if (error instanceof EmulatorError && error.code === "key_invalid") console.error(error.issues);
+ * }
+ */
+export class EmulatorError extends Error {
+  readonly code: EmulatorErrorCode;
+  readonly issues: readonly string[];
+
+  constructor(
+    code: EmulatorErrorCode,
+    message: string,
+    options: { issues?: string[]; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "EmulatorError";
+    this.code = code;
+    this.issues = options.issues ?? [];
+  }
+}
 
 /** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part of it that is no name is "…". */
 export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
@@ -51,4 +93,14 @@ function messageOf(issue: z.core.$ZodIssue): string {
 
 function shownMember(member: PropertyKey): string {
   return typeof member === "number" || isName(String(member)) ? String(member) : "…";
+}
+
+export function isJson(value: unknown): boolean {
+  try {
+    // First what would never end: an object that contains itself.
+    JSON.stringify(value);
+  } catch {
+    return false;
+  }
+  return z.json().safeParse(value).success;
 }
