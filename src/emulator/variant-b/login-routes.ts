@@ -144,7 +144,7 @@ interface OwnForm {
 /** A form of a page that this browser was shown, for a login that is still open. */
 async function readOwnForm(deployment: Deployment, request: Request): Promise<OwnForm | Refusal> {
   const isRuled = deployment.switches.isEnforced("login.form");
-  const fields = await readForm(request, !isRuled);
+  const fields = await readForm(request);
   const session = findSession(deployment, placeOf(deployment), request);
   if (fields === undefined || (isRuled && !isOfSession(session, fields.get("form_token")))) {
     return { rule: "login.form", expected: "a form of this browser's page", actual: "another form" };
