@@ -32,7 +32,8 @@ export type AnswerAdmin = (request: Request, connection: Connection) => Promise<
 /** In the order of the links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 const actions = [clockAction, resetAction, ...registrationActions, armAction, disarmAction, ruleAction];
-const files: Readonly<Record<string, (view: AdminView) => Response | Promise<Response>>> = {
+type Serve = (view: AdminView) => Response | Promise<Response>;
+const files: Readonly<Record<string, Serve | undefined>> = {
   "/admin.js": () => file("text/javascript", adminScript),
   "/admin.css": () => file("text/css", stylesheet + adminStyles),
   "/live/clock": live(currentTime),
