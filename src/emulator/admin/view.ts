@@ -3,7 +3,6 @@ import { html } from "hono/html";
 import type { Emulator } from "../emulator.js";
 import type { FlowIdentity } from "../flow/flow-record.js";
 import type { JournalEntry } from "../journal.js";
-import type { Settings } from "../options.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import type { Deployment } from "../state.js";
 
@@ -15,7 +14,6 @@ export interface AdminSite {
   readonly emulator: Emulator;
   /** The current deployment: a reset replaces it. */
   deployment(): Deployment;
-  settings(): Settings;
 }
 
 /** A form whose input was refused, with what was typed. */
@@ -26,7 +24,8 @@ export interface FailedForm {
 }
 
 /** What one page is rendered from. */
-export interface AdminView extends Omit<AdminSite, "deployment"> {
+export interface AdminView {
+  readonly emulator: Emulator;
   readonly deployment: Deployment;
   readonly formToken: string;
   readonly query: URLSearchParams;
