@@ -268,7 +268,7 @@ describe("a plugin", () => {
     expect((await plugin.requestToken({ key })).status).toBe(200);
     const { e, kty, n } = key.publicJwk as Record<string, string>;
     const thumbprint = createHash("sha256").update(JSON.stringify({ e, kty, n })).digest("base64url");
-    expect(browser.text()).toContain(`key-2 SHA-256 ${thumbprint}`);
+    expect(browser.text()).toContain(`keys key-2 SHA-256 ${thumbprint}`);
   });
 
   test("is registered by the page, with a test key, and gets a token", async () => {
@@ -411,11 +411,11 @@ describe("in Variant B", () => {
     const { portal, browser } = await atClients("/clients");
     const id = browser.formOf("update", "portal");
     await browser.send(id, { clientSecret: SECRET });
-    expect(browser.text()).toContain("confidential client, secret set");
+    expect(browser.text()).toContain("clientSecret set");
     expect((await portal.exchange(portal.loginCode())).status).toBe(401);
     expect((await portal.exchange(portal.loginCode(), { client_secret: SECRET })).status).toBe(200);
     await browser.send(id, { "clientSecret.remove": "yes" });
-    expect(browser.text()).toContain("public client, no secret");
+    expect(browser.text()).toContain("clientSecret not set");
     expect((await portal.exchange(portal.loginCode())).status).toBe(200);
   });
 
@@ -472,7 +472,7 @@ test("an operator is registered, gets other capabilities, keeps the password, an
   expect(browser.value(id, "roles")).toBe(roles);
   await browser.send(id, { capabilities: "schedules:execute" });
   expect(browser.value(id, "capabilities")).toBe("schedules:execute");
-  expect(browser.text()).toContain("Password set");
+  expect(browser.text()).toContain("password set");
   await browser.send(id, { capabilities: "everything" });
   expectRefused(browser, /^capabilities\.0: must have the form/);
   expect(browser.value(id, "capabilities")).toBe("everything");
