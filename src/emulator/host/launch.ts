@@ -1,10 +1,10 @@
 // A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
 import { createHash } from "node:crypto";
+import { z } from "zod";
 import type { Refusal } from "../checks.js";
-import { EmulatorError } from "../errors.js";
+import { EmulatorError, parseInput } from "../errors.js";
 import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
-import { readChallenge } from "../in-process-arguments.js";
-import { isCodeChallenge } from "../pkce.js";
+import { isCodeChallenge } from "../oauth.js";
 import { rules } from "../rules.js";
 import { shown } from "../shown.js";
 import type { Deployment, LaunchIdentity } from "../state.js";
@@ -124,8 +124,14 @@ export interface Launch {
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
 
+/** A whole registration identifies a plugin too, so other members are ignored. */
+const identitySchema = z.object({ tenantId: z.string(), clientId: z.string(), userId: z.string() });
+/** Whether the challenge is well-formed is a rule of the launch. */
+const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode: z.string().optional() });
+
 /** Launches without a browser. `current` is called at each use: a launch outlives a reset, as it does in a browser. */
-export function launchInProcess(current: () => Deployment, identity: LaunchIdentity): Launch {
+export function launchInProcess(current: () => Deployment, input: unknown): Launch {
+  const identity = parseInput(identitySchema, input, "option_invalid", "launch");
   const { tenantId, userId, clientId } = identity;
   const opening = current();
   const opened = openLaunch(opening, identity);
@@ -134,7 +140,8 @@ export function launchInProcess(current: () => Deployment, identity: LaunchIdent
   return {
     ...opened,
     authorize(init) {
-      const { codeChallenge, opaqueCode = opened.opaqueCode } = readChallenge(init);
+      const read = parseInput(initSchema, init, "option_invalid", "authorize");
+      const { codeChallenge, opaqueCode = opened.opaqueCode } = read;
       const deployment = current();
       const attempt = { tenantId, clientId, userId, opaqueCode, codeChallenge };
       const answer = authorizeLaunch(deployment, attempt);

@@ -1,8 +1,7 @@
 // A page that the emulator serves to a browser: its route, its frame, and the reading of its forms.
 import { html } from "hono/html";
 import { hostScript } from "../host/host-script.js";
-import { isMediaType } from "../http/media-type.js";
-import { readBody } from "../http/read-body.js";
+import { isMediaType, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { Deployment } from "../state.js";
 import { stylesheet } from "./stylesheet.js";
@@ -112,10 +111,5 @@ export async function readForm(request: Request): Promise<URLSearchParams | unde
 export async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (!isMediaType(request.headers.get("content-type"), "application/json")) return undefined;
   const body = await readBody(request);
-  try {
-    const value: unknown = "text" in body ? JSON.parse(body.text) : undefined;
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  return "text" in body ? parseObject(body.text) : undefined;
 }

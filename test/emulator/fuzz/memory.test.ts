@@ -14,7 +14,7 @@ import {
   SlidingWindow,
   UsedAssertionIds,
 } from "../../../src/emulator/stores.js";
-import { beginPending, findPending } from "../../../src/emulator/variant-b/pending-login.js";
+import { beginPending, findPending } from "../../../src/emulator/variant-b/authorization.js";
 import { collectGarbage } from "../../support/wait.js";
 import { START } from "../plugin-client.js";
 import { mutatedRequest } from "./mutated-request.js";

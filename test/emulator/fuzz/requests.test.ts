@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { deviceListRoutes, inventedRoutes } from "../../../src/emulator/api/routes.js";
 import { hostRoutes } from "../../../src/emulator/host/host-application.js";
 import { assetRoutes } from "../../../src/emulator/pages/page.js";
-import { loginRoutes } from "../../../src/emulator/variant-b/login-routes.js";
+import { loginRoutes } from "../../../src/emulator/variant-b/login-pages.js";
 import { adminRequests } from "./admin-requests.js";
 import { anyChange, anyOptions, apply, type Change } from "./changes.js";
 import { isDefined } from "./defined-answer.js";
