@@ -15,14 +15,21 @@ import {
 import type { Deployment } from "../state.js";
 import { confirmation, foldedForm, formId, outcomePlace } from "./form.js";
 import { readSchemaFields, schemaFields } from "./schema-form.js";
-import { type AdminAction, type AdminPage, type AdminView, facts } from "./view.js";
+import {
+  type AdminAction,
+  type AdminPage,
+  type AdminView,
+  facts,
+  type RecordNoun,
+  type RecordVerb,
+} from "./view.js";
 
 interface RecordKind<Item> {
   readonly path: string;
   readonly title: string;
   readonly one: string;
   /** Completes the names of the emulator's methods, as in registerPlugin. */
-  readonly noun: "Plugin" | "ServiceAccount" | "ApiClient" | "Operator";
+  readonly noun: RecordNoun;
   /** When a change takes effect. */
   readonly note: string;
   readonly unregistering: string;
@@ -145,7 +152,7 @@ function pageOf<Item>(kind: RecordKind<Item>): { page: AdminPage; actions: Admin
   const namesOf = (fields: URLSearchParams) =>
     Object.fromEntries(identity.map((name) => [name, fields.get(name) ?? ""]));
   const action = (
-    verb: "register" | "update" | "unregister",
+    verb: RecordVerb,
     read: (fields: URLSearchParams) => Record<string, unknown>,
   ): AdminAction => ({
     path: `${path}/${verb}`,

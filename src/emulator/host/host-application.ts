@@ -32,7 +32,7 @@ interface SignInPage {
   readonly userId?: string | undefined;
 }
 
-export function signInPage(deployment: Deployment, page: SignInPage): Promise<Response> {
+function signInPage(deployment: Deployment, page: SignInPage): Promise<Response> {
   const { tenantId, session, failed = false, userId } = page;
   const operators = deployment.operators.list(tenantId);
   const needPassword = operators.some(({ passwordDigest }) => passwordDigest !== undefined);
@@ -67,11 +67,7 @@ ${operators.length === 0 ? html`<p>No operator is registered in this tenant.</p>
   });
 }
 
-export function hostPage(
-  deployment: Deployment,
-  session: BrowserSession,
-  operator: Operator,
-): Promise<Response> {
+function hostPage(deployment: Deployment, session: BrowserSession, operator: Operator): Promise<Response> {
   const { tenantId } = operator;
   const base = linkTo(deployment, `/host/${tenantId}`);
   const plugins = deployment.plugins
