@@ -1,147 +1,100 @@
-// A launch of a user-interface plugin: opened by the host application, authorised once for a code challenge.
+// A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
 import { createHash } from "node:crypto";
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment, LaunchState } from "../deployment.js";
-import { isCodeChallenge } from "../pkce.js";
-import type { Refusal } from "../refusal.js";
+import { z } from "zod";
+import type { Refusal } from "../checks.js";
+import { EmulatorError, parseInput } from "../errors.js";
+import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
+import { isCodeChallenge } from "../oauth.js";
+import { rules } from "../rules.js";
 import { shown } from "../shown.js";
+import type { Deployment, LaunchIdentity } from "../state.js";
 
-/** Milliseconds. The page asks when it loads; the description shows no limit. */
+/** Milliseconds. The description shows no limit. */
 const LAUNCH_LIFETIME_MS = 600_000;
-/** A code is remembered for this long after its end, so that the log can tell late from unknown. */
+/** Records are kept for this long after their end, so that the log can tell late from unknown. */
 const CODE_MEMORY_MS = 3_600_000;
-/** What the iframe shows of a plugin without a registered page. */
+/** The page of a plugin that is registered without one. */
 const NO_PAGE = "about:blank";
-
-/** Who launches what. */
-export interface LaunchIdentity {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId: string;
-}
-
-/** What an opaque_code stands for. */
-export interface LaunchRecord extends LaunchIdentity {
-  /** What `host:auth-code` answers as state. */
-  readonly answers: LaunchState;
-  readonly used: boolean;
-  /** Epoch milliseconds, the last at which it can be authorised. */
-  readonly expiresAt: number;
-}
-
-/** What a code of the host stands for: "bound" by what an exchange of it is held against. */
-export interface LaunchCode extends LaunchIdentity {
-  /** Undefined: there was none, and that rule was off. */
-  readonly codeChallenge: string | undefined;
-  readonly spent: boolean;
-  /** Epoch milliseconds, the last at which it can be exchanged. */
-  readonly expiresAt: number;
-}
 
 /** What `host:auth-code` carries. */
 export interface LaunchAnswer {
   readonly code: string;
   readonly state: string;
   readonly tenantId: string;
-  /** How often the host posts it, by the fault `duplicate-auth-code`; absent: once. No part of the message. */
+  /** How often the host posts the message, by the fault `duplicate-auth-code`. Absent: once. Not part of the message. */
   readonly posts?: number;
 }
 
-/** The URL for the iframe, with the launch parameters added to whatever query the registered page has. */
+/** The URL for the iframe: the registered page with the launch parameters added to its query. */
 export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
 ): { url: string; opaqueCode: string } | Refusal {
-  const { clock, launchState, operators, plugins, switches } = deployment;
+  const { clock, settings, operators, plugins } = deployment;
   const refusal = checkPlugin(deployment, identity);
   if (refusal !== undefined) return refusal;
   const { tenantId, clientId, userId } = identity;
   if (operators.find(tenantId, userId) === undefined) {
-    const finding = { expected: "an operator of the tenant", actual: shown(userId) };
-    const unknown = switches.refusal("launch.signed-in", finding);
-    if (unknown !== undefined) return unknown;
+    return { rule: "launch.signed-in", expected: "an operator of the tenant", actual: shown(userId) };
   }
   const now = clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
-  const record = { tenantId, clientId, userId, answers: launchState, used: false, expiresAt };
+  const record = { tenantId, clientId, userId, answers: settings.launchState, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const url = new URL(plugins.find(tenantId, clientId)?.pageUrl ?? NO_PAGE);
   url.searchParams.set("opaque_code", opaqueCode);
-  if (launchState === "launch-parameter") url.searchParams.set("state", stateOf(opaqueCode));
+  if (settings.launchState === "launch-parameter") url.searchParams.set("state", stateOf(opaqueCode));
   return { url: url.href, opaqueCode };
 }
 
-/** What the plugin's page asks the host for, by whose launch. */
-interface Asked extends LaunchIdentity {
+/** What the plugin's page asks the host for, and whose launch it is. */
+interface AuthorizationAttempt extends LaunchIdentity {
   readonly opaqueCode: unknown;
   readonly codeChallenge: unknown;
 }
 
-interface Attempt {
-  readonly asked: Asked;
-  readonly launch: LaunchRecord | undefined;
-  readonly isTheirs: boolean;
-  readonly now: number;
-}
-
-const checks: readonly Check<Attempt>[] = [
-  {
-    rule: "launch.known",
-    find({ launch, isTheirs }) {
-      if (isTheirs) return undefined;
-      const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
-      return { expected: "the opaque_code of a launch", actual };
-    },
-  },
-  {
-    rule: "launch.unused",
-    find: ({ launch }) =>
-      launch?.used ? { expected: "a launch not yet authorised", actual: "one that was" } : undefined,
-  },
-  {
-    rule: "launch.lifetime",
-    find({ launch, now }) {
-      if (launch === undefined || now <= launch.expiresAt) return undefined;
-      const actual = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
-      return { expected: "a launch at most ten minutes old", actual };
-    },
-  },
-  {
-    rule: "launch.challenge",
-    find({ asked: { codeChallenge } }) {
-      if (isCodeChallenge(codeChallenge)) return undefined;
-      const actual = typeof codeChallenge === "string" ? "another string" : shown(codeChallenge);
-      return { expected: "43 characters of base64url", actual };
-    },
-  },
-];
-
-/** "The host authorises the launch" (description, section 5.3): a code for this challenge, and this launch is used. */
-export function authorizeLaunch(deployment: Deployment, asked: Asked): LaunchAnswer | Refusal {
-  const { clock, codeLifetimeSeconds, launchCodes, launches, switches } = deployment;
+/** "The host authorises the launch" (description, section 5.3): a code for this challenge. */
+export function authorizeLaunch(
+  deployment: Deployment,
+  attempt: AuthorizationAttempt,
+): LaunchAnswer | Refusal {
+  const { clock, settings, launchCodes, launches, switches } = deployment;
+  const { tenantId, clientId, userId, codeChallenge } = attempt;
   const now = clock();
-  const opaqueCode = typeof asked.opaqueCode === "string" ? asked.opaqueCode : "";
+  const opaqueCode = typeof attempt.opaqueCode === "string" ? attempt.opaqueCode : "";
   const launch = launches.find(opaqueCode);
-  const isTheirs =
-    launch?.tenantId === asked.tenantId &&
-    launch.userId === asked.userId &&
-    launch.clientId === asked.clientId;
-  const refusal =
-    firstRefusal(switches, checks, { asked, launch, isTheirs, now }) ?? checkPlugin(deployment, asked);
+  if (launch?.tenantId !== tenantId || launch.userId !== userId || launch.clientId !== clientId) {
+    const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
+    return { rule: "launch.known", expected: "the opaque_code of a launch", actual };
+  }
+  if (launch.used) {
+    const finding = { expected: "a launch not yet authorised", actual: "one that was" };
+    const refusal = switches.refusal("launch.unused", finding);
+    if (refusal !== undefined) return refusal;
+  }
+  if (now > launch.expiresAt) {
+    const actual = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
+    const finding = { expected: "a launch at most ten minutes old", actual };
+    const refusal = switches.refusal("launch.lifetime", finding);
+    if (refusal !== undefined) return refusal;
+  }
+  if (!isCodeChallenge(codeChallenge)) {
+    const actual = typeof codeChallenge === "string" ? "another string" : shown(codeChallenge);
+    return { rule: "launch.challenge", expected: "43 characters of base64url", actual };
+  }
+  const refusal = checkPlugin(deployment, attempt);
   if (refusal !== undefined) return refusal;
-  if (launch !== undefined) launches.replace(opaqueCode, { ...launch, used: true }, now);
-  const { tenantId, clientId, userId } = asked;
-  const codeChallenge = typeof asked.codeChallenge === "string" ? asked.codeChallenge : undefined;
-  const expiresAt = now + codeLifetimeSeconds * 1000;
+  launches.replace(opaqueCode, { ...launch, used: true }, now);
+  const expiresAt = now + settings.codeLifetimeSeconds * 1000;
   const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
   const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
-  const posts = deployment.faults.strike("launch", struck) === undefined ? 1 : 2;
-  const state = launch?.answers === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
-  return { code, state, tenantId, ...(posts > 1 && { posts }) };
+  const isPostedTwice = deployment.faults.strike("launch", struck) !== undefined;
+  const state = launch.answers === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
+  return { code, state, tenantId, ...(isPostedTwice && { posts: 2 }) };
 }
 
-/** Follows from the opaque_code and is kept nowhere: what is stored, or in a snapshot, cannot be presented. */
+/** Derived from the opaque_code, so that it need not be stored. */
 function stateOf(opaqueCode: string): string {
   return createHash("sha256").update(`state ${opaqueCode}`).digest("base64url");
 }
@@ -155,4 +108,57 @@ function checkPlugin(
   const registered = plugin?.enabled ? "a service plugin" : "a disabled one";
   const actual = plugin === undefined ? "one that is not registered" : registered;
   return switches.refusal("launch.plugin", { expected: "an enabled user-interface plugin", actual });
+}
+
+/** A launch that is not authorised yet. */
+export interface Launch {
+  /** What the host loads in the iframe: the plugin's page with its launch parameters. */
+  readonly url: string;
+  readonly opaqueCode: string;
+  /**
+   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` defaults to the launch's own. After a
+   * reset the new host answers, which does not know the launch.
+   *
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` if the argument is not an object of this shape.
+   */
+  authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
+}
+
+/** A whole registration identifies a plugin too, so other members are ignored. */
+const identitySchema = z.object({ tenantId: z.string(), clientId: z.string(), userId: z.string() });
+/** Whether the challenge is well-formed is a rule of the launch. */
+const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode: z.string().optional() });
+
+/** Launches without a browser. `current` is called at each use: a launch outlives a reset, as it does in a browser. */
+export function launchInProcess(current: () => Deployment, input: unknown): Launch {
+  const identity = parseInput(identitySchema, input, "option_invalid", "launch");
+  const { tenantId, userId, clientId } = identity;
+  const opening = current();
+  const opened = openLaunch(opening, identity);
+  recordLaunch(opening, identity, opened, "process");
+  if ("rule" in opened) throw refuse(opening, identity, opened);
+  return {
+    ...opened,
+    authorize(init) {
+      const read = parseInput(initSchema, init, "option_invalid", "authorize");
+      const { codeChallenge, opaqueCode = opened.opaqueCode } = read;
+      const deployment = current();
+      const attempt = { tenantId, clientId, userId, opaqueCode, codeChallenge };
+      const answer = authorizeLaunch(deployment, attempt);
+      recordAuthCode(deployment, attempt, answer);
+      if ("rule" in answer) throw refuse(deployment, identity, answer);
+      return answer;
+    },
+  };
+}
+
+function refuse(
+  { clock, customerLog }: Deployment,
+  { tenantId, clientId }: LaunchIdentity,
+  refusal: Refusal,
+): EmulatorError {
+  const { rule, expected, actual } = refusal;
+  customerLog.record(clock(), { tenantId, clientId }, refusal);
+  const problem = `the host refuses the launch: ${rules[rule].says} Expected ${expected}, got ${actual}.`;
+  return new EmulatorError("launch_refused", problem, { issues: [rule] });
 }

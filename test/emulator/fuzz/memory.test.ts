@@ -2,17 +2,19 @@
 // still alive.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createDeployment } from "../../../src/emulator/create-deployment.js";
 import { createEmulator } from "../../../src/emulator/index.js";
-import { RandomSource } from "../../../src/emulator/random-source.js";
-import { TestKeys } from "../../../src/emulator/registrations/test-keys.js";
-import { AccessTokens } from "../../../src/emulator/stores/access-tokens.js";
-import { Authorizations } from "../../../src/emulator/stores/authorizations.js";
-import { ExpiringMap } from "../../../src/emulator/stores/expiring-map.js";
-import { SecretMap } from "../../../src/emulator/stores/secret-map.js";
-import { SlidingWindow } from "../../../src/emulator/stores/sliding-window.js";
-import { UsedAssertionIds } from "../../../src/emulator/stores/used-assertion-ids.js";
-import { beginPending, findPending } from "../../../src/emulator/variant-b/pending-login.js";
+import { RandomSource } from "../../../src/emulator/stores.js";
+import { TestKeys } from "../../../src/emulator/registrations/keys.js";
+import { createDeployment } from "../../../src/emulator/state.js";
+import {
+  AccessTokens,
+  Authorizations,
+  ExpiringMap,
+  SecretMap,
+  SlidingWindow,
+  UsedAssertionIds,
+} from "../../../src/emulator/stores.js";
+import { beginPending, findPending } from "../../../src/emulator/variant-b/authorization.js";
 import { collectGarbage } from "../../support/wait.js";
 import { START } from "../plugin-client.js";
 import { mutatedRequest } from "./mutated-request.js";

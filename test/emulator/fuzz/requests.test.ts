@@ -2,11 +2,10 @@
 // answered once, soon, as documented, and never 5xx; nothing secret comes back or is written down.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { deviceListRoutes } from "../../../src/emulator/api/device-list.js";
-import { inventedRoutes } from "../../../src/emulator/api/invented-routes.js";
-import { hostRoutes } from "../../../src/emulator/host/host-routes.js";
-import { assetRoutes } from "../../../src/emulator/pages/asset-routes.js";
-import { loginRoutes } from "../../../src/emulator/variant-b/login-routes.js";
+import { deviceListRoutes, inventedRoutes } from "../../../src/emulator/api/routes.js";
+import { hostRoutes } from "../../../src/emulator/host/host-application.js";
+import { assetRoutes } from "../../../src/emulator/pages/page.js";
+import { loginRoutes } from "../../../src/emulator/variant-b/login-pages.js";
 import { adminRequests } from "./admin-requests.js";
 import { anyChange, anyOptions, apply, type Change } from "./changes.js";
 import { isDefined } from "./defined-answer.js";
