@@ -80,15 +80,6 @@ test("a reset does not end it, but it counts anew", async () => {
   expect((await waiting).map(({ path }) => path)).toEqual(["/two", "/three"]);
 });
 
-test("a restore keeps the journal and who waits for it", async () => {
-  const emulator = createEmulator();
-  const waiting = emulator.journal.waitFor({}, { count: 2 });
-  await emulator.fetch("/one");
-  emulator.restore(emulator.snapshot());
-  await emulator.fetch("/two");
-  expect((await waiting).map(({ path }) => path)).toEqual(["/one", "/two"]);
-});
-
 describe("it ends", () => {
   test("when its time is over, and says how many came", async () => {
     const plugin = new PluginClient();

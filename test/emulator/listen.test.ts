@@ -180,6 +180,21 @@ describe("close", () => {
     await again.close();
   });
 
+  test("ends a connection that never sent a request at once", async () => {
+    const { url, close } = await new PluginClient().emulator.listen();
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    const ended = once(socket, "close");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    // The server has accepted the silent connection before it answers on a later one.
+    await fetch(`${url}/v1/devices`);
+    const force = vi.spyOn(Server.prototype, "closeAllConnections");
+    onTestFinished(() => force.mockRestore());
+    await close();
+    await ended;
+    expect(force).not.toHaveBeenCalled();
+  });
+
   test("ends a connection that never finishes its request", async () => {
     const plugin = new PluginClient();
     const { url, close } = await plugin.emulator.listen();

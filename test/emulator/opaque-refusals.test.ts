@@ -157,22 +157,6 @@ describe("over HTTP, a missing plugin, a wrong key and a disabled plugin", () =>
       error_description: REJECTED,
     });
   });
-
-  test("with the rule of registered plugins off, the first two cannot be told apart", async () => {
-    const seen = await seenBy({ rules: { "plugin.registered": false } });
-    expect(seen["a missing plugin"]).toEqual(seen["a wrong key"]);
-    expect(seen["a disabled plugin"]).not.toEqual(seen["a wrong key"]);
-  });
-
-  test("with the rule of opacity off, each is told", async () => {
-    const seen = await seenBy({ rules: { "token-request.opacity": false } });
-    const told = Object.values(seen).map(({ body }) => JSON.parse(body).error_description);
-    expect(told).toEqual([
-      expect.stringMatching(/^plugin\.registered: expected a registered plugin, got "nobody"$/),
-      expect.stringMatching(/^assertion\.signature: expected the signature of a registered key/),
-      expect.stringMatching(/^plugin\.enabled: expected enabled, got disabled$/),
-    ]);
-  });
 });
 
 describe("a method other than POST is answered 405", () => {

@@ -45,23 +45,3 @@ describe.each(paths)("under a path $name", ({ path, spelled }) => {
     expect(emulator.customerLog.last()).toMatchObject({ rule: "path.version" });
   });
 });
-
-test("a path without its version is served under it where that rule is off", async () => {
-  const emulator = createEmulator({ publicUrl: "https://h.example/café", rules: { "path.version": false } });
-  expect((await emulator.fetch("devices")).status).toBe(401);
-});
-
-test.each([
-  { name: "plainly spelled", path: "/auth/token" },
-  { name: "with an escape", path: "/auth/%74oken" },
-])("a path that is served without a version is not taken for another's, $name", async ({ path }) => {
-  const emulator = createEmulator({ refreshPath: "/auth/token", rules: { "path.version": false } });
-  emulator.registerServiceAccount({ tenantId: "acme", clientId: "worker", clientSecret: "secret" });
-  const body = { grant_type: "client_credentials", client_id: "worker", client_secret: "secret" };
-  const answer = await emulator.fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  expect(await answer.json()).toMatchObject({ error: "unsupported_grant_type" });
-});

@@ -103,7 +103,7 @@ describe("an API client that was unregistered", () => {
     expect(await portal.statusOf(tokens.access_token)).toBe(401);
     expect(emulator.customerLog.last()).toMatchObject({
       rule: "bearer.revoked",
-      actual: "what the person allowed was revoked",
+      actual: "its login was revoked",
     });
     emulator.registerApiClient({ clientId: "portal", redirectUris: ["https://portal.example/callback"] });
     expect(await portal.statusOf(tokens.access_token)).toBe(401);

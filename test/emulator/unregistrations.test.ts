@@ -4,7 +4,7 @@ import { expectNothingChanged } from "./expect-nothing-changed.js";
 import { FormBrowser } from "./form-browser.js";
 import { ada, LaunchedPlugin } from "./launched-plugin.js";
 import { newPkce } from "./pkce.js";
-import { PluginClient, pluginKey } from "./plugin-client.js";
+import { PluginClient } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
 
 const reporter = { tenantId: "acme", clientId: "reporter" };
@@ -156,7 +156,7 @@ describe("what is unregistered", () => {
       issue: /^userId: /,
     },
   ];
-  test.each(rows)("$name is refused, and all others stay", ({ method, input, code, issue }) => {
+  test.each(rows)("$name is refused, and all others stay", async ({ method, input, code, issue }) => {
     const { emulator } = new LaunchedPlugin();
     emulator.registerServiceAccount(account);
     emulator.registerApiClient({
@@ -164,7 +164,11 @@ describe("what is unregistered", () => {
       redirectUris: ["https://portal.example/"],
       clientSecret: PORTAL_SECRET,
     });
-    expectNothingChanged(emulator, () => emulator[method](input as never), { code, issue, secret: "sesame" });
+    await expectNothingChanged(emulator, () => emulator[method](input as never), {
+      code,
+      issue,
+      secret: "sesame",
+    });
   });
 
   test("and is unknown is told only if it looks like an id: it may be a secret in the wrong place", () => {
@@ -184,37 +188,6 @@ describe("what is unregistered", () => {
     expect(() => emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter-2" })).toThrow(
       'plugin "reporter-2" is not registered in "acme"',
     );
-  });
-
-  test("is gone from a snapshot, is back with a reset to the seed and with an older snapshot", async () => {
-    const plugin = new PluginClient({
-      seed: {
-        serviceAccounts: [account],
-        apiClients: [{ clientId: "portal", redirectUris: ["https://portal.example/"] }],
-        operators: [ada],
-      },
-    });
-    const { emulator } = plugin;
-    const token = await plugin.accessToken();
-    const before = emulator.snapshot();
-    emulator.unregisterPlugin(reporter);
-    emulator.unregisterServiceAccount(account);
-    emulator.unregisterApiClient({ clientId: "portal" });
-    emulator.unregisterOperator(ada);
-    const after = emulator.snapshot();
-    expect(after.state).toMatchObject({ plugins: [], serviceAccounts: [], apiClients: [], operators: [] });
-    emulator.restore(before);
-    expect((await plugin.call(token)).status).toBe(200);
-    emulator.restore(JSON.parse(JSON.stringify(after)));
-    emulator.registerPlugin({ ...reporter, type: "service", jwks: { keys: [pluginKey.publicJwk] } });
-    expect((await plugin.call(token)).status).toBe(401);
-    emulator.reset();
-    expect(emulator.snapshot().state).toMatchObject({
-      plugins: [],
-      serviceAccounts: [{}],
-      apiClients: [{}],
-      operators: [{}],
-    });
   });
 
   test("leaves its requests in the journal, and its refusals in the log", async () => {
