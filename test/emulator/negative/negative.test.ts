@@ -1,0 +1,85 @@
+// The table of negative requests: each row gets exactly its answer, the log and the journal name its rule, and the answer
+// is another one when that rule is off.
+import { isDeepStrictEqual } from "node:util";
+import { describe, expect, test } from "vitest";
+import type { RuleId } from "../../../src/emulator/index.js";
+import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
+import { table, topics } from "./table.js";
+import { World } from "./world.js";
+
+/** Whether the answer of a row depends on these rules. */
+async function dependsOn(row: Row, off: readonly RuleId[]): Promise<boolean> {
+  const { answer } = await play(row, off);
+  if (answer.status >= 500) throw new Error(`${row.name}: ${answer.status} without ${off.join(", ")}`);
+  return !isDeepStrictEqual(answer, row.answer);
+}
+
+describe.each(topics)("$topic", ({ rows }) => {
+  // Not test.each, which cuts a title after 40 characters.
+  for (const row of rows) {
+    const canPlay = (row.without ?? []).every((rule) => switchable.has(rule));
+    test.skipIf(!canPlay)(titleOf(row), async () => {
+      const { answer, rule, logged } = await play(row);
+      expect(answer).toEqual(row.answer);
+      expect(rule).toBe(row.breaks[0]);
+      if (row.breaks.length > 0) expect(logged).toBe(row.breaks[0]);
+      if (row.breaks.length > 0 && row.breaks.every((id) => switchable.has(id)))
+        expect(await dependsOn(row, row.breaks)).toBe(row.remains !== true);
+      for (const id of row.shapedBy ?? [])
+        if (switchable.has(id)) expect(await dependsOn(row, [id]), id).toBe(true);
+    });
+  }
+});
+
+describe("a rule that is off", () => {
+  test.each([...switchable])("%s changes the answer of a row by itself", async (rule) => {
+    const depending = table.filter((row) => row.breaks.includes(rule) || row.shapedBy?.includes(rule));
+    // A row that breaks only this rule is enough, and most rules have one.
+    depending.sort((a, b) => a.breaks.length - b.breaks.length);
+    for (const row of depending) if (await dependsOn(row, [rule])) return;
+    throw new Error(`none of ${depending.length} rows depends on ${rule} alone`);
+  });
+
+  test("applies again from the request after it is switched on", async () => {
+    const world = new World();
+    const status = async () => (await world.requestToken({ claims: { aud: "x" } })).status;
+    expect(await status()).toBe(400);
+    world.emulator.rules.enforce("assertion.audience", false);
+    expect(await status()).toBe(200);
+    world.emulator.rules.enforce("assertion.audience", true);
+    expect(await status()).toBe(400);
+  });
+
+  test("together with all others never leads to a status of 500 or more", async () => {
+    for (const row of table) {
+      const { answer } = await play(row, [...switchable]);
+      expect(answer.status, row.name).toBeLessThan(500);
+    }
+  });
+});
+
+test("over HTTP the first and the last row of each topic get the same answers", async () => {
+  const sample = topics.flatMap(({ rows }) => [rows[0], rows.at(-1)]).filter((row) => row !== undefined);
+  for (const row of sample) expect((await play(row, [], true)).answer, row.name).toEqual(row.answer);
+});
+
+describe("the table", () => {
+  test("names every rule", () => {
+    const named = new Set(table.flatMap((row) => [...row.breaks, ...(row.shapedBy ?? [])]));
+    expect(ruleIds.filter((rule) => !named.has(rule))).toEqual([]);
+  });
+
+  test("has a row for every id of a test that an emulator can be put to", () => {
+    const ranges = { A: [1, 33], C: [1, 15], R: [1, 7], L: [1, 11], P: [5, 6] } as const;
+    const ids = Object.entries(ranges).flatMap(([letter, [first, last]]) =>
+      Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`),
+    );
+    const covered = new Set(table.flatMap(({ name }) => (name.split(": ")[0] ?? "").split(", ")));
+    expect([...ids, "C17", "R9", "P10"].filter((id) => !covered.has(id))).toEqual([]);
+  });
+
+  test("refuses at least 100 rows, most of them by rules that can be switched off", () => {
+    expect(table.filter(({ answer }) => answer.status >= 400).length).toBeGreaterThanOrEqual(100);
+    expect(switchable.size).toBeGreaterThan(ruleIds.length / 2);
+  });
+});
