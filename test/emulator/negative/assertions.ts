@@ -234,10 +234,7 @@ export const times: readonly Row[] = [
   ...tokenRequests(refusing(invalidClient, "assertion.expiry"), {
     "A9: an exp 31 s past": past(31),
     "A8: an exp 5 minutes past [F2 ensure-client-assertion-with-exp-is-5-minutes-in-past-fails]": at(
-      (now) => ({
-        iat: now - 320,
-        exp: now - 300,
-      }),
+      (now) => ({ iat: now - 320, exp: now - 300 }),
     ),
     "A13: an absent exp [7523 3]": claim({ exp: undefined }),
     "A13: an exp that is a string": at((now) => ({ exp: String(now + 60) })),
