@@ -14,7 +14,15 @@ import {
 } from "./answer.js";
 import { counted } from "./assertions.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
-import { type ChangedA, PASSWORDS, type Tokens, tokensIn, unregisteredKey, type World } from "./world.js";
+import {
+  type ChangedA,
+  FlowEnded,
+  PASSWORDS,
+  type Tokens,
+  tokensIn,
+  unregisteredKey,
+  type World,
+} from "./world.js";
 
 const REUSE = [
   ["C1: a code again at once [OC codereuse]", 0],
@@ -250,7 +258,7 @@ export const refreshes: readonly Row[] = [
     "R1: a refresh with the token of a refresh [F2 refresh-token]": refreshed(
       async (world, { refresh_token }) => {
         const next = await tokensIn(world.refresh(refresh_token));
-        if (next.refresh_token === refresh_token) throw new Error("the refresh token was not rotated");
+        if (next.refresh_token === refresh_token) throw new FlowEnded("the refresh token was not rotated");
         return world.refresh(next.refresh_token);
       },
     ),

@@ -49,9 +49,15 @@ class HostPage {
   }
 }
 
-async function submitted(browser: FormBrowser, fields: object): Promise<FormBrowser> {
+/** Sends the form that the browser shows. */
+export async function submitted(browser: FormBrowser, fields: object): Promise<FormBrowser> {
   if (!browser.html.includes("<form")) throw new FlowEnded(`no form: ${browser.response.status}`);
   return browser.submit({ ...fields });
+}
+
+/** The host application's page of a signed-in operator. */
+export async function signedIn(world: World): Promise<FormBrowser> {
+  return (await submitted(await world.open(HOST), { userId: "bob", password: "" })).follow();
 }
 
 const signIn =
@@ -218,8 +224,8 @@ export const authorizations: readonly Row[] = [
   }),
 ];
 
-const atLogin = (world: World): Promise<FormBrowser> => world.open(world.authorizationPath());
-async function atConsent(world: World): Promise<FormBrowser> {
+export const atLogin = (world: World): Promise<FormBrowser> => world.open(world.authorizationPath());
+export async function atConsent(world: World): Promise<FormBrowser> {
   const browser = await submitted(await atLogin(world), { userId: "bob", password: "", decision: "login" });
   return browser.follow();
 }
