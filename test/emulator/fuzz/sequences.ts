@@ -2,7 +2,7 @@
 // jumps of the clock and changed registrations between them.
 import fc from "fast-check";
 import { EmulatorError, type EmulatorOptions } from "../../../src/emulator/index.js";
-import { FormBrowser } from "../form-browser.js";
+import type { FormBrowser } from "../form-browser.js";
 import { atConsent, atLogin, signedIn, submitted } from "../negative/pages.js";
 import { type Request as Play, ruleIds, switchable } from "../negative/row.js";
 import { topics } from "../negative/table.js";
@@ -42,35 +42,48 @@ async function reload(browser: FormBrowser, path: string): Promise<Response> {
   return browser.request(`${path}?request=${browser.hidden().request}`);
 }
 
-/** Every form that a page at /_emulator links to, filled in as the page shows it. */
-async function adminForms(): Promise<Flow[]> {
+interface Form {
+  readonly name: string;
+  readonly action: string;
+  readonly fields: [string, string][];
+}
+
+/** The forms of a page, filled in as it shows them. */
+function formsOn(html: string): Form[] {
+  return [...html.matchAll(/<form[^>]* action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].map(
+    ([, action = "", content = ""]) => {
+      const tags = [...content.matchAll(/<(?:input|select|textarea|button)[^>]* name="([^"]*)"[^>]*>/g)];
+      const fields = tags.map(([tag, name = ""]): [string, string] => [
+        name,
+        / value="([^"]*)"/.exec(tag)?.[1] ?? "1",
+      ]);
+      const names = fields.map(([name, value]) => (name === "do" ? `do=${value}` : name));
+      return { name: `the form ${action} with ${[...new Set(names)].join(", ")}`, action, fields };
+    },
+  );
+}
+
+/** Every page at /_emulator that is linked from the first one, and every kind of form on them. */
+async function adminFlows(): Promise<Flow[]> {
   const world = newWorld();
   const paths = new Set(["/_emulator"]);
-  const flows: Flow[] = [];
+  const flows = new Map<string, Flow>();
   for (const path of paths) {
     const { html } = await world.open(path);
     for (const [, link = ""] of html.matchAll(/ href="(\/_emulator[^"#]*)"/g))
       paths.add(link.replace(/\?.*/, ""));
-    flows.push({ name: path, request: (other) => other.send(`${path}?filter=code`) });
-    for (const [, action = ""] of html.matchAll(/<form[^>]* action="([^"]*)"/g))
-      flows.push({ name: `${path} to ${action}`, request: (other) => submitForm(other, path, action) });
+    flows.set(path, { name: path, request: (other) => other.send(`${path}?filter=code`) });
+    for (const { name } of formsOn(html))
+      flows.set(name, { name, request: (other) => submitForm(other, path, name) });
   }
-  return flows;
+  return [...flows.values()];
 }
 
-async function submitForm(world: World, path: string, action: string): Promise<Response> {
-  const { html } = await world.open(path);
-  const form = html.slice(html.indexOf(` action="${action}"`)).split("</form>")[0] ?? "";
-  const tags = [...form.matchAll(/<(?:input|select|textarea|button)[^>]* name="([^"]*)"[^>]*>/g)];
-  const fields = tags.map(([tag, name = ""]) => [name, / value="([^"]*)"/.exec(tag)?.[1] ?? "1"]);
-  const { origin } = new URL(world.emulator.publicUrl);
-  const init = { method: "POST", body: new URLSearchParams(fields), headers: { origin } };
-  return (
-    await new FormBrowser({ fetch: (url, sent = {}) => world.transport(String(url), sent) }).open(
-      action,
-      init,
-    )
-  ).response;
+async function submitForm(world: World, path: string, name: string): Promise<Response> {
+  const form = formsOn((await world.open(path)).html).find((one) => one.name === name);
+  if (form === undefined) throw new FlowEnded(`no longer on the page: ${name}`);
+  const headers = { origin: new URL(world.emulator.publicUrl).origin };
+  return world.transport(form.action, { method: "POST", body: new URLSearchParams(form.fields), headers });
 }
 
 interface Change {
@@ -184,7 +197,7 @@ export interface Seen {
 /** Sends at least so many requests; a failure prints its seed and the shrunk steps. */
 export async function fuzz(requests: number): Promise<Seen> {
   const seen: Seen = { requests: 0, operations: new Set(), rules: new Set() };
-  const groups = [...topics.map(({ rows }) => rows), more, await adminForms()];
+  const groups = [...topics.map(({ rows }) => rows), more, await adminFlows()];
   const flow = fc.oneof(...groups.map((flows: readonly Flow[]) => fc.constantFrom(...flows)));
   const step: fc.Arbitrary<Step> = fc.record({
     flow,
