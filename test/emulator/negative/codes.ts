@@ -1,7 +1,8 @@
 // Authorization codes of both variants and the refresh tokens of Variant B (sections 3, 4.1, 4.2, 5.8 and 5.9).
 import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
-import { newPkce, s256 } from "../pkce.js";
+import { newPkce, type Pkce, s256 } from "../pkce.js";
 import {
+  type Answer,
   accountToken,
   adasToken,
   devices,
@@ -16,6 +17,8 @@ import { counted } from "./assertions.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
 import {
   type ChangedA,
+  type Changes,
+  type Code,
   FlowEnded,
   PASSWORDS,
   type Tokens,
@@ -24,86 +27,123 @@ import {
   type World,
 } from "./world.js";
 
-const REUSE = [
-  ["C1: a code again at once [OC codereuse]", 0],
-  ["C1: a code again after 1 s [F2 attempt-reuse-authorization-code-after-one-second]", 1],
-  ["C1: a code again after 30 s [OC codereuse-30seconds]", 30],
-] as const;
-const AGES = [
-  ["C8: a code 119 s old", 119],
-  ["C8: a code 120 s old, the last instant of its life", 120],
-] as const;
-const EXPIRED = [
-  ["C8: a code 120.001 s old", 120.001],
-  ["C8: a code 121 s old [F2 ensure-token-endpoint-fails-with-expired-auth-code]", 121],
-] as const;
-const each = (cases: readonly (readonly [string, number])[], write: (seconds: number) => Request) =>
-  Object.fromEntries(cases.map(([name, seconds]) => [name, write(seconds)]));
+/** How a code of one variant is obtained and exchanged, with changed fields of the token request. */
+interface Codes {
+  readonly obtain: (world: World, pkce?: Pkce) => Code;
+  readonly exchange: (world: World, code: Code, changes?: Changes) => Promise<Response>;
+}
+const ofA: Codes = {
+  obtain: (world, pkce) => world.launchedCode({}, pkce),
+  exchange: (world, code, form = {}) => world.exchange(code, { form }),
+};
+const ofB: Codes = {
+  obtain: (world, pkce) => world.loginCode({}, pkce),
+  exchange: (world, code, changes) => world.exchangeLogin(code, changes),
+};
 
-const wrong = (): string => newPkce("w".repeat(43)).codeVerifier;
-const acceptedA: Group = { answer: adasToken };
+const aged =
+  ({ obtain, exchange }: Codes, seconds: number): Request =>
+  (world) => {
+    const code = obtain(world);
+    world.wait(seconds);
+    return exchange(world, code);
+  };
+const again =
+  ({ obtain, exchange }: Codes, seconds: number, first?: Changes): Request =>
+  async (world) => {
+    const code = obtain(world);
+    await exchange(world, code, first);
+    world.wait(seconds);
+    return exchange(world, code);
+  };
+/** With `right` as the verifier whose challenge was sent, and `sent` of it as the verifier of the exchange. */
+const verified =
+  ({ obtain, exchange }: Codes, sent: (right: string) => string | undefined, right?: string): Request =>
+  (world) => {
+    const pkce = right === undefined ? world.pkce() : newPkce(right);
+    return exchange(world, obtain(world, pkce), { code_verifier: sent(pkce.codeVerifier) });
+  };
+const same = (right: string): string => right;
+const wrong = (): string => "w".repeat(43);
+
+/** The rows that both variants have. */
+function shared(
+  codes: Codes,
+  accepted: Answer,
+  breaks: (rule: "unspent" | "lifetime" | "verifier") => Group,
+): Row[] {
+  return [
+    ...group(accepting(accepted), {
+      "a code that is exchanged at once": aged(codes, 0),
+      "C8: a code 119 s old": aged(codes, 119),
+      "C8: a code 120 s old, the last instant of its life": aged(codes, 120),
+      "C13: a verifier of 43 characters": verified(codes, same, "v".repeat(43)),
+      "C13: a verifier of 128 characters": verified(codes, same, "v".repeat(128)),
+    }),
+    ...group(breaks("unspent"), {
+      "C1: a code again at once [OC codereuse]": again(codes, 0),
+      "C1: a code again after 1 s [F2 attempt-reuse-authorization-code-after-one-second]": again(codes, 1),
+      "C1: a code again after 30 s [OC codereuse-30seconds]": again(codes, 30),
+    }),
+    ...group(breaks("lifetime"), {
+      "C8: a code 120.001 s old": aged(codes, 120.001),
+      "C8: a code 121 s old [F2 ensure-token-endpoint-fails-with-expired-auth-code]": aged(codes, 121),
+    }),
+    ...group(breaks("verifier"), {
+      "C4: a wrong verifier [F2 incorrect-pkce-code-verifier-rejected]": verified(codes, wrong),
+      "C13: the challenge as verifier [7636 4.1]": verified(codes, s256),
+      "C13: the right verifier of 42 characters [7636 4.1]": verified(codes, same, "v".repeat(42)),
+      "C13: the right verifier of 129 characters [7636 4.1]": verified(codes, same, "v".repeat(129)),
+      "C13: the right verifier with a reserved character [7636 4.1]": verified(
+        codes,
+        same,
+        `${"v".repeat(43)}+`,
+      ),
+    }),
+    ...group(refusing(ok({ 200: 1, 400: 19 }), breaks("unspent").breaks), {
+      "C3: all but one of 20 concurrent exchanges [supabase #2613]": async (world) => {
+        const code = codes.obtain(world);
+        return counted(Array.from({ length: 20 }, () => codes.exchange(world, code)));
+      },
+    }),
+  ];
+}
+
 const breaksA = (...breaks: RuleId[]): Group => ({ breaks, answer: invalidGrant });
-
-const againA =
-  (first?: ChangedA, seconds = 0): Request =>
+const keepsCode = { options: { unauthenticatedAttemptSpendsCode: false } };
+const afterAttempt =
+  (first: ChangedA): Request =>
   async (world) => {
     const code = world.launchedCode();
     await world.exchange(code, first);
-    world.wait(seconds);
     return world.exchange(code);
   };
-const agedA =
-  (seconds: number): Request =>
-  (world) => {
-    const code = world.launchedCode();
-    world.wait(seconds);
-    return world.exchange(code);
-  };
-/** With `right` as the verifier whose challenge was sent, and what `sent` makes of it in the exchange. */
-const verifierA =
-  (sent: (right: string) => string | undefined, right?: string): Request =>
-  (world) => {
-    const pkce = right === undefined ? world.pkce() : newPkce(right);
-    const form = { code_verifier: sent(pkce.codeVerifier) };
-    return world.exchange(world.launchedCode({}, pkce), { form });
-  };
-const same = (right: string): string => right;
-const keepsCode = { options: { unauthenticatedAttemptSpendsCode: false } };
 
 export const codesA: readonly Row[] = [
+  ...shared(ofA, adasToken, (rule) => breaksA(`code.${rule}`)),
   ...group(breaksA("code.unspent"), {
-    ...each(REUSE, (seconds) => againA({}, seconds)),
-    "C6: the right verifier after a wrong one": againA({ form: { code_verifier: wrong() } }),
-    "C6: the right verifier after none": againA({ form: { code_verifier: undefined } }),
-    "C7: a code after an attempt whose assertion was refused": againA({ key: unregisteredKey }),
-    "C7: a code after an attempt without an assertion": againA({ form: { client_assertion: undefined } }),
-    "C9: a code after an attempt of another plugin": againA({ clientId: "viewer" }),
+    "C6: the right verifier after a wrong one": again(ofA, 0, { code_verifier: wrong() }),
+    "C6: the right verifier after none": again(ofA, 0, { code_verifier: undefined }),
+    "C7: a code after an attempt whose assertion was refused": afterAttempt({ key: unregisteredKey }),
+    "C7: a code after an attempt without an assertion": again(ofA, 0, { client_assertion: undefined }),
+    "C9: a code after an attempt of another plugin": afterAttempt({ clientId: "viewer" }),
   }),
   ...group(breaksA("code.unspent", "code.lifetime"), {
-    "C1: a spent code after its lifetime": againA({}, 121),
+    "C1: a spent code after its lifetime": again(ofA, 121),
   }),
-  ...group(refusing(ok({ 200: 1, 400: 19 }), "code.unspent"), {
-    "C3: all but one of 20 concurrent exchanges [supabase #2613]": async (world) => {
-      const code = world.launchedCode();
-      return counted(Array.from({ length: 20 }, () => world.exchange(code)));
-    },
+  ...group(accepting(adasToken), {
+    "C7: a code after a request with another grant_type": again(ofA, 0, { grant_type: "refresh_token" }),
   }),
-  ...group(acceptedA, {
-    "a code that is exchanged at once": agedA(0),
-    "C7: a code after a request with another grant_type": againA({ form: { grant_type: "refresh_token" } }),
-    ...each(AGES, agedA),
-    "C13: a verifier of 43 characters": verifierA(same, "v".repeat(43)),
-    "C13: a verifier of 128 characters": verifierA(same, "v".repeat(128)),
-  }),
-  ...group(also(acceptedA, keepsCode), {
-    "C7: a code after a refused assertion, with the option that keeps it": againA({ key: unregisteredKey }),
-  }),
-  ...group(also(breaksA("code.unspent"), keepsCode), {
-    "C7: a code after an authenticated attempt, with the option that keeps it": againA({
-      form: { code_verifier: undefined },
+  ...group(accepting(adasToken, keepsCode), {
+    "C7: a code after a refused assertion, with the option that keeps it": afterAttempt({
+      key: unregisteredKey,
     }),
   }),
-  ...group(breaksA("code.lifetime"), each(EXPIRED, agedA)),
+  ...group(also(breaksA("code.unspent"), keepsCode), {
+    "C7: a code after an authenticated attempt, with the option that keeps it": again(ofA, 0, {
+      code_verifier: "",
+    }),
+  }),
   ...group(breaksA("code.plugin"), {
     "C9: a code of another plugin [F2 ensure-authorization-code-is-bound-to-client]": (world) =>
       world.exchange(world.launchedCode({ clientId: "viewer" })),
@@ -122,12 +162,7 @@ export const codesA: readonly Row[] = [
       world.requestToken({ form: { code: world.launchedCode().code } }),
   }),
   ...group(breaksA("code.verifier"), {
-    "C4: a wrong verifier [F2 incorrect-pkce-code-verifier-rejected]": verifierA(wrong),
-    "C5: an absent verifier [F2 ensure-pkce-code-verifier-required]": verifierA(() => undefined),
-    "C13: the challenge as verifier [7636 4.1]": verifierA(s256),
-    "C13: the right verifier of 42 characters [7636 4.1]": verifierA(same, "v".repeat(42)),
-    "C13: the right verifier of 129 characters [7636 4.1]": verifierA(same, "v".repeat(129)),
-    "C13: the right verifier with a reserved character [7636 4.1]": verifierA(same, `${"v".repeat(43)}+`),
+    "C5: an absent verifier [F2 ensure-pkce-code-verifier-required]": verified(ofA, () => undefined),
   }),
   ...group(also(breaksA("code.verifier"), { without: ["launch.challenge"] }), {
     "C11: a verifier for a launch without a challenge [9700 4.8.2]": (world) =>
@@ -137,28 +172,6 @@ export const codesA: readonly Row[] = [
 
 const acceptedB: Group = { answer: personTokens };
 const breaksB = (rule: RuleId): Group => ({ breaks: rule, answer: refused(rule) });
-
-const againB =
-  (seconds: number, first: object = {}): Request =>
-  async (world) => {
-    const code = world.loginCode();
-    await world.exchangeLogin(code, { ...first });
-    world.wait(seconds);
-    return world.exchangeLogin(code);
-  };
-const agedB =
-  (seconds: number): Request =>
-  (world) => {
-    const code = world.loginCode();
-    world.wait(seconds);
-    return world.exchangeLogin(code);
-  };
-const verifierB =
-  (sent: (right: string) => string, right?: string): Request =>
-  (world) => {
-    const pkce = right === undefined ? world.pkce() : newPkce(right);
-    return world.exchangeLogin({ ...world.loginCode({}, pkce), codeVerifier: sent(pkce.codeVerifier) });
-  };
 const redirected =
   (redirect_uri: string, authorized?: string): Request =>
   (world) =>
@@ -175,14 +188,11 @@ async function revoked(world: World): Promise<Tokens> {
 }
 
 export const codesB: readonly Row[] = [
-  ...group(breaksB("client-code.unspent"), each(REUSE, againB)),
+  ...shared(ofB, personTokens, (rule) => breaksB(`client-code.${rule}`)),
   ...group(acceptedB, {
-    "a code exchange without grant_type, as section 4.2 shows it": (world) =>
-      world.exchangeLogin(world.loginCode()),
     "a code exchange with grant_type authorization_code": (world) =>
       world.exchangeLogin(world.loginCode(), { grant_type: "authorization_code" }),
-    ...each(AGES, agedB),
-    "C6: the right verifier after a wrong one, which only Variant A refuses": againB(0, {
+    "C6: the right verifier after a wrong one, which only Variant A refuses": again(ofB, 0, {
       code_verifier: wrong(),
     }),
   }),
@@ -194,7 +204,6 @@ export const codesB: readonly Row[] = [
     "C2: the refresh token of a code that was used again [OC codereuse, 9700 4.2.4]": async (world) =>
       world.refresh((await revoked(world)).refresh_token),
   }),
-  ...group(breaksB("client-code.lifetime"), each(EXPIRED, agedB)),
   ...group(breaksB("client-code.client"), {
     "C9: a code of another client [F2 ensure-authorization-code-is-bound-to-client]": (world) =>
       world.exchangeLogin(world.loginCode(), { client_id: "kiosk" }),
@@ -213,12 +222,6 @@ export const codesB: readonly Row[] = [
       "http://127.0.0.1:51005/callback",
       "http://127.0.0.1:51004/callback",
     ),
-  }),
-  ...group(breaksB("client-code.verifier"), {
-    "C4: a wrong verifier [F2 incorrect-pkce-code-verifier-rejected]": verifierB(wrong),
-    "C13: the challenge as verifier [7636 4.1]": verifierB(s256),
-    "C13: the right verifier of 42 characters [7636 4.1]": verifierB(same, "v".repeat(42)),
-    "C13: the right verifier of 129 characters [7636 4.1]": verifierB(same, "v".repeat(129)),
   }),
   ...group(also(breaksB("client-code.verifier"), { without: ["authorization.challenge"] }), {
     "C11: a verifier for a login without a challenge [9700 4.8.2]": (world) =>
