@@ -10,33 +10,29 @@ const SILENCE_MS = 50;
 const LIMIT_MS = 20_000;
 
 const HEADERS = [
-  "Content-Type: application/json",
-  "Content-Type: application/x-www-form-urlencoded; charset=utf-16",
-  "Content-Length: 0",
-  "Content-Length: 5",
-  "Content-Length: 99999999",
-  "Content-Length: -1",
-  "Transfer-Encoding: chunked",
-  "Transfer-Encoding: identity",
-  "Expect: 100-continue",
-  "Host: other.example",
-  "Host: [::1",
-  "Host:",
-  "Authorization: Basic eDp5",
-  "Upgrade: websocket",
-  "Connection: keep-alive, upgrade",
+  ...["application/json", "application/x-www-form-urlencoded; charset=utf-16"].map(
+    (type) => `Content-Type: ${type}`,
+  ),
+  ...["0", "5", "99999999", "-1"].map((length) => `Content-Length: ${length}`),
+  ...["chunked", "identity"].map((encoding) => `Transfer-Encoding: ${encoding}`),
+  ...["other.example", "[::1", ""].map((host) => `Host: ${host}`),
+  ...[
+    "Expect: 100-continue",
+    "Authorization: Basic eDp5",
+    "Upgrade: websocket",
+    "Connection: keep-alive, upgrade",
+  ],
   `X-Long: ${"x".repeat(20_000)}`,
 ];
 const LINES = [
-  "GET /v1/devices HTTP/1.1",
-  "POST /v1/auth/token HTTP/1.0",
-  "POST //v1/auth/token HTTP/1.1",
-  "POST http://h/v1/auth/token HTTP/1.1",
+  ...["GET /v1/devices HTTP/1.1", "OPTIONS * HTTP/1.1", "CONNECT h:1 HTTP/1.1", "PRI * HTTP/2.0"],
+  ...[
+    "POST /v1/auth/token HTTP/1.0",
+    "POST //v1/auth/token HTTP/1.1",
+    "POST http://h/v1/auth/token HTTP/1.1",
+  ],
   "POST /api/v1/../external-plugin/oauth/token HTTP/1.1",
   "POST /api/v1/%61cme/external-plugin/oauth/token HTTP/1.1",
-  "OPTIONS * HTTP/1.1",
-  "CONNECT h:1 HTTP/1.1",
-  "PRI * HTTP/2.0",
 ];
 
 /** `at` is a share of the length. */
