@@ -74,7 +74,7 @@ const FIELDS = words("client_id client_secret code scope state redirect_uri requ
 /** Invalid UTF-8, a byte order mark, and what ends a field, a string or a line; in hexadecimal. */
 const ODD_BYTES = words("ff c080 eda080 efbbbf 00 25 26 22 0a").map((hex) => [...Buffer.from(hex, "hex")]);
 
-const MOSTLY_REPLACED = words("drop replace replace replace add twice rename truncate lengthen swap");
+const MOSTLY_REPLACED = words("drop replace replace replace add twice rename truncate lengthen swap swap");
 const MOSTLY_SET = words("add add add drop truncate lengthen");
 function changeOf(
   part: keyof Parts,
@@ -183,7 +183,7 @@ function changed(
 ): Field[] {
   const index = one.at % Math.max(1, fields.length);
   const [name, value] = fields[index] ?? ["", ""];
-  const next = fields[index + 1];
+  const other = (index + 1 + (one.at % 7)) % Math.max(1, fields.length);
   const put = (...instead: Field[]) => fields.toSpliced(index, 1, ...instead);
   const changes: Record<FieldChange, () => Field[]> = {
     drop: () => put(),
@@ -193,8 +193,8 @@ function changed(
     rename: () => put([textOf(one.to), value]),
     truncate: () => put([name, textOf(value).slice(0, -1 - (one.at % 5))]),
     lengthen: () => put([name, textOf(value) + textOf(one.to)]),
-    swap: () =>
-      next === undefined ? [...fields] : fields.toSpliced(index, 2, [name, next[1]], [next[0], value]),
+    // Such as a secret that was put into the field of the client id.
+    swap: () => put([name, fields[other]?.[1]]).with(other, [fields[other]?.[0] ?? "", value]),
   };
   return changes[one.how]();
 }
