@@ -68,7 +68,7 @@ export function flawIn(
   if (type === "application/json") {
     const body: unknown = JSON.parse(text);
     return operation === "requestToken"
-      ? flawInTokenAnswer(answer, body as Record<string, unknown>)
+      ? flawInTokenAnswer(answer, body as Record<string, unknown>, entry?.variant)
       : undefined;
   }
   const isCall = operation !== undefined && !(operation in STATUSES);
@@ -78,11 +78,13 @@ export function flawIn(
 function flawInTokenAnswer(
   { status, headers }: SeenAnswer,
   body: Record<string, unknown>,
+  variant: "A" | "B" | undefined,
 ): string | undefined {
   if (headers.get("cache-control") !== "no-store") return "a token answer that may be stored";
   const { access_token: token, refresh_token: refreshToken = token, error, error_description: text } = body;
   if (status === 200)
     return [token, refreshToken].every((one) => TOKEN.test(String(one))) ? undefined : "no token";
   if (!ERRORS.includes(String(error))) return `the error ${error}`;
-  return text === REJECTED || typeof text === "string" ? undefined : "no description";
+  // Of the real reason Variant A tells nothing (section 7.1).
+  return variant === "B" || text === REJECTED ? undefined : `the description ${text}`;
 }

@@ -9,8 +9,10 @@ const OPERATIONS = [
   ...["listDevices", "readSchedules", "putDevice"],
 ];
 
-test("each of 100,000 mutated requests gets a documented answer that contains no secret", async () => {
-  const { operations, rules } = await fuzz(100_000);
+test("each of 50,000 mutated requests gets a documented answer that contains no secret", {
+  timeout: 600_000,
+}, async () => {
+  const { operations, rules } = await fuzz(50_000);
   expect([...operations]).toEqual(expect.arrayContaining(OPERATIONS));
   // Otherwise one early check would refuse most mutations.
   expect(rules.size).toBeGreaterThan(50);
