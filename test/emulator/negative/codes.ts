@@ -164,10 +164,6 @@ export const codesA: readonly Row[] = [
   ...group(breaksA("code.verifier"), {
     "C5: an absent verifier [F2 ensure-pkce-code-verifier-required]": verified(ofA, () => undefined),
   }),
-  ...group(also(breaksA("code.verifier"), { without: ["launch.challenge"] }), {
-    "C11: a verifier for a launch without a challenge [9700 4.8.2]": (world) =>
-      world.exchange({ ...world.launchedCode({}, {}), codeVerifier: world.pkce().codeVerifier }),
-  }),
 ];
 
 const acceptedB: Group = { answer: personTokens };
@@ -222,10 +218,6 @@ export const codesB: readonly Row[] = [
       "http://127.0.0.1:51005/callback",
       "http://127.0.0.1:51004/callback",
     ),
-  }),
-  ...group(also(breaksB("client-code.verifier"), { without: ["authorization.challenge"] }), {
-    "C11: a verifier for a login without a challenge [9700 4.8.2]": (world) =>
-      world.exchangeLogin(world.loginCode({ code_challenge: undefined })),
   }),
 ];
 

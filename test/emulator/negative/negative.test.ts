@@ -17,14 +17,13 @@ async function dependsOn(row: Row, off: readonly RuleId[]): Promise<boolean> {
 describe.each(topics)("$topic", ({ rows }) => {
   // Not test.each, which cuts a title after 40 characters.
   for (const row of rows) {
-    const canPlay = (row.without ?? []).every((rule) => switchable.has(rule));
-    test.skipIf(!canPlay)(titleOf(row), async () => {
+    test(titleOf(row), async () => {
       const { answer, rule, logged } = await play(row);
       expect(answer).toEqual(row.answer);
       expect(rule).toBe(row.breaks[0]);
       if (row.breaks.length > 0) expect(logged).toBe(row.breaks[0]);
-      if (row.breaks.length > 0 && row.breaks.every((id) => switchable.has(id)))
-        expect(await dependsOn(row, row.breaks)).toBe(row.remains !== true);
+      const canBeOff = row.breaks.length > 0 && row.breaks.every((id) => switchable.has(id));
+      if (canBeOff && !row.remains) expect(await dependsOn(row, row.breaks)).toBe(true);
       for (const id of row.shapedBy ?? [])
         if (switchable.has(id)) expect(await dependsOn(row, [id]), id).toBe(true);
     });
@@ -70,12 +69,15 @@ describe("the table", () => {
   });
 
   test("has a row for every id of a test that an emulator can be put to", () => {
-    const ranges = { A: [1, 33], C: [1, 15], R: [1, 7], L: [1, 11], P: [5, 6] } as const;
+    // C11, a verifier without a challenge, cannot happen: no code is handed out without one.
+    const ranges = { A: [1, 33], C: [1, 10], R: [1, 7], L: [1, 11], P: [5, 6] } as const;
     const ids = Object.entries(ranges).flatMap(([letter, [first, last]]) =>
       Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`),
     );
     const covered = new Set(table.flatMap(({ name }) => (name.split(": ")[0] ?? "").split(", ")));
-    expect([...ids, "C17", "R9", "P10"].filter((id) => !covered.has(id))).toEqual([]);
+    expect([...ids, "C12", "C13", "C14", "C15", "C17", "R9", "P10"].filter((id) => !covered.has(id))).toEqual(
+      [],
+    );
   });
 
   test("refuses at least 100 rows, most of them by rules that can be switched off", () => {

@@ -18,10 +18,8 @@ export interface Group {
   readonly answer: Answer;
   /** Rules that refuse nothing here but shape the answer. */
   readonly shapedBy?: readonly RuleId[];
-  /** The answer stays the same without the broken rules, for example because there is no such client. */
+  /** Without the broken rules the answer is the same, for example because there is no such client. */
   readonly remains?: true;
-  /** Rules that must be off for the row to make sense. */
-  readonly without?: readonly RuleId[];
   readonly options?: EmulatorOptions;
 }
 
@@ -79,8 +77,8 @@ export interface Played {
 }
 
 export async function play(row: Row, off: readonly RuleId[] = [], isOverHttp = false): Promise<Played> {
-  const without = [...off, ...(row.without ?? [])].map((rule) => [rule, false]);
-  const world = new World({ ...row.options, rules: Object.fromEntries(without) });
+  const rules = Object.fromEntries(off.map((rule) => [rule, false]));
+  const world = new World({ ...row.options, rules });
   const { journal, customerLog } = world.emulator;
   const server = isOverHttp ? await world.emulator.listen() : undefined;
   if (server !== undefined) world.transport = (path, init) => fetch(new URL(path, server.url), init);

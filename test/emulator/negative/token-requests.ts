@@ -52,9 +52,11 @@ export const bodiesA: readonly Row[] = [
     "A28: a form that says it is multipart": bodyA("multipart/form-data; boundary=x"),
     "a form that says it is text": bodyA("text/plain"),
     "a form in another charset": bodyA(`${FORM}; charset=iso-8859-1`),
-    "a form that is not UTF-8": bodyA(FORM, (form) => bytes(`${form}&note=\u00ff`)),
     // As bytes: a string would be sent as text/plain.
     "a form without Content-Type": bodyA(undefined, bytes),
+  }),
+  ...group(refusing(invalidRequest, "token-request.media-type", { remains: true }), {
+    "a form that is not UTF-8": bodyA(FORM, (form) => bytes(`${form}&note=\u00ff`)),
   }),
   ...group(refusing(invalidRequest, "token-request.body-size"), {
     "A28: a form of 65537 bytes": padded(65_537),

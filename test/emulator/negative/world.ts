@@ -197,10 +197,9 @@ export class World {
   }
 
   /** What the plugin's page receives in host:auth-code. */
-  launchedCode(launch: object = {}, pkce: Partial<Pkce> = this.pkce()): Code {
+  launchedCode(launch: object = {}, pkce: Pkce = this.pkce()): Code {
     const identity = { tenantId: "acme", clientId: "planner", userId: "ada", ...launch };
-    const answer = this.emulator.launch(identity).authorize(pkce as Pkce);
-    return { code: answer.code, codeVerifier: "", codeChallenge: "", ...pkce };
+    return { ...pkce, code: this.emulator.launch(identity).authorize(pkce).code };
   }
 
   exchange({ code, codeVerifier }: Code, changed: ChangedA = {}): Promise<Response> {
