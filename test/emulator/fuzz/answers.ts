@@ -85,6 +85,6 @@ function flawInTokenAnswer(
   if (status === 200)
     return [token, refreshToken].every((one) => TOKEN.test(String(one))) ? undefined : "no token";
   if (!ERRORS.includes(String(error))) return `the error ${error}`;
-  // Of the real reason Variant A tells nothing (section 7.1).
+  // Variant A does not disclose the real reason (section 7.1).
   return variant === "B" || text === REJECTED ? undefined : `the description ${text}`;
 }

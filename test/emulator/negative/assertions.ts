@@ -105,13 +105,13 @@ export const keys: readonly Row[] = [
     "an absent kid where the option does not require it": { header: { kid: undefined } },
   }),
   ...tokenRequests(refusing(invalidClient, ["assertion.key-header", "assertion.signature"]), {
-    "A17: a jwk whose key signed [8725 3.10]": {
+    "A17: a jwk header parameter with the key that signed [8725 3.10]": {
       header: { jwk: unregisteredKey.publicJwk },
       key: unregisteredKey,
     },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.key-header"), {
-    "A17: a jwk of the registered key [8725 3.10]": { header: { jwk: key.publicJwk } },
+    "A17: a jwk header parameter with the registered key [8725 3.10]": { header: { jwk: key.publicJwk } },
     "A17: a jku [8725 3.10]": { header: { jku: "https://evil.example/jwks" } },
     "A17: an x5u [8725 3.10]": { header: { x5u: "https://evil.example/certificate" } },
     "A17: an x5c [8725 3.10]": { header: { x5c: [certificate] } },
@@ -121,7 +121,7 @@ export const keys: readonly Row[] = [
       header: { crit: ["urn:example:x"], "urn:example:x": 1 },
     },
     "A17: a crit that names a claim [7515 4.1.11]": { header: { crit: ["exp"], exp: 1 } },
-    "A17: a crit beside b64 false [7797 6]": { header: { crit: ["b64"], b64: false } },
+    "A17: crit beside b64 false [7797 6]": { header: { crit: ["b64"], b64: false } },
     "A17: b64 false without crit [7797 6]": { header: { b64: false } },
   }),
   ...tokenRequests(refusing(invalidClient, ["assertion.critical-header", "assertion.signature"]), {
@@ -253,7 +253,7 @@ export const times: readonly Row[] = [
   }),
 ];
 
-/** The same form again, later. */
+/** Sends the same form twice, with a pause between. */
 const again = (seconds: number, changed?: (world: World) => ChangedA) => async (world: World) => {
   const form = String(world.form(changed?.(world)));
   await world.postForm(form);
@@ -296,7 +296,7 @@ export const replays: readonly Row[] = [
   }),
 ];
 
-/** How many of the answers have which status. */
+/** The number of answers by status. */
 export async function counted(answers: Promise<Response>[]): Promise<Response> {
   const counts: Record<number, number> = {};
   for (const { status } of await Promise.all(answers)) counts[status] = (counts[status] ?? 0) + 1;

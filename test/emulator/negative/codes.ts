@@ -56,7 +56,7 @@ const again =
     world.wait(seconds);
     return exchange(world, code);
   };
-/** With `right` as the verifier whose challenge was sent, and `sent` of it as the verifier of the exchange. */
+/** An exchange with the verifier `sent(right)`, where `right` is the verifier whose challenge was sent. */
 const verified =
   ({ obtain, exchange }: Codes, sent: (right: string) => string | undefined, right?: string): Request =>
   (world) => {

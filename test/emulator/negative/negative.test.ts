@@ -1,5 +1,5 @@
-// The table of negative requests: each row gets exactly its answer, the log and the journal name its rule, and the answer
-// is another one when that rule is off.
+// The table of negative requests. Each row gets exactly its answer, the customer log and the journal name the broken rule,
+// and the answer changes when that rule is off.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { RuleId } from "../../../src/emulator/index.js";
@@ -14,24 +14,26 @@ async function dependsOn(row: Row, off: readonly RuleId[]): Promise<boolean> {
   return !isDeepStrictEqual(answer, row.answer);
 }
 
-describe.each(topics)("$topic", ({ rows }) => {
-  // Not test.each, which cuts a title after 40 characters.
-  for (const row of rows) {
-    test(titleOf(row), async () => {
-      const { answer, rule, logged } = await play(row);
-      expect(answer).toEqual(row.answer);
-      expect(rule).toBe(row.breaks[0]);
-      if (row.breaks.length > 0) expect(logged).toBe(row.breaks[0]);
-      const canBeOff = row.breaks.length > 0 && row.breaks.every((id) => switchable.has(id));
-      if (canBeOff && !row.remains) expect(await dependsOn(row, row.breaks)).toBe(true);
-      for (const id of row.shapedBy ?? [])
-        if (switchable.has(id)) expect(await dependsOn(row, [id]), id).toBe(true);
-    });
-  }
-});
+// Not describe.each and test.each, which cut a title after 40 characters.
+for (const { topic, rows } of topics) {
+  describe(topic, () => {
+    for (const row of rows) {
+      test(titleOf(row), async () => {
+        const { answer, rule, logged } = await play(row);
+        expect(answer).toEqual(row.answer);
+        expect(rule).toBe(row.breaks[0]);
+        if (row.breaks.length > 0) expect(logged).toBe(row.breaks[0]);
+        const canBeOff = row.breaks.length > 0 && row.breaks.every((id) => switchable.has(id));
+        if (canBeOff && !row.remains) expect(await dependsOn(row, row.breaks)).toBe(true);
+        for (const id of row.shapedBy ?? [])
+          if (switchable.has(id)) expect(await dependsOn(row, [id]), id).toBe(true);
+      });
+    }
+  });
+}
 
 describe("a rule that is off", () => {
-  test.each([...switchable])("%s changes the answer of a row by itself", async (rule) => {
+  test.each([...switchable])("%s: a row that breaks it gets another answer", async (rule) => {
     const depending = table.filter((row) => row.breaks.includes(rule) || row.shapedBy?.includes(rule));
     // A row that breaks only this rule is enough, and most rules have one.
     depending.sort((a, b) => a.breaks.length - b.breaks.length);

@@ -18,7 +18,7 @@ export interface Group {
   readonly answer: Answer;
   /** Rules that refuse nothing here but shape the answer. */
   readonly shapedBy?: readonly RuleId[];
-  /** Without the broken rules the answer is the same, for example because there is no such client. */
+  /** The answer is the same while the broken rules are off, for example because the client is unknown. */
   readonly remains?: true;
   readonly options?: EmulatorOptions;
 }
@@ -91,7 +91,7 @@ export async function play(row: Row, off: readonly RuleId[] = [], isOverHttp = f
 }
 
 export const ruleIds = Object.keys(rules) as readonly RuleId[];
-/** A rule without which the emulator could not answer has no switch. */
+/** Rules that can be switched off. A rule has no switch where the emulator could not answer without its check. */
 export const switchable: ReadonlySet<RuleId> = new Set(ruleIds.filter(hasSwitch));
 
 function hasSwitch(rule: RuleId): boolean {
