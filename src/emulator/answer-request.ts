@@ -1,8 +1,8 @@
 // One request from its arrival to its answer and its entry in the journal.
 import type { App } from "./app.js";
-import type { Deployment } from "./deployment.js";
 import { holdBack, type Sending, sendAnswer } from "./faults/sending.js";
 import type { Connection } from "./http/connection.js";
+import type { Deployment } from "./state.js";
 
 export async function answerRequest(
   app: App,

@@ -1,21 +1,21 @@
 // Puts the endpoints of the served variants on their paths; every request gets exactly one answer.
 import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/api-endpoint.js";
-import { type ApiRoute, variantOf } from "./api/api-route.js";
-import type { Deployment } from "./deployment.js";
+import { type ApiRoute, variantOf } from "./api/routes.js";
 import type { Sending } from "./faults/sending.js";
 import { underFaults } from "./faults/under-faults.js";
-import { hostRoutes } from "./host/host-routes.js";
+import { hostRoutes } from "./host/host-application.js";
 import { asPost } from "./http/as-post.js";
 import type { Connection } from "./http/connection.js";
 import { asResponse } from "./http/json-answer.js";
 import { pathUnder } from "./http/path-under.js";
 import { FetchedRequest } from "./http/received-request.js";
 import { VersionedPaths } from "./http/versioned-path.js";
-import type { Endpoint, RequestNote } from "./journal/journal-entry.js";
-import { assetRoutes } from "./pages/asset-routes.js";
+import type { Endpoint, RequestNote } from "./journal.js";
+import { assetRoutes } from "./pages/page.js";
 import { shown } from "./shown.js";
-import { plainPaths, type TokenEndpoint, tokenEndpoints } from "./token-endpoints.js";
+import type { Deployment } from "./state.js";
+import { type TokenEndpoint, tokenEndpoints } from "./token-endpoints.js";
 import { loginRoutes } from "./variant-b/login-routes.js";
 
 /** One request's own: what it was taken for, and how its answer goes back. Both are written to. */
@@ -27,8 +27,6 @@ export interface Way {
 
 export interface App {
   answer(deployment: Deployment, request: Request, way: Way): Promise<Response>;
-  /** Where a POST to this path goes; undefined for one that is to be looked at more closely, whatever it is. */
-  tokenEndpointAt(path: string): { readonly endpoint: TokenEndpoint; readonly tenantId?: string } | undefined;
 }
 
 const pageRoutes = [...hostRoutes, ...loginRoutes, ...assetRoutes];
@@ -131,7 +129,6 @@ export function createApp(served: {
   return {
     answer: async (deployment, request, way) =>
       hono.fetch(request, { deployment, isUnversioned: false, ...way }),
-    tokenEndpointAt: plainPaths(endpoints, served.prefix),
   };
 }
 

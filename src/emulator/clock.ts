@@ -1,5 +1,5 @@
 // The emulator's only clock: real time until it is told otherwise, and then whatever a test needs.
-import { EmulatorError } from "./emulator-error.js";
+import { EmulatorError } from "./errors.js";
 
 /**
  * The one clock of tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`. Every change takes
@@ -59,10 +59,6 @@ export class MovableClock implements EmulatorClock {
     return "frozenAt" in this.#state;
   }
 
-  get state(): ClockState {
-    return this.#state;
-  }
-
   set(instant: Instant): void {
     const at = readInstant(instant);
     this.#state = this.frozen ? { frozenAt: at } : { offsetMs: at - this.#base() };
@@ -83,10 +79,6 @@ export class MovableClock implements EmulatorClock {
 
   reset(): void {
     this.#state = this.#initial(this.#base());
-  }
-
-  restore(state: ClockState): void {
-    this.#state = state;
   }
 }
 

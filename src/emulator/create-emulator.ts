@@ -1,34 +1,36 @@
 // Builds one emulated deployment: its state, its routes and its two ways in.
 
-import { createAdmin } from "./admin/answer-admin.js";
+import { createAdmin } from "./admin/admin.js";
 import { answerRequest } from "./answer-request.js";
-import { answerTokenPost } from "./answer-token-post.js";
-import type { ApiRoute } from "./api/api-route.js";
-import { routeTable } from "./api/route-table.js";
+import { routeTable } from "./api/routes.js";
 import { type App, createApp } from "./app.js";
-import { createDeployment } from "./create-deployment.js";
-import { defaultOptions } from "./default-options.js";
 import type { Emulator } from "./emulator.js";
-import { EmulatorError } from "./emulator-error.js";
-import { type EmulatorOptions, parseChanges, parseEmulatorOptions } from "./emulator-options.js";
-import { launchInProcess } from "./host/launch-in-process.js";
+import { EmulatorError } from "./errors.js";
+import { launchInProcess } from "./host/launch.js";
 import { abortable } from "./http/abortable.js";
 import type { Connection } from "./http/connection.js";
 import { InProcessConnection } from "./http/in-process-connection.js";
-import { asResponse } from "./http/json-answer.js";
 import { type Listening, listenOn, readAddress } from "./http/listen.js";
-import { FetchedRequest, type ReceivedRequest } from "./http/received-request.js";
 import { readLaunchIdentity, readLogin, readPluginIdentity } from "./in-process-arguments.js";
-import { JournalWaiters } from "./journal/journal-waiters.js";
-import { TestKeys } from "./registrations/test-keys.js";
+import { JournalWaiters } from "./journal.js";
 import {
+  defaultOptions,
+  type EmulatorOptions,
+  parseChanges,
+  parseEmulatorOptions,
+  withDefaults,
+} from "./options.js";
+import { TestKeys } from "./registrations/keys.js";
+import { applySeed } from "./seed/seed.js";
+import {
+  createDeployment,
+  type Deployment,
+  type Lasting,
   unregisterApiClient,
   unregisterOperator,
   unregisterPlugin,
   unregisterServiceAccount,
-} from "./registrations/unregister.js";
-import { restoreSnapshot } from "./snapshot/restore-snapshot.js";
-import { takeSnapshot } from "./snapshot/take-snapshot.js";
+} from "./state.js";
 import { loginInProcess } from "./variant-b/login-in-process.js";
 
 /**
@@ -64,7 +66,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const testKeys = new TestKeys(settings.randomSeed);
   const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };
   const build = (from: EmulatorOptions) => ({
-    deployment: createDeployment(from, lasting),
+    deployment: seeded(from, lasting),
     app: appOf(from, prefix),
   });
   let { deployment, app } = build(settings);
@@ -76,27 +78,18 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     return page ?? answerRequest(arrivedAt.app, arrivedAt.deployment, request, connection);
   };
 
-  const answerPost = (path: string, request: ReceivedRequest) =>
-    answerTokenPost(app, deployment, path, request);
-
   const emulator: Emulator = {
     async fetch(input, init) {
       const request = asRequest(input, init, publicUrl());
       request.signal.throwIfAborted();
-      const { method, url, signal } = request;
-      const isPost = method === "POST";
-      const plain = isPost
-        ? answerPost(new URL(url).pathname, new FetchedRequest(request, input))
-        : undefined;
-      const answering = plain?.then(asResponse) ?? answer(request, new InProcessConnection(request, input));
-      return abortable(answering, signal);
+      return abortable(answer(request, new InProcessConnection(request, input)), request.signal);
     },
     async listen(options = {}) {
       const address = readAddress(options);
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
       isListening = true;
       try {
-        listening = await listenOn({ answer, answerTokenPost: answerPost }, address);
+        listening = await listenOn(answer, address);
       } catch (error) {
         isListening = false;
         throw error;
@@ -137,7 +130,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       if (key !== undefined) return key;
       throw new EmulatorError(
         "not_registered",
-        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks, and no snapshot holds it",
+        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks",
       );
     },
     clock: following(() => deployment.time),
@@ -153,34 +146,23 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       lasting.waiters.startOver();
       settings = changed;
     },
-    snapshot: () => takeSnapshot(deployment),
-    restore(snapshot) {
-      const restored = createDeployment(settings, lasting);
-      restoreSnapshot(restored, snapshot);
-      // The records of what happened are no state: they stay.
-      const { journal, customerLog, flows, faults } = deployment;
-      faults.release();
-      deployment = { ...restored, journal, customerLog, flows };
-    },
   };
-  const { reset, snapshot, restore } = emulator;
-  const current = {
-    deployment: () => deployment,
-    settings: () => settings,
-    routes: () => routesOf(settings),
-  };
-  const admin = createAdmin({ ...current, reset, snapshot, restore }, prefix);
+  const admin = createAdmin(
+    { emulator, deployment: () => deployment, settings: () => deployment.settings },
+    prefix,
+  );
   return emulator;
 }
 
-function appOf(settings: EmulatorOptions, prefix: string): App {
-  const refreshPath = settings.refreshPath ?? defaultOptions.refreshPath;
-  const routes = routesOf(settings);
-  return createApp({ variants: settings.variants ?? defaultOptions.variants, prefix, routes, refreshPath });
+function seeded(options: EmulatorOptions, lasting: Lasting): Deployment {
+  const deployment = createDeployment(withDefaults(options), lasting);
+  applySeed(deployment, deployment.settings.seed);
+  return deployment;
 }
 
-function routesOf({ routes = [], refreshPath = defaultOptions.refreshPath }: EmulatorOptions): ApiRoute[] {
-  return routeTable(routes, refreshPath);
+function appOf(options: EmulatorOptions, prefix: string): App {
+  const { variants, refreshPath, routes } = withDefaults(options);
+  return createApp({ variants, prefix, routes: routeTable(routes, refreshPath), refreshPath });
 }
 
 /** Stands for whatever is current at each use, so that what a test holds on to outlives a reset. */

@@ -1,12 +1,11 @@
 // What the customer's log shows: every refusal with its real reason, which the anonymous caller is not told.
 import { z } from "zod";
-import { type RequestNote, shownTenant } from "./journal/journal-entry.js";
-import { parseInput } from "./parse-input.js";
-import { answerTo, type Refusal } from "./refusal.js";
-import { ruleIdSchema } from "./rules/rule-id-schema.js";
+import { answerTo, type Refusal, ruleIdSchema } from "./checks.js";
+import { parseInput } from "./errors.js";
+import { type RequestNote, shownTenant } from "./journal.js";
 import { type RuleId, rules } from "./rules.js";
 import { isQuotable } from "./shown.js";
-import { BoundedList } from "./stores/bounded-list.js";
+import { BoundedList } from "./stores.js";
 
 /** One refusal. Holds no secret, assertion or token. */
 export interface CustomerLogEntry {

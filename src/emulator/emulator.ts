@@ -1,30 +1,26 @@
 // What createEmulator returns.
+
+import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
-import type { EmulatorOptions } from "./emulator-options.js";
 import type { EmulatorFaults } from "./faults/faults.js";
-import type { LaunchIdentity } from "./host/launch.js";
-import type { Launch } from "./host/launch-in-process.js";
-import type { Journal } from "./journal/journal.js";
+import type { Launch } from "./host/launch.js";
+import type { Journal } from "./journal.js";
+import type { EmulatorOptions } from "./options.js";
 import type {
   ApiClientIdentity,
   ApiClientRegistration,
   ApiClientUpdate,
-} from "./registrations/api-client-registration.js";
-import type {
-  OperatorIdentity,
-  OperatorRegistration,
-  OperatorUpdate,
-} from "./registrations/operator-registration.js";
-import type { PluginRegistration, PluginUpdate } from "./registrations/plugin-registration.js";
+} from "./registrations/api-clients.js";
+import type { PluginIdentity, TestKey } from "./registrations/keys.js";
+import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
+import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
 import type {
   ServiceAccountIdentity,
   ServiceAccountRegistration,
   ServiceAccountUpdate,
-} from "./registrations/service-account-registration.js";
-import type { PluginIdentity, TestKey } from "./registrations/test-keys.js";
-import type { EmulatorRules } from "./rule-switches.js";
-import type { EmulatorSnapshot } from "./snapshot/snapshot.js";
+} from "./registrations/service-accounts.js";
+import type { LaunchIdentity } from "./state.js";
 import type { LoginRequest } from "./variant-b/login-in-process.js";
 
 /** One deployment of the service. Instances share nothing. */
@@ -168,15 +164,6 @@ export interface Emulator {
    * emulator.reset({ seed: anotherTenant, tokenLifetimeSeconds: 60 });
    */
   reset(changes?: EmulatorOptions): void;
-  /** Everything but the logs and the private halves of keys, as JSON; nothing in it can be presented as a credential. */
-  snapshot(): EmulatorSnapshot;
-  /**
-   * Puts a snapshot's state in the place of the present one; options stay, the logs too. A snapshot of a frozen clock
-   * stands where it stood, of a running one it keeps its distance from real time.
-   *
-   * @throws {@link EmulatorError} `snapshot_invalid`: no snapshot, of another version, or changed.
-   */
-  restore(snapshot: EmulatorSnapshot): void;
   /** The real reasons of refusals. */
   readonly customerLog: CustomerLog;
   /** The requests seen. */

@@ -1,8 +1,8 @@
 // Checks what a test hands to `launch`, `login` and `testKey`: a mistake is no refusal by the service.
 import { z } from "zod";
-import type { LaunchIdentity } from "./host/launch.js";
-import { parseInput } from "./parse-input.js";
-import type { PluginIdentity } from "./registrations/test-keys.js";
+import { parseInput } from "./errors.js";
+import type { PluginIdentity } from "./registrations/keys.js";
+import type { LaunchIdentity } from "./state.js";
 import type { LoginRequest } from "./variant-b/login-in-process.js";
 
 /** Whole registrations are identities too: what else they hold does not matter. */

@@ -1,6 +1,5 @@
 // The option table: every choice that the description leaves to the emulator, as data.
-import { defaultChoices } from "./choices.js";
-import { defaultOptions } from "./default-options.js";
+import { defaultOptions } from "./options.js";
 
 /** One choice: an option of `createEmulator` by that name, a dot where it is inside another. */
 export interface Option {
@@ -81,27 +80,27 @@ export const options: Readonly<Record<OptionId, Option>> = {
   unauthenticatedAttemptSpendsCode: {
     section: "3",
     says: "Whether an exchange attempt whose assertion is refused spends the code too: whether that attempt succeeds or fails. False: whoever has a code but no key cannot spend it.",
-    default: defaultChoices.unauthenticatedAttemptSpendsCode,
+    default: defaultOptions.unauthenticatedAttemptSpendsCode,
   },
   requireKid: {
     section: "2.2",
     says: "Whether an assertion without kid is refused: treat kid as required. False: as a wrong one, which fails only once the JWKS holds more than one key.",
-    default: defaultChoices.requireKid,
+    default: defaultOptions.requireKid,
   },
   refusedPluginError: {
     section: "7.1",
     says: "The error for a plugin that is not registered or disabled: invalid_grant, as the table has it; or invalid_client, so that nobody can tell it from a wrong key, as the sentence above the table has it.",
-    default: defaultChoices.refusedPluginError,
+    default: defaultOptions.refusedPluginError,
   },
   fixedTextFullStop: {
     section: "7.1",
     says: "Whether the fixed text of error_description ends with the full stop that ends the sentence showing it.",
-    default: defaultChoices.fixedTextFullStop,
+    default: defaultOptions.fixedTextFullStop,
   },
   revoShape: {
     section: "2.3",
     says: "Whether Variant A's token response has tenant, user and roles in an object revo (nested) or under the literal keys revo.tenant, revo.user and revo.roles (flat).",
-    default: defaultChoices.revoShape,
+    default: defaultOptions.revoShape,
   },
   launchState: {
     section: "5.3",
@@ -136,7 +135,7 @@ export const options: Readonly<Record<OptionId, Option>> = {
   tokenResponseExtras: {
     section: "4.2",
     says: "Fields of Variant B's token response beside access_token and refresh_token, for instance token_type and expires_in.",
-    default: defaultChoices.tokenResponseExtras,
+    default: defaultOptions.tokenResponseExtras,
   },
   issuerInCallback: {
     section: "4.2",
@@ -156,22 +155,22 @@ export const options: Readonly<Record<OptionId, Option>> = {
   bearerStatus: {
     section: "7.2",
     says: "The status for a bearer that is missing, unknown, expired, revoked, of another tenant, or of a plugin that is not enabled.",
-    default: defaultChoices.bearerStatus,
+    default: defaultOptions.bearerStatus,
   },
   pluginTokenRefusedStatus: {
     section: "7.2",
     says: "The status for a plugin token on a route that accepts none.",
-    default: defaultChoices.pluginTokenRefusedStatus,
+    default: defaultOptions.pluginTokenRefusedStatus,
   },
   envelope: {
     section: "4.3, 9",
     says: "The values that X-Envelope may have and the member under which the body then is; another value changes nothing.",
-    default: defaultChoices.envelope,
+    default: defaultOptions.envelope,
   },
   devices: {
     section: "4.3",
     says: "What the device list answers, in every tenant or by tenant; by default three invented devices. The list is not filtered by a device restriction.",
-    default: defaultChoices.devices,
+    default: defaultOptions.devices,
   },
   admin: {
     section: "not shown",

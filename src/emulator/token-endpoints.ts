@@ -1,11 +1,13 @@
 // The token endpoints of the served variants: where they are, and what answers there.
-import type { Deployment } from "./deployment.js";
+
 import type { JsonAnswer } from "./http/json-answer.js";
 import type { ReceivedRequest } from "./http/received-request.js";
-import type { RequestNote } from "./journal/journal-entry.js";
+import type { RequestNote } from "./journal.js";
+import { TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
 import type { RuleId } from "./rules.js";
-import { answerTokenRequest, TOKEN_PATH_A } from "./variant-a/token-endpoint.js";
-import { answerClientRequest, TOKEN_PATH_B } from "./variant-b/client-token-endpoint.js";
+import type { Deployment } from "./state.js";
+import { answerTokenRequest } from "./variant-a/token-endpoint.js";
+import { answerClientRequest } from "./variant-b/client-token-endpoint.js";
 import type { GrantPlace } from "./variant-b/read-client-request.js";
 
 /** Where a request to a token endpoint was posted to. */
@@ -65,29 +67,5 @@ function endpointB(path: string, place: GrantPlace): TokenEndpoint {
     methodRule: "client-request.method",
     encoding: "json",
     answer: (deployment, request, note) => answerClientRequest(deployment, request, note, place),
-  };
-}
-
-/** A path as most clients send it: nothing to decode, no dot segments, no query. */
-const PLAIN_PATH = /^(\/[\w~-][\w.~-]*)+$/;
-const PLAIN_SEGMENT = "([\\w~-][\\w.~-]*)";
-
-/** Finds the endpoint at a path under `prefix`, if it is spelled as plainly as that; every other spelling is for the router. */
-export function plainPaths(
-  endpoints: readonly TokenEndpoint[],
-  prefix: string,
-): (path: string) => { readonly endpoint: TokenEndpoint; readonly tenantId?: string } | undefined {
-  const patterns = endpoints
-    .filter(({ path }) => PLAIN_PATH.test(prefix + path.replace("{tenantId}", "tenant")))
-    .map((endpoint) => {
-      const literal = (prefix + endpoint.path).replaceAll(".", "\\.");
-      return { endpoint, pattern: new RegExp(`^${literal.replace("{tenantId}", PLAIN_SEGMENT)}$`) };
-    });
-  return (path) => {
-    for (const { endpoint, pattern } of patterns) {
-      const found = pattern.exec(path);
-      if (found !== null) return { endpoint, ...(found[1] !== undefined && { tenantId: found[1] }) };
-    }
-    return undefined;
   };
 }

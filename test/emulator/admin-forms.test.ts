@@ -121,7 +121,7 @@ describe("a rule", () => {
   test("that is none is refused", async () => {
     const { emulator, browser } = await at("/rules");
     await browser.submit("switch", { off: "no.such-rule" });
-    expectRefused(browser, /^rules: "no\.such-rule" is no rule/);
+    expectRefused(browser, /^rules: "no\.such-rule" is not a rule/);
     expect(emulator.rules.off()).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 // The emulator's clock in hand: one clock for everything, moved at once, forward and back.
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
-import { UsedAssertionIds } from "../../src/emulator/stores/used-assertion-ids.js";
+import { UsedAssertionIds } from "../../src/emulator/stores.js";
 import { LaunchedPlugin } from "./launched-plugin.js";
 import { PluginClient, START } from "./plugin-client.js";
 import { Portal } from "./portal.js";

@@ -1,7 +1,6 @@
 // The last launch or login as it is recorded: every step with what it carried, and of secrets only the length.
 import { describe, expect, test } from "vitest";
-import { carried } from "../../src/emulator/flow/carried.js";
-import { FlowRecord } from "../../src/emulator/flow/flow-record.js";
+import { FlowRecord, shownFields } from "../../src/emulator/flow/flow-record.js";
 import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser } from "./admin-browser.js";
 import { FormBrowser } from "./form-browser.js";
@@ -242,7 +241,7 @@ describe("the record", () => {
       ...{ password: "known", client_secret: "x" },
     };
     const shown = Object.fromEntries(
-      carried(fields, new Set(["known"])).map(({ name, shown }) => [name, shown]),
+      shownFields(fields, new Set(["known"])).map(({ name, shown }) => [name, shown]),
     );
     expect(shown).toEqual({
       ...{

@@ -1,7 +1,7 @@
 // The option table: every choice of createEmulator is in it, and what it gives as the default is the default.
 import { describe, expect, test } from "vitest";
-import { optionNames } from "../../src/emulator/emulator-options.js";
 import { createEmulator, type EmulatorOptions, options } from "../../src/emulator/index.js";
+import { optionNames } from "../../src/emulator/options.js";
 import { PluginClient } from "./plugin-client.js";
 
 /** What the description has no say in: how an emulator is run, and what is in it. */

@@ -58,27 +58,35 @@ const LETTERS = "opensesame";
 test.each([
   { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/^t\.yaml:\d+: /] },
   { name: "broken JSON", text: '{\n "plugins": [\n}', issues: [/^t\.yaml:3: /] },
-  { name: "a duplicate key", text: "plugins: []\nplugins: []\n", issues: [/^t\.yaml:2: .*unique/] },
-  { name: "a tag", text: "plugins: !!js/function x\n", issues: [/^t\.yaml:1: a tag is unknown/] },
+  {
+    name: "a duplicate key",
+    text: "plugins: []\nplugins: []\n",
+    issues: [/^t\.yaml:2: not valid YAML: duplicate key$/],
+  },
+  {
+    name: "a tag",
+    text: "plugins: !!js/function x\n",
+    issues: [/^t\.yaml:1: not valid YAML: tag resolve failed$/],
+  },
   {
     name: "a second document",
     text: "plugins: []\n---\nplugins: []\n",
-    issues: [/^t\.yaml:\d: the file holds more than one document/],
+    issues: [/^t\.yaml:\d: not valid YAML: multiple docs$/],
   },
   { name: "an unknown alias", text: "plugins: *x\n", issues: [/^t\.yaml:1: /] },
   {
     name: "aliases without end",
     text: `a: &a [x,x]\n${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
-    issues: [/^t\.yaml:1: it cannot be read/],
+    issues: [/^t\.yaml:1: the file cannot be read/],
   },
-  { name: "an empty file", text: "", issues: [/^t\.yaml:1: it is empty/] },
-  { name: "nothing but a remark", text: "# later\n", issues: [/^t\.yaml:1: it is empty/] },
+  { name: "an empty file", text: "", issues: [/^t\.yaml:1: the file is empty/] },
+  { name: "nothing but a remark", text: "# later\n", issues: [/^t\.yaml:1: the file is empty/] },
   { name: "a list instead of members", text: "- plugins\n", issues: [/^t\.yaml:1: /] },
-  { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/^t\.yaml:2: .*"plugin"/] },
+  { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/^t\.yaml:2: unknown key$/] },
   {
     name: "an unknown option",
     text: "options:\n  variants: [A]\n  variant: A\n",
-    issues: [/^t\.yaml:3: .*"variant"/],
+    issues: [/^t\.yaml:3: options: unknown key$/],
   },
   {
     name: "a seed inside the options",
@@ -93,7 +101,7 @@ test.each([
   {
     name: "an unknown rule",
     text: "options:\n  rules:\n    assertion.none: false\n",
-    issues: [/^t\.yaml:3: options\.rules: "assertion\.none" is no rule/],
+    issues: [/^t\.yaml:3: options\.rules: this is not a rule/],
   },
   {
     name: "a route whose path is taken",
@@ -133,43 +141,37 @@ test.each([
   {
     name: "a secret after a colon without its space",
     text: `serviceAccounts:\n  - {\n    clientId: a, tenantId: acme,\n    clientSecret:${SECRET} }\n`,
-    issues: [
-      /^t\.yaml:2: .*clientSecret: /,
-      /^t\.yaml:4: serviceAccounts\.0: Unrecognized key: …; known are clientId, clientSecret, tenantId, scopes$/,
-    ],
+    issues: [/^t\.yaml:2: .*clientSecret: /, /^t\.yaml:4: serviceAccounts\.0: unknown key$/],
   },
   {
     name: "a secret of letters alone in a key's place",
     text: `serviceAccounts:\n  - {\n    clientId: a, tenantId: acme,\n    ${LETTERS}, scope: [] }\n`,
-    issues: [
-      /^t\.yaml:2: .*clientSecret: /,
-      /^t\.yaml:4: .*Unrecognized keys: …, "scope"; known are clientId, /,
-    ],
+    issues: [/^t\.yaml:2: .*clientSecret: /, /^t\.yaml:4: .*unknown keys$/],
   },
   {
     name: "a secret of letters alone beside the lists",
     text: `plugins: []\n${LETTERS}:\n`,
-    issues: [/^t\.yaml:2: Unrecognized key: …; known are plugins, serviceAccounts, /],
+    issues: [/^t\.yaml:2: unknown key$/],
   },
   {
     name: "a secret of letters alone as an option",
     text: `options:\n  variants: [A]\n  ${LETTERS}: true\n`,
-    issues: [/^t\.yaml:3: options?.*Unrecognized key: …; known are /],
+    issues: [/^t\.yaml:3: options: unknown key$/],
   },
   {
     name: "a secret of letters alone as a rule's name",
     text: `options:\n  rules:\n    ${LETTERS}: false\n`,
-    issues: [/^t\.yaml:3: options\.rules: what is there is no rule/],
+    issues: [/^t\.yaml:3: options\.rules: this is not a rule/],
   },
   {
     name: "a secret of letters alone in a device's place of a fault",
     text: `faults:\n  - { name: reset, match: { ${LETTERS}: acme } }\n`,
-    issues: [/^t\.yaml:2: faults\.0\.match: Unrecognized key: …; known are tenantId, clientId, /],
+    issues: [/^t\.yaml:2: faults\.0\.match: unknown key$/],
   },
   {
-    name: "a slip of the pen",
+    name: "a misspelt key",
     text: "plugins:\n  - { clientId: r, tenantId: acme, type: service, Scope: [] }\n",
-    issues: [/^t\.yaml:2: plugins\.0: Unrecognized key: "Scope"$/],
+    issues: [/^t\.yaml:2: plugins\.0: unknown key$/],
   },
   {
     name: "a secret as a tag",

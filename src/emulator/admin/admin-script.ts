@@ -1,6 +1,6 @@
-// The only script of the pages at /_emulator: keeps their live parts up to date and filters as one types.
+// The only script of the pages at /_emulator: it refreshes their live parts and filters the rules while typing.
 
-/** Plain JavaScript as it is sent. It asks again after each answer, so that the server holds nothing open for it. */
+/** Plain JavaScript, sent as it stands. It polls, so that the server keeps no connection open. */
 export const adminScript: string = `"use strict";
 (() => {
   const EVERY_MS = 1000;
@@ -14,7 +14,7 @@ export const adminScript: string = `"use strict";
     const response = await fetch(part.dataset.live, { credentials: "same-origin", cache: "no-store" });
     if (!response.ok) throw new Error(String(response.status));
     const text = await response.text();
-    // Nothing is taken away under the hands of whoever is at it.
+    // A part that has the focus is left alone.
     if (text === seen.get(part) || part.contains(document.activeElement) || isPaused()) return;
     seen.set(part, text);
     part.innerHTML = text;

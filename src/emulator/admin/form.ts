@@ -1,38 +1,58 @@
-// A form of a page at /_emulator: its token, what was wrong with the last input, and what was typed.
+// The forms of the pages at /_emulator: the form token, the issues of the last input, and what was typed. No script needed.
 import { html } from "hono/html";
-import { linkTo } from "../pages/page-route.js";
-import type { Markup } from "../pages/render-page.js";
-import { ADMIN_PATH, type AdminView } from "./admin-site.js";
+import { linkTo, type Markup } from "../pages/page.js";
+import { ADMIN_PATH, type AdminView } from "./view.js";
 
 interface FormShape {
-  /** Unique on the page; the browser comes back to it. */
+  /** Unique on the page. The browser scrolls to it after the action. */
   readonly id: string;
   /** Under `ADMIN_PATH`. */
   readonly action: string;
   readonly content: Markup;
   readonly hidden?: Readonly<Record<string, string>>;
   readonly className?: string;
-  readonly isUpload?: boolean;
-  /** The id of a place on the page that tells the outcome, and that the browser comes back to. Default: the form. */
+  /** The id of an `outcomePlace`, for a form that may be gone after its action. Default: the form itself. */
   readonly place?: string;
 }
 
 export function form(view: AdminView, shape: FormShape): Markup {
-  const { id, action, content, hidden = {}, className = "", isUpload = false, place } = shape;
-  const target = linkTo(view.deployment, ADMIN_PATH + action);
+  const { id, action, content, hidden = {}, className = "", place } = shape;
   const all = Object.entries({ form_token: view.formToken, form: place ?? id, ...hidden });
-  return html`<form method="post" action="${target}" id="${id}" class="${className}"${isUpload ? html` enctype="multipart/form-data"` : ""}>
+  return html`<form method="post" action="${linkTo(view.deployment, ADMIN_PATH + action)}" id="${id}" class="${className}">
 ${all.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${place === undefined ? outcome(view, id) : ""}${content}
 </form>`;
 }
 
-/** Ids made of whatever a registration is called. */
+/** A form that is folded away until it is needed, and open again after it was sent. */
+export function foldedForm(view: AdminView, summary: string, shape: FormShape): Markup {
+  const isOpen = view.failed?.id === shape.id || view.query.get("saved") === shape.id;
+  return html`<details${isOpen ? html` open` : ""}><summary>${summary}</summary>
+${form(view, shape)}</details>`;
+}
+
+interface Question extends Omit<FormShape, "content"> {
+  /** Opens the question. */
+  readonly ask: string;
+  /** What would be lost. */
+  readonly warning: string;
+  /** The text of the button, which states what it does. */
+  readonly button: string;
+}
+
+/** An action that cannot be undone, in two steps. */
+export function confirmation(view: AdminView, { ask, warning, button, ...shape }: Question): Markup {
+  const content = html`<p>${warning}</p><button class="danger">${button}</button>`;
+  return html`<details class="confirm"><summary>${ask}</summary>
+${form(view, { ...shape, content })}</details>`;
+}
+
+/** A valid id for any name of a registration. */
 export function formId(kind: string, ...names: readonly string[]): string {
   return `${kind}-${Buffer.from(JSON.stringify(names)).toString("base64url")}`;
 }
 
-/** Where forms that may be gone afterwards tell their outcome. */
+/** Shows the outcome of forms that may be gone after their action. */
 export function outcomePlace(view: AdminView, id: string): Markup {
   return html`<div id="${id}" class="outcome">${outcome(view, id)}</div>`;
 }
@@ -46,68 +66,75 @@ export function outcome({ failed, query }: AdminView, id: string): Markup | "" {
 }
 
 interface Field {
+  /** The id of the form. */
   readonly form: string;
   readonly name: string;
   readonly label: string;
-  /** What it holds unless somebody typed something else. */
-  readonly value?: string;
-  readonly hint?: string;
-  readonly rows?: number;
-  readonly list?: string;
+  /** What it shows unless refused input is shown again. */
+  readonly value?: string | undefined;
+  readonly hint?: string | undefined;
   readonly required?: boolean;
-  /** What its value is called in issues. Default: `name`. */
-  readonly faultName?: string;
+  /** The path of its value in issues. Default: `name`. */
+  readonly issuePath?: string;
 }
 
-/** A line of text, or an area of `rows` lines. */
-export function textField(view: AdminView, field: Field): Markup {
-  const { name, label, value = "", hint, rows, list } = field;
-  const id = `${field.form}-${name}`;
-  const shown = typedIn(view, field.form)?.get(name) ?? value;
-  const isAtFault = hasIssue(view, field.form, field.faultName ?? name);
-  const described = [hint && `${id}-hint`, isAtFault && `${field.form}-issues`].filter(Boolean).join(" ");
-  const attributes = html` id="${id}" name="${name}" spellcheck="false" autocomplete="off"
-${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? html` aria-invalid="true"` : ""}${field.required ? html` required` : ""}`;
-  const input =
+interface TextField extends Field {
+  /** Makes it an area of that many lines. */
+  readonly rows?: number;
+  /** Whether it is a secret: neither the current value nor what was typed is shown. */
+  readonly isSecret?: boolean;
+}
+
+export function textField(view: AdminView, field: TextField): Markup {
+  const { name, value = "", rows, isSecret = false } = field;
+  const typed = typedIn(view, field.form)?.get(name) ?? value;
+  // A private key in the place of a public one is not shown again.
+  const shown = isSecret || PRIVATE_KEY.test(typed) ? "" : typed;
+  return labelled(view, field, (attributes) =>
     rows === undefined
-      ? html`<input${attributes} value="${shown}"${list === undefined ? "" : html` list="${list}"`}>`
-      : html`<textarea${attributes} rows="${rows}">
-${shown}</textarea>`;
+      ? html`<input${attributes} type="${isSecret ? "password" : "text"}" autocomplete="${isSecret ? "new-password" : "off"}" spellcheck="false" value="${shown}">`
+      : html`<textarea${attributes} rows="${rows}" autocomplete="off" spellcheck="false">
+${shown}</textarea>`,
+  );
+}
+
+const PRIVATE_KEY = /PRIVATE KEY|"(d|p|q|dp|dq|qi|oth|k)"\s*:/;
+
+/** `choices` maps each value to its text. */
+export function selectField(
+  view: AdminView,
+  field: Field & { readonly choices: Readonly<Record<string, string>> },
+): Markup {
+  const chosen = typedIn(view, field.form)?.get(field.name) ?? field.value;
+  const options = Object.entries(field.choices).map(
+    ([value, text]) =>
+      html`<option value="${value}"${value === chosen ? html` selected` : ""}>${text}</option>`,
+  );
+  return labelled(view, field, (attributes) => html`<select${attributes}>${options}</select>`);
+}
+
+export function checkbox(view: AdminView, { form: of, name, label }: Field): Markup {
+  const isChecked = typedIn(view, of)?.has(name) ?? false;
+  return html`<p class="box"><input type="checkbox" id="${of}-${name}" name="${name}" value="yes"${isChecked ? html` checked` : ""}>
+<label for="${of}-${name}">${label}</label></p>`;
+}
+
+function labelled(view: AdminView, field: Field, control: (attributes: Markup) => Markup): Markup {
+  const { form: of, name, label, hint, required } = field;
+  const id = `${of}-${name}`;
+  const isAtFault = hasIssue(view, of, field.issuePath ?? name);
+  const described = [hint && `${id}-hint`, isAtFault && `${of}-issues`].filter(Boolean).join(" ");
+  const attributes = html` id="${id}" name="${name}"${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? html` aria-invalid="true"` : ""}${required ? html` required` : ""}`;
   return html`<div class="field"><label for="${id}">${label}</label>
-${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}${input}</div>`;
+${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}${control(attributes)}</div>`;
 }
 
-/** A line for a secret, which is never shown: not what is held, and not what was typed. */
-export function secretField(view: AdminView, { form: of, name, label, required }: Field): Markup {
-  const isAtFault = hasIssue(view, of, name);
-  return html`<div class="field"><label for="${of}-${name}">${label}</label>
-<input type="password" id="${of}-${name}" name="${name}" autocomplete="new-password"
-${isAtFault ? html` aria-invalid="true" aria-describedby="${of}-issues"` : ""}${required ? html` required` : ""}></div>`;
-}
-
-interface Choice {
-  readonly form: string;
-  readonly name: string;
-  readonly label: string;
-  /** Each value, and what is shown for it. */
-  readonly choices: readonly (readonly [value: string, shown: string])[];
-}
-
-export function selectField(view: AdminView, { form: of, name, label, choices }: Choice): Markup {
-  const typed = typedIn(view, of)?.get(name);
-  const option = ([value, shown]: readonly [string, string]) =>
-    html`<option value="${value}"${value === typed ? html` selected` : ""}>${shown}</option>`;
-  return html`<div class="field"><label for="${of}-${name}">${label}</label>
-<select id="${of}-${name}" name="${name}">${choices.map(option)}</select></div>`;
-}
-
-/** What was typed into this form, if it was refused. */
-export function typedIn({ failed }: AdminView, id: string): URLSearchParams | undefined {
+function typedIn({ failed }: AdminView, id: string): URLSearchParams | undefined {
   return failed?.id === id ? failed.typed : undefined;
 }
 
-/** "devices.0: must be …" is about the field `devices`. */
-function hasIssue({ failed }: AdminView, id: string, field: string): boolean {
+/** "devices.0: must be …" belongs to the field `devices`. */
+function hasIssue({ failed }: AdminView, id: string, path: string): boolean {
   const paths = failed?.id === id ? failed.issues.map((issue) => /^[\w.]+/.exec(issue)?.[0]) : [];
-  return paths.some((path) => `${path}.`.startsWith(`${field}.`));
+  return paths.some((at) => `${at}.`.startsWith(`${path}.`));
 }

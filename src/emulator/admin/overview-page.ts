@@ -1,24 +1,60 @@
-// The first page at /_emulator: what is served, the clock, and the tenants.
+// The first page at /_emulator: what is served, the clock, the tenants, and the reset.
 import { html } from "hono/html";
-import { linkTo } from "../pages/page-route.js";
-import type { Markup } from "../pages/render-page.js";
-import { TOKEN_PATH_A } from "../variant-a/token-endpoint.js";
-import { AUTHORIZATION_PATH } from "../variant-b/authorization-request.js";
-import { TOKEN_PATH_B } from "../variant-b/client-token-endpoint.js";
-import type { AdminPage, AdminView } from "./admin-site.js";
-import { form, selectField, textField } from "./form.js";
-import { facts, instant, livePart } from "./shown-parts.js";
+import { EmulatorError } from "../errors.js";
+import { linkTo, type Markup } from "../pages/page.js";
+import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
+import { confirmation, form, outcomePlace, textField } from "./form.js";
+import { type AdminAction, type AdminPage, type AdminView, facts, instant, livePart } from "./view.js";
 
 export const overviewPage: AdminPage = { path: "", title: "Overview", body };
+
+export const clockAction: AdminAction = {
+  path: "/clock",
+  page: overviewPage,
+  act({ emulator: { clock } }, fields) {
+    const read = (name: string) => (fields.get(name) ?? "").trim();
+    switch (fields.get("do")) {
+      case "freeze":
+        return clock.freeze();
+      case "resume":
+        return clock.resume();
+      case "reset":
+        return clock.reset();
+      case "set":
+        return clock.set(/^-?\d+$/.test(read("instant")) ? Number(read("instant")) : read("instant"));
+      default: {
+        const seconds = read("seconds") === "" ? Number.NaN : Number(read("seconds"));
+        if (Number.isFinite(seconds)) return clock.advance(seconds * 1000);
+        throw new EmulatorError("option_invalid", "clock", { issues: ["seconds: must be a number"] });
+      }
+    }
+  },
+};
+
+export const resetAction: AdminAction = {
+  path: "/reset",
+  page: overviewPage,
+  act: ({ emulator }) => emulator.reset(),
+};
 
 function body(view: AdminView): Markup {
   return html`<section class="panel" aria-labelledby="served"><h2 id="served">What is served</h2>${served(view)}</section>
 <section class="panel" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockForms(view)}</section>
-<section class="panel" aria-labelledby="tenants"><h2 id="tenants">Tenants</h2>${tenants(view)}</section>`;
+<section class="panel" aria-labelledby="tenants"><h2 id="tenants">Tenants</h2>${tenants(view)}</section>
+<section class="panel"><h2>Reset</h2>
+<p>Goes back to the seed: registrations, tokens, codes, sessions, clock, rules, faults, journal and log.</p>
+${outcomePlace(view, "was-reset")}${confirmation(view, {
+  id: "reset",
+  action: "/reset",
+  place: "was-reset",
+  ask: "Reset to the seed…",
+  warning: "Everything that was registered, issued or recorded since the start is lost.",
+  button: "Yes, reset everything",
+})}</section>`;
 }
 
-function served({ site, deployment }: AdminView): Markup {
-  const variants = site.settings().variants ?? ["A", "B"];
+function served({ settings, deployment }: AdminView): Markup {
+  const variants = settings().variants;
   const base = deployment.publicUrl();
   return facts({
     Variants: variants.join(" and "),
@@ -31,66 +67,53 @@ function served({ site, deployment }: AdminView): Markup {
   });
 }
 
-export function clockNow({ deployment: { time } }: AdminView): Markup {
-  return html`<p class="now">${instant(time.now())} <span class="mark ${time.frozen ? "bad" : "good"}">${time.frozen ? "frozen" : "running"}</span></p>`;
+export function currentTime({ emulator: { clock } }: AdminView): Markup {
+  return html`<p class="now">${instant(clock.now())} <span class="mark ${clock.frozen ? "bad" : "good"}">${clock.frozen ? "frozen" : "running"}</span></p>`;
 }
 
 function clockForms(view: AdminView): Markup {
-  const { frozen } = view.deployment.time;
-  const way = frozen
-    ? html`<button name="do" value="resume">Resume</button>`
-    : html`<button name="do" value="freeze">Freeze</button>`;
-  const units = [
-    ["1000", "seconds"],
-    ["60000", "minutes"],
-    ["3600000", "hours"],
-    ["86400000", "days"],
-    ["1", "milliseconds"],
-  ] as const;
-  const amount = {
-    form: "advance",
-    name: "amount",
-    label: "Advance by",
-    hint: "Negative: back.",
-    value: "120",
-  };
-  const set = {
-    form: "set",
-    name: "instant",
-    label: "Set to",
-    hint: "2026-03-01T12:00:00Z, or milliseconds.",
-    required: true,
-    faultName: "clock",
-  };
-  return html`${livePart(view, "clock", clockNow(view))}
-${form(view, { id: "run", action: "/clock", className: "row", content: html`${way} <button name="do" value="reset">Reset</button>` })}
+  const [button, text] = view.emulator.clock.frozen ? ["resume", "Resume"] : ["freeze", "Freeze"];
+  const seconds = { form: "advance", name: "seconds", label: "Advance by seconds", value: "120" };
+  const set = { form: "set", name: "instant", label: "Set to", issuePath: "clock", required: true };
+  return html`${livePart(view, "clock", currentTime(view))}
+${form(view, {
+  id: "run",
+  action: "/clock",
+  className: "row",
+  content: html`<button name="do" value="${button}">${text}</button> <button name="do" value="reset">Reset</button>`,
+})}
 ${form(view, {
   id: "advance",
   action: "/clock",
   className: "line",
-  content: html`${textField(view, amount)}${selectField(view, { form: "advance", name: "unit", label: "Unit", choices: units })}
-<button name="do" value="advance">Advance</button>`,
+  content: html`${textField(view, { ...seconds, hint: "A negative number goes back." })}<button name="do" value="advance">Advance</button>`,
 })}
-${form(view, { id: "set", action: "/clock", className: "line", content: html`${textField(view, set)}<button name="do" value="set">Set</button>` })}`;
+${form(view, {
+  id: "set",
+  action: "/clock",
+  className: "line",
+  content: html`${textField(view, { ...set, hint: "2026-03-01T12:00:00Z, or epoch milliseconds." })}<button name="do" value="set">Set</button>`,
+})}`;
 }
 
-function tenants({ site, deployment }: AdminView): Markup {
-  const { plugins, operators, serviceAccounts, apiClients } = deployment;
-  const all = [...plugins.list(), ...operators.list(), ...serviceAccounts.list(), ...apiClients.list()];
-  const ids = [...new Set(all.flatMap(({ tenantId }) => tenantId ?? []))];
-  const everywhere = apiClients.list().filter(({ tenantId }) => tenantId === undefined).length;
-  const are = everywhere === 1 ? "1 API client is" : `${everywhere} API clients are`;
+/** Counts the registrations of each tenant. An API client may belong to none, and then serves the people of all. */
+function tenants({ settings, deployment }: AdminView): Markup {
+  const { plugins, serviceAccounts, apiClients, operators } = deployment;
+  const lists = [plugins, serviceAccounts, apiClients, operators].map((records) =>
+    records.list().map(({ tenantId }) => tenantId),
+  );
+  const ids = [...new Set(lists.flat())].sort(
+    (a, b) => (a === undefined ? 1 : 0) - (b === undefined ? 1 : 0),
+  );
   if (ids.length === 0) {
-    if (everywhere > 0) return html`<p>${are} registered for every tenant, and nothing else is yet.</p>`;
-    return html`<p class="quiet">Nothing is registered yet: give a seed, or register in code.</p>`;
+    return html`<p class="quiet">Nothing is registered yet. Register in code, by a seed, or on the pages above.</p>`;
   }
-  const isHosted = site.settings().variants?.includes("A") ?? true;
-  const of = (list: readonly { readonly tenantId: string | undefined }[], id: string) =>
-    list.filter(({ tenantId }) => tenantId === id).length;
-  const row = (id: string) => html`<tr><th scope="row"><code>${id}</code></th>
-<td>${isHosted ? html`<a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}">Host application</a>` : ""}</td>
-<td>${of(plugins.list(), id)}</td><td>${of(serviceAccounts.list(), id)}</td><td>${of(apiClients.list(), id) + everywhere}</td><td>${of(operators.list(), id)}</td></tr>`;
+  const isHosted = settings().variants.includes("A");
+  const row = (
+    id: string | undefined,
+  ) => html`<tr><th scope="row">${id === undefined ? "every tenant" : html`<code>${id}</code>`}</th>
+<td>${isHosted && id !== undefined ? html`<a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}">Host application</a>` : ""}</td>
+${lists.map((list) => html`<td>${list.filter((tenantId) => tenantId === id).length}</td>`)}</tr>`;
   return html`<div class="scroll" tabindex="0" role="group" aria-labelledby="tenants"><table><thead><tr><th>Tenant</th><td></td><th>Plugins</th><th>Service accounts</th>
-<th>API clients</th><th>Operators</th></tr></thead><tbody>${ids.map(row)}</tbody></table></div>
-${everywhere === 0 ? "" : html`<p class="quiet">${are} registered for every tenant and counted in each.</p>`}`;
+<th>API clients</th><th>Operators</th></tr></thead><tbody>${ids.map(row)}</tbody></table></div>`;
 }

@@ -1,12 +1,12 @@
 // Answers a call to an API route, once its bearer token was found to allow it.
-import type { Deployment } from "../deployment.js";
-import type { RequestNote } from "../journal/journal.js";
-import type { Refusal } from "../refusal.js";
-import { type ApiRoute, variantOf } from "./api-route.js";
+
+import type { Refusal } from "../checks.js";
+import type { RequestNote } from "../journal.js";
+import type { Deployment } from "../state.js";
 import { asTold, callAnswer, refusalAnswer } from "./call-answers.js";
 import { checkCall } from "./check-call.js";
-import { devicesOf } from "./device-list.js";
 import { findToken } from "./find-token.js";
+import { type ApiRoute, devicesOf, variantOf } from "./routes.js";
 
 export async function answerApiCall(
   deployment: Deployment,
@@ -35,7 +35,7 @@ export async function answerApiCall(
   // The path's tenant is the token's, unless the rule that says so is off. Nobody is empty.
   const tenantId = pathTenantId ?? token?.tenantId ?? "";
   const clientId = token?.clientId ?? "";
-  const devices = devicesOf(deployment.choices.devices, tenantId);
+  const devices = devicesOf(deployment.settings.devices, tenantId);
   const call = { variant, tenantId, clientId, userId: token?.userId, parameters, request, devices };
   return callAnswer(deployment, await respond(call), request);
 }

@@ -1,7 +1,8 @@
 // What a call to an API route is answered: the route's own value, raw or wrapped, or a refusal that tells nothing.
-import type { Deployment } from "../deployment.js";
-import { answerTo, type Refusal } from "../refusal.js";
+
+import { answerTo, type Refusal } from "../checks.js";
 import type { RuleId } from "../rules.js";
+import type { Deployment } from "../state.js";
 
 /** Under which every answer is wrapped while the rule of raw answers is off and no envelope has a name. */
 const DEFAULT_MEMBER = "data";
@@ -15,10 +16,10 @@ const BEARER_RULES: readonly RuleId[] = [
 ];
 
 /** The refusal with the status that the options choose: "the status code: not shown" (description, section 7.2). */
-export function asTold({ choices }: Deployment, refusal: Refusal): Refusal {
-  if (BEARER_RULES.includes(refusal.rule)) return { ...refusal, answer: { status: choices.bearerStatus } };
+export function asTold({ settings }: Deployment, refusal: Refusal): Refusal {
+  if (BEARER_RULES.includes(refusal.rule)) return { ...refusal, answer: { status: settings.bearerStatus } };
   if (refusal.rule !== "route.opt-in") return refusal;
-  return { ...refusal, answer: { status: choices.pluginTokenRefusedStatus } };
+  return { ...refusal, answer: { status: settings.pluginTokenRefusedStatus } };
 }
 
 /** The 403 has an empty body (section 7.2); so has the 401, whose body is not shown. */
@@ -50,8 +51,8 @@ export async function callAnswer(
   return response === undefined ? jsonAnswer(value, member) : wrapped(response, member);
 }
 
-function memberFor({ choices, switches }: Deployment, selected: string | null): string | undefined {
-  const { envelope } = choices;
+function memberFor({ settings, switches }: Deployment, selected: string | null): string | undefined {
+  const { envelope } = settings;
   if (selected !== null && Object.hasOwn(envelope, selected)) return envelope[selected];
   if (switches.isEnforced("response.raw")) return undefined;
   return Object.values(envelope)[0] ?? DEFAULT_MEMBER;

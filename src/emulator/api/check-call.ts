@@ -1,11 +1,10 @@
 // Decides whether a valid token may make this call: live registration, opt-in, scope, person, narrowing and device.
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
-import type { Refusal } from "../refusal.js";
-import { grantsInForce, type Plugin } from "../registrations/plugin.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
+import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
-import type { IssuedToken } from "../stores/access-tokens.js";
-import type { ApiRoute } from "./api-route.js";
+import type { Deployment } from "../state.js";
+import type { IssuedToken } from "../stores.js";
+import type { ApiRoute } from "./routes.js";
 
 interface Call {
   readonly token: IssuedToken;

@@ -1,9 +1,8 @@
 // Finds the token that a call presents, by the rules that hold for a bearer whatever the route.
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
-import type { Refusal } from "../refusal.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import { shown } from "../shown.js";
-import type { IssuedToken } from "../stores/access-tokens.js";
+import type { Deployment } from "../state.js";
+import type { IssuedToken } from "../stores.js";
 
 /** RFC 6750 section 2.1; the scheme's name is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;

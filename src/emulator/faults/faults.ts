@@ -1,8 +1,8 @@
 // The faults that are armed, and which of them strikes a request.
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { EmulatorError } from "../emulator-error.js";
-import type { RandomSource } from "../random-source.js";
+import { EmulatorError } from "../errors.js";
+import type { RandomSource } from "../stores.js";
 import type { Fault, FaultMatch, FaultMoment } from "./fault.js";
 import { momentOf, parseFault } from "./parse-fault.js";
 
@@ -136,18 +136,6 @@ export class Faults implements EmulatorFaults {
       return armed.fault;
     }
     return undefined;
-  }
-
-  dump(): unknown {
-    // As text: a body that was made up for an answer may look like anything.
-    return { added: this.#added, armed: JSON.stringify([...this.#armed.values()]) };
-  }
-
-  load(dump: unknown): void {
-    const { added, armed } = dump as { added: number; armed: string };
-    this.#added = added;
-    this.#armed.clear();
-    for (const one of JSON.parse(armed) as Armed[]) this.#armed.set(one.id, one);
   }
 }
 

@@ -1,8 +1,9 @@
 // Who sends a request, as it says itself, before any handler has looked at it.
-import type { Deployment } from "../deployment.js";
+
 import { asGrant, type Grant } from "../grant.js";
 import { readBody } from "../http/read-body.js";
-import type { Endpoint } from "../journal/journal-entry.js";
+import type { Endpoint } from "../journal.js";
+import type { Deployment } from "../state.js";
 
 /** What the request claims, registered or not. */
 export interface Caller {

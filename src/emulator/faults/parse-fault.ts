@@ -1,8 +1,7 @@
 // Checks a fault that somebody wants to arm.
 import { z } from "zod";
+import { isJson, parseInput } from "../errors.js";
 import { GRANTS } from "../grant.js";
-import { isJson } from "../is-json.js";
-import { parseInput } from "../parse-input.js";
 import { canHaveContent } from "./content.js";
 import { type Fault, type FaultMoment, type FaultName, faultMoments, type Json } from "./fault.js";
 
@@ -69,15 +68,18 @@ const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
 /** A copy, so that what becomes of the caller's object does not matter. @throws EmulatorError `option_invalid` */
 export function parseFault(input: unknown): Fault {
   const { name } = parseInput(named, input, "option_invalid", "fault");
+  return structuredClone(parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`)) as Fault;
+}
+
+export function faultSchema(name: FaultName): z.ZodType {
   const at = { at: momentSchema(faultMoments[name]) };
-  const schema = z
+  return z
     .strictObject({ name: z.literal(name), ...target, ...at, ...own[name] })
     .superRefine((fault, context) => {
       const message = conflict(fault as Fault);
       if (message !== undefined)
         context.addIssue({ code: "custom", path: [message[0]], message: message[1] });
     });
-  return structuredClone(parseInput(schema, input, "option_invalid", `fault ${name}`)) as Fault;
 }
 
 /** When it strikes: as it says, or at the first of its moments that the operation it matches can reach. */

@@ -1,8 +1,8 @@
 // Lets the faults that strike a request do what they do, before its handler, after it, or in its place.
 
-import type { Deployment } from "../deployment.js";
 import type { Connection } from "../http/connection.js";
-import type { RequestNote } from "../journal/journal-entry.js";
+import type { RequestNote } from "../journal.js";
+import type { Deployment } from "../state.js";
 import {
   malformedJson,
   otherContentType,

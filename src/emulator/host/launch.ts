@@ -1,10 +1,13 @@
 // A launch of a user-interface plugin: opened by the host application, authorised once for a code challenge.
 import { createHash } from "node:crypto";
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment, LaunchState } from "../deployment.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
+import { EmulatorError } from "../errors.js";
+import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
+import { readChallenge } from "../in-process-arguments.js";
 import { isCodeChallenge } from "../pkce.js";
-import type { Refusal } from "../refusal.js";
+import { rules } from "../rules.js";
 import { shown } from "../shown.js";
+import type { Deployment, LaunchIdentity, LaunchRecord } from "../state.js";
 
 /** Milliseconds. The page asks when it loads; the description shows no limit. */
 const LAUNCH_LIFETIME_MS = 600_000;
@@ -12,31 +15,6 @@ const LAUNCH_LIFETIME_MS = 600_000;
 const CODE_MEMORY_MS = 3_600_000;
 /** What the iframe shows of a plugin without a registered page. */
 const NO_PAGE = "about:blank";
-
-/** Who launches what. */
-export interface LaunchIdentity {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId: string;
-}
-
-/** What an opaque_code stands for. */
-export interface LaunchRecord extends LaunchIdentity {
-  /** What `host:auth-code` answers as state. */
-  readonly answers: LaunchState;
-  readonly used: boolean;
-  /** Epoch milliseconds, the last at which it can be authorised. */
-  readonly expiresAt: number;
-}
-
-/** What a code of the host stands for: "bound" by what an exchange of it is held against. */
-export interface LaunchCode extends LaunchIdentity {
-  /** Undefined: there was none, and that rule was off. */
-  readonly codeChallenge: string | undefined;
-  readonly spent: boolean;
-  /** Epoch milliseconds, the last at which it can be exchanged. */
-  readonly expiresAt: number;
-}
 
 /** What `host:auth-code` carries. */
 export interface LaunchAnswer {
@@ -52,7 +30,7 @@ export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
 ): { url: string; opaqueCode: string } | Refusal {
-  const { clock, launchState, operators, plugins, switches } = deployment;
+  const { clock, settings, operators, plugins, switches } = deployment;
   const refusal = checkPlugin(deployment, identity);
   if (refusal !== undefined) return refusal;
   const { tenantId, clientId, userId } = identity;
@@ -63,11 +41,11 @@ export function openLaunch(
   }
   const now = clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
-  const record = { tenantId, clientId, userId, answers: launchState, used: false, expiresAt };
+  const record = { tenantId, clientId, userId, answers: settings.launchState, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const url = new URL(plugins.find(tenantId, clientId)?.pageUrl ?? NO_PAGE);
   url.searchParams.set("opaque_code", opaqueCode);
-  if (launchState === "launch-parameter") url.searchParams.set("state", stateOf(opaqueCode));
+  if (settings.launchState === "launch-parameter") url.searchParams.set("state", stateOf(opaqueCode));
   return { url: url.href, opaqueCode };
 }
 
@@ -118,7 +96,7 @@ const checks: readonly Check<Attempt>[] = [
 
 /** "The host authorises the launch" (description, section 5.3): a code for this challenge, and this launch is used. */
 export function authorizeLaunch(deployment: Deployment, asked: Asked): LaunchAnswer | Refusal {
-  const { clock, codeLifetimeSeconds, launchCodes, launches, switches } = deployment;
+  const { clock, settings, launchCodes, launches, switches } = deployment;
   const now = clock();
   const opaqueCode = typeof asked.opaqueCode === "string" ? asked.opaqueCode : "";
   const launch = launches.find(opaqueCode);
@@ -132,7 +110,7 @@ export function authorizeLaunch(deployment: Deployment, asked: Asked): LaunchAns
   if (launch !== undefined) launches.replace(opaqueCode, { ...launch, used: true }, now);
   const { tenantId, clientId, userId } = asked;
   const codeChallenge = typeof asked.codeChallenge === "string" ? asked.codeChallenge : undefined;
-  const expiresAt = now + codeLifetimeSeconds * 1000;
+  const expiresAt = now + settings.codeLifetimeSeconds * 1000;
   const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
   const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
@@ -155,4 +133,53 @@ function checkPlugin(
   const registered = plugin?.enabled ? "a service plugin" : "a disabled one";
   const actual = plugin === undefined ? "one that is not registered" : registered;
   return switches.refusal("launch.plugin", { expected: "an enabled user-interface plugin", actual });
+}
+
+/** A launch that nobody has authorised yet. */
+export interface Launch {
+  /** What the host would load in the iframe: the plugin's page with its launch parameters. */
+  readonly url: string;
+  readonly opaqueCode: string;
+  /**
+   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` is the launch's own unless given. After
+   * a reset or a restore it asks the host that is there then, which may not know the launch.
+   *
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what is no object, or an opaqueCode that is no string.
+   */
+  authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
+}
+
+/** `current` is looked up at each use: a launch outlives a reset and a restore, as it does in a browser. */
+export function launchInProcess(current: () => Deployment, identity: LaunchIdentity): Launch {
+  const { tenantId, userId, clientId } = identity;
+  const opening = current();
+  const opened = openLaunch(opening, identity);
+  recordLaunch(opening, identity, opened, "process");
+  if ("rule" in opened) throw refuse(opening, identity, opened);
+  return {
+    ...opened,
+    authorize(init) {
+      const { codeChallenge, opaqueCode = opened.opaqueCode } = readChallenge(init);
+      const deployment = current();
+      const asked = { tenantId, clientId, userId, opaqueCode, codeChallenge };
+      const answer = authorizeLaunch(deployment, asked);
+      recordAuthCode(deployment, asked, answer);
+      if ("rule" in answer) throw refuse(deployment, identity, answer);
+      return answer;
+    },
+  };
+}
+
+function refuse(
+  { clock, customerLog }: Deployment,
+  { tenantId, clientId }: LaunchIdentity,
+  refusal: Refusal,
+): EmulatorError {
+  customerLog.record(clock(), { tenantId, clientId }, refusal);
+  const { says } = rules[refusal.rule];
+  const { expected, actual } = refusal;
+  const problem = `the host refuses the launch: ${says} Expected ${expected}, got ${actual}.`;
+  return new EmulatorError("launch_refused", problem, {
+    issues: [refusal.rule],
+  });
 }

@@ -4,12 +4,8 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpBindings } from "@hono/node-server";
 import { z } from "zod";
-import { EmulatorError } from "../emulator-error.js";
-import { parseInput } from "../parse-input.js";
+import { EmulatorError, parseInput } from "../errors.js";
 import type { Connection } from "./connection.js";
-import { IncomingRequest } from "./incoming-request.js";
-import type { JsonAnswer } from "./json-answer.js";
-import type { ReceivedRequest } from "./received-request.js";
 
 /** A request that sends its headers or body more slowly is answered 408 by Node. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -35,16 +31,9 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** What a server asks of whoever answers. */
-export interface Answering {
-  /** Undefined: not a plain post to a token endpoint. `path` as received. */
-  answerTokenPost(path: string, request: ReceivedRequest): Promise<JsonAnswer> | undefined;
-  answer(request: Request, connection: Connection): Promise<Response>;
-}
-
 /** @throws {@link EmulatorError} `listen_failed` with the system's error as `cause`. */
 export async function listenOn(
-  { answerTokenPost, answer }: Answering,
+  answer: (request: Request, connection: Connection) => Promise<Response>,
   address: { port: number; host: string },
 ): Promise<Listening> {
   // With the first server: in-process nobody needs it, and it takes 25 ms to load.
@@ -66,13 +55,7 @@ export async function listenOn(
     const { host } = incoming.headers;
     // RFC 9112 section 3.2. Here, for further on it would be found where nobody can answer any more.
     if (host !== undefined && !URL.canParse(`http://${host}`)) return refuse(outgoing);
-    const plain = incoming.method === "POST" ? IncomingRequest.of(incoming) : undefined;
-    const answering = plain && answerTokenPost(incoming.url ?? "", plain);
-    if (answering === undefined) return listener(incoming, outgoing);
-    return answering.then(
-      (answered) => sendJson(outgoing, answered),
-      (error) => outgoing.destroy(error),
-    );
+    return listener(incoming, outgoing);
   });
   server.listen(address.port, address.host);
   try {
@@ -108,9 +91,4 @@ function originOf({ address, family, port }: AddressInfo): string {
 
 function refuse(outgoing: ServerResponse): void {
   outgoing.writeHead(400, { "content-length": 0 }).end();
-}
-
-/** At once and in one piece. */
-function sendJson(outgoing: ServerResponse, { status, headers, body }: JsonAnswer): void {
-  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
 }

@@ -41,7 +41,7 @@ export async function readBody(request: Request, reading: BodyReading = {}): Pro
 }
 
 /** `isWhole`: nothing broke off. */
-export function decodeBody(
+function decodeBody(
   chunks: readonly Uint8Array[],
   isWhole: boolean,
   { isAnyTextRead = false }: BodyReading,

@@ -1,29 +1,16 @@
 // Who is signed in, in one browser, at the host application or at the authorization server; kept by a cookie.
 import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
-import type { Deployment } from "../deployment.js";
-import type { SecretMap } from "../stores/secret-map.js";
+import type { Deployment, KeptSession, SignedIn } from "../state.js";
+import type { SecretMap } from "../stores.js";
 
 /** Milliseconds, fixed from the sign-in on; not shown. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
-
-/** What is kept of a session, by the value of its cookie. */
-export interface KeptSession {
-  /** Undefined until somebody has signed in. */
-  readonly operator: SignedIn | undefined;
-  /** Epoch milliseconds; from this instant on nobody is signed in. */
-  readonly expiresAt: number;
-}
 
 /** What the value of a session cookie stands for. */
 export interface BrowserSession extends KeptSession {
   /** In every form and every request of a script: other sites can have the cookie sent along, but not this. */
   readonly formToken: string;
-}
-
-export interface SignedIn {
-  readonly tenantId: string;
-  readonly userId: string;
 }
 
 /** One place to be signed in at. */

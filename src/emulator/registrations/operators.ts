@@ -1,9 +1,54 @@
-// The people of each tenant, as they are at this moment.
-import { EmulatorError } from "../emulator-error.js";
+// What the emulator is told about a person of a tenant, and how that may change afterwards.
+import { z } from "zod";
+import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
-import { type OperatorIdentity, parseOperator, parseOperatorIdentity } from "./operator-registration.js";
-import type { Role } from "./role.js";
-import { isSecretOf, secretDigest } from "./secret-digest.js";
+import { isSecretOf, type Role, roleSchema, scopeSchema, secretDigest, tenantIdSchema } from "./fields.js";
+
+/**
+ * A person who launches plugins in the host application (Variant A) and logs in to apps (Variant B). The description
+ * shows the fields of `revo.user` (section 2.3); the rest is the emulator's.
+ */
+export interface OperatorRegistration {
+  readonly tenantId: string;
+  /** Unique in the tenant. */
+  readonly userId: string;
+  readonly firstname?: string | undefined;
+  readonly lastname?: string | undefined;
+  /** The scopes that the person has: a token that acts for them reaches no other. Default: none. */
+  readonly capabilities?: readonly string[] | undefined;
+  /** What `revo.roles` says. Default: one invented role. */
+  readonly roles?: readonly Role[] | undefined;
+  /** Default: none, the person signs in without one. */
+  readonly password?: string | undefined;
+}
+
+/** Which operator. */
+export interface OperatorIdentity {
+  readonly tenantId: string;
+  readonly userId: string;
+}
+
+/** A live change of one operator; what is left out stays. */
+export type OperatorUpdate = OperatorRegistration;
+
+const identity = { tenantId: tenantIdSchema, userId: z.string().min(1).max(255) };
+export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
+  ...identity,
+  firstname: z.string().max(100).optional(),
+  lastname: z.string().max(100).optional(),
+  capabilities: z.array(scopeSchema).optional(),
+  roles: z.array(roleSchema).optional(),
+  password: z.string().min(1).optional(),
+});
+
+export function parseOperator(input: unknown): OperatorRegistration {
+  return parseInput<OperatorRegistration>(operatorSchema, input, "registration_invalid", "operator");
+}
+
+/** Whole registrations are identities too: what else they hold does not matter. */
+export function parseOperatorIdentity(input: unknown): OperatorIdentity {
+  return parseInput<OperatorIdentity>(z.object(identity), input, "registration_invalid", "operator");
+}
 
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
@@ -76,15 +121,6 @@ export class Operators {
     if (operator !== undefined) return operator;
     const where = `is not registered in ${shown(tenantId)}`;
     throw new EmulatorError("not_registered", `operator ${shownClientId(userId)} ${where}`);
-  }
-
-  dump(): readonly unknown[] {
-    return this.list();
-  }
-
-  load(operators: readonly unknown[]): void {
-    this.#tenants.clear();
-    for (const operator of operators) this.#put(operator as Operator);
   }
 
   #put(operator: Operator): void {

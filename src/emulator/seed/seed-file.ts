@@ -1,19 +1,17 @@
-// Reads a seed file, YAML or JSON, and says of each mistake in which line it is.
+// Reads a seed file, YAML or JSON, and reports each mistake with its line.
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { basename } from "node:path";
+import type * as Yaml from "yaml";
 import type { Document } from "yaml";
 import { z } from "zod";
-import { routeTable } from "../api/route-table.js";
-import { createDeployment } from "../create-deployment.js";
-import { defaultOptions } from "../default-options.js";
-import { EmulatorError } from "../emulator-error.js";
-import { type EmulatorOptions, parseEmulatorOptions } from "../emulator-options.js";
-import { ISSUE_PATH, isName, parseInput } from "../parse-input.js";
-import { TestKeys } from "../registrations/test-keys.js";
-import { RuleSwitches } from "../rule-switches.js";
-import { hideUnknown } from "./hide-unknown.js";
-import { loadYaml } from "./load-yaml.js";
-import { yamlFaults } from "./yaml-faults.js";
+import { routeTable } from "../api/routes.js";
+import { RuleSwitches } from "../checks.js";
+import { EmulatorError, ISSUE_PATH, isName, parseInput } from "../errors.js";
+import { type EmulatorOptions, parseEmulatorOptions, withDefaults } from "../options.js";
+import { TestKeys } from "../registrations/keys.js";
+import { createDeployment } from "../state.js";
+import { applySeed } from "./seed.js";
 
 const schema = z.looseObject({
   options: z
@@ -23,7 +21,7 @@ const schema = z.looseObject({
 });
 
 /**
- * The options of `createEmulator` that a file holds: `options` as they are, everything else as `seed`.
+ * Reads the options of `createEmulator` from a file: its member `options`, and all other members as `seed`.
  *
  * @throws EmulatorError `seed_invalid`: one issue for each mistake, as `file:line: where: what`; no value is quoted.
  *
@@ -44,48 +42,43 @@ export function readSeedFile(path: string): EmulatorOptions {
   return parseSeedFile(text, basename(path));
 }
 
-/** The same of a text; `name` stands in messages. @throws EmulatorError `seed_invalid` */
+/** Does the same with a text; `name` is the file name for messages. @throws EmulatorError `seed_invalid` */
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
   const { LineCounter, parseDocument } = loadYaml();
   const lineCounter = new LineCounter();
-  // No warnings: what the parser would warn of, it would quote. "silent" would hide a second document too.
-  const document = parseDocument(text, {
-    lineCounter,
-    prettyErrors: false,
-    stringKeys: true,
-    logLevel: "error",
-  });
-  const lineAt = (offset: number) => Math.max(1, lineCounter.linePos(offset).line);
+  // The parser's own warnings and messages quote the text, which may be a secret. logLevel "silent" would also hide
+  // that there is a second document.
+  const quiet = { prettyErrors: false, stringKeys: true, logLevel: "error" } as const;
+  const document = parseDocument(text, { lineCounter, ...quiet });
+  const at = (offset: number) => `${name}:${Math.max(1, lineCounter.linePos(offset).line)}`;
   const faults = [...document.errors, ...document.warnings].map(
-    ({ pos, code }) => `${name}:${lineAt(pos[0])}: ${yamlFaults[code]}`,
+    ({ pos, code }) => `${at(pos[0])}: not valid YAML: ${code.toLowerCase().replaceAll("_", " ")}`,
   );
-  // A file that an editor is about to write is empty for a moment.
-  if (document.contents === null) faults.push(`${name}:1: it is empty; write {} to register nothing`);
+  if (document.contents === null) faults.push(`${name}:1: the file is empty; write {} to register nothing`);
   if (faults.length > 0) throw invalid(faults);
   try {
     return check(document.toJS() ?? {});
   } catch (error) {
-    if (!(error instanceof EmulatorError)) throw invalid([`${name}:1: it cannot be read`]);
-    const issues = error.issues.map(
-      (issue) => `${name}:${lineAt(offsetOf(document, issue))}: ${hideUnknown(issue)}`,
+    if (!(error instanceof EmulatorError)) throw invalid([`${name}:1: the file cannot be read`]);
+    throw invalid(
+      error.issues.map((issue) => `${at(offsetOf(document, issue))}: ${withoutUnknownNames(issue)}`),
     );
-    throw invalid(issues);
   }
 }
 
-/** @throws EmulatorError whose issues begin with the path of what is at fault. */
+/** @throws EmulatorError whose issues begin with the path of the mistake. */
 function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
   const settings = within("options", () => parseEmulatorOptions(options));
   const whole = parseEmulatorOptions({ ...settings, seed });
-  // Registered once to find every mistake; the one key saves making a new one for each plugin.
-  const testKeys = new TestKeys(undefined);
-  const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
-  const lasting = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
-  const { rules, routes = [], refreshPath = defaultOptions.refreshPath, ...rest } = whole;
+  const { rules, routes, refreshPath, ...rest } = withDefaults(whole);
   within("options", () => new RuleSwitches(rules));
   within("options", () => routeTable(routes, refreshPath));
-  createDeployment(rest, lasting);
+  // A trial deployment finds every mistake in the registrations. One key for all plugins saves generating many.
+  const testKeys = new TestKeys(undefined);
+  const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
+  const trial = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
+  applySeed(createDeployment(withDefaults(rest), trial), seed);
   return whole;
 }
 
@@ -100,22 +93,22 @@ function within<Value>(member: string, read: () => Value): Value {
   }
 }
 
-/** Where the deepest part of an issue's path begins that the document has. */
+/** The offset of the deepest part of an issue's path that the document has. */
 function offsetOf(document: Document, issue: string): number {
   const { isNode } = loadYaml();
   const path = ISSUE_PATH.exec(issue)?.[1]?.split(".") ?? [];
-  const unknown = /Unrecognized keys?: (?:"([^"]+)"|(…))/.exec(issue);
+  const unknown = /Unrecognized keys?: (?:"([^"]+)"|…)/.exec(issue);
   if (unknown !== null) path.push(unknown[1] ?? "…");
   for (let depth = path.length; depth > 0; depth--) {
-    const at = path.slice(0, depth);
-    // A key may have no value.
-    const node = document.getIn(at, true) ?? keyIn(document, at.slice(0, -1), at.at(-1) ?? "");
+    const parents = path.slice(0, depth - 1);
+    const name = path[depth - 1] ?? "";
+    const node = document.getIn([...parents, name], true) ?? keyIn(document, parents, name);
     if (isNode(node) && node.range) return node.range[0];
   }
   return 0;
 }
 
-/** The key itself; for "…" the first one there that is not told. */
+/** A key, which may lack a value. For "…" the first key whose name issues do not quote. */
 function keyIn(document: Document, path: string[], name: string): unknown {
   const { isMap, isScalar } = loadYaml();
   const parent = document.getIn(path, true);
@@ -124,6 +117,16 @@ function keyIn(document: Document, path: string[], name: string): unknown {
   return parent.items.find(({ key }) => isScalar(key) && isMeant(String(key.value)))?.key;
 }
 
+/** A secret in the wrong place may look like a key or a rule: the line says where it is, so no name is needed. */
+function withoutUnknownNames(issue: string): string {
+  return issue.replace(/Unrecognized (keys?): .*/, "unknown $1").replace(/"[^"]*"(?= is not a rule)/, "this");
+}
+
 function invalid(issues: string[]): EmulatorError {
   return new EmulatorError("seed_invalid", issues.join("\n"), { issues });
+}
+
+/** Loads the parser with the first seed file: it takes 25 ms. Synchronously, as seed files are read. */
+function loadYaml(): typeof Yaml {
+  return createRequire(import.meta.url)("yaml") as typeof Yaml;
 }

@@ -1,17 +1,16 @@
-// What an emulator starts with and a reset goes back to.
+// The state that an emulator starts with, and that a reset restores.
 import { z } from "zod";
 import { type Instant, readInstant } from "../clock.js";
-import type { Deployment } from "../deployment.js";
-import { EmulatorError } from "../emulator-error.js";
+import { EmulatorError, ISSUE_PATH, parseInput } from "../errors.js";
 import type { Fault } from "../faults/fault.js";
-import { parseInput } from "../parse-input.js";
-import type { ApiClientRegistration } from "../registrations/api-client-registration.js";
-import type { OperatorRegistration } from "../registrations/operator-registration.js";
-import type { PluginRegistration } from "../registrations/plugin-registration.js";
-import type { ServiceAccountRegistration } from "../registrations/service-account-registration.js";
+import type { ApiClientRegistration } from "../registrations/api-clients.js";
+import type { OperatorRegistration } from "../registrations/operators.js";
+import type { PluginRegistration } from "../registrations/plugins.js";
+import type { ServiceAccountRegistration } from "../registrations/service-accounts.js";
+import type { Deployment } from "../state.js";
 
 /**
- * Everything that can be registered, the faults that are armed, and where the clock begins.
+ * The registrations, the armed faults, and the instant at which the clock starts.
  *
  * @example
  * createEmulator({ seed: { plugins: [{ clientId: "reporter", tenantId: "acme", type: "service" }] } });
@@ -26,7 +25,7 @@ export interface EmulatorSeed {
   readonly clock?: { readonly at: Instant; readonly frozen?: boolean | undefined } | undefined;
 }
 
-/** The registrations themselves are checked where they are registered. */
+/** Each registration is checked when it is registered. */
 const list = z.array(z.unknown()).optional();
 const schema: z.ZodType<unknown> = z.strictObject({
   plugins: list,
@@ -39,58 +38,59 @@ const schema: z.ZodType<unknown> = z.strictObject({
     .optional(),
 });
 
-/** @throws EmulatorError `seed_invalid` for the shape, else what the registrations throw. */
+/** Returns a copy: later changes to the caller's object do not change what a reset restores. @throws EmulatorError */
 export function parseSeed(input: unknown): EmulatorSeed {
-  const seed = ownCopy(parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed);
-  if (seed.clock !== undefined) readInstant(seed.clock.at);
-  return seed;
-}
-
-/** A reset goes back to what was given, whatever the caller does with it afterwards. */
-function ownCopy(seed: EmulatorSeed): EmulatorSeed {
+  const { clock, ...lists } = parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed;
+  if (clock !== undefined) readInstant(clock.at);
   const issues: string[] = [];
-  const copyOf = (value: unknown, at: string) => {
+  const copy = (entry: unknown, path: string): unknown => {
     try {
-      return structuredClone(value);
+      return structuredClone(entry);
     } catch {
-      issues.push(`${at}: must be plain data`);
+      issues.push(`${path}: must be plain data`);
       return undefined;
     }
   };
-  const copy = Object.fromEntries(
-    Object.entries(seed).map(([kind, value]) => [
-      kind,
-      Array.isArray(value)
-        ? value.map((entry, index) => copyOf(entry, `${kind}.${index}`))
-        : copyOf(value, kind),
-    ]),
-  );
-  if (issues.length === 0) return copy;
-  throw new EmulatorError("seed_invalid", `seed: ${issues.join("; ")}`, { issues });
+  const copies = Object.entries(lists).map(([kind, entries]) => [
+    kind,
+    (entries ?? []).map((entry, index) => copy(entry, `${kind}.${index}`)),
+  ]);
+  if (issues.length > 0) throw invalid(issues);
+  return { ...Object.fromEntries(copies), ...(clock && { clock: structuredClone(clock) }) };
 }
 
-/** One registration of a seed, and how it is told apart in messages. */
-export interface SeedEntry {
-  readonly path: readonly [keyof EmulatorSeed, number];
-  register(deployment: Deployment): void;
-}
-
-/** In the order in which they are registered. */
-export function seedEntries(seed: EmulatorSeed): SeedEntry[] {
-  const entries = <Sheet>(
-    kind: keyof EmulatorSeed,
-    sheets: readonly Sheet[] | undefined,
-    register: (deployment: Deployment, sheet: Sheet) => void,
-  ): SeedEntry[] =>
-    (sheets ?? []).map((sheet, index) => ({
-      path: [kind, index],
-      register: (deployment) => register(deployment, sheet),
-    }));
-  return [
-    ...entries("plugins", seed.plugins, ({ plugins }, sheet) => plugins.register(sheet)),
-    ...entries("serviceAccounts", seed.serviceAccounts, (to, sheet) => to.serviceAccounts.register(sheet)),
-    ...entries("apiClients", seed.apiClients, ({ apiClients }, sheet) => apiClients.register(sheet)),
-    ...entries("operators", seed.operators, ({ operators }, sheet) => operators.register(sheet)),
-    ...entries("faults", seed.faults, ({ faults }, fault) => faults.add(fault)),
+/** Registers every entry of the seed. @throws EmulatorError `seed_invalid` with an issue for each mistake in any entry */
+export function applySeed(deployment: Deployment, seed: EmulatorSeed): void {
+  const { plugins, serviceAccounts, apiClients, operators, faults } = deployment;
+  const issues = [
+    ...registerAll("plugins", seed.plugins, (entry) => plugins.register(entry)),
+    ...registerAll("serviceAccounts", seed.serviceAccounts, (entry) => serviceAccounts.register(entry)),
+    ...registerAll("apiClients", seed.apiClients, (entry) => apiClients.register(entry)),
+    ...registerAll("operators", seed.operators, (entry) => operators.register(entry)),
+    ...registerAll("faults", seed.faults, (entry) => faults.add(entry)),
   ];
+  if (issues.length > 0) throw invalid(issues);
+}
+
+function registerAll<Entry>(
+  kind: keyof EmulatorSeed,
+  entries: readonly Entry[] = [],
+  register: (entry: Entry) => void,
+): string[] {
+  return entries.flatMap((entry, index) => {
+    const path = `${kind}.${index}`;
+    try {
+      register(entry);
+      return [];
+    } catch (error) {
+      if (!(error instanceof EmulatorError)) throw error;
+      if (error.issues.length === 0) return [`${path}: ${error.message}`];
+      // "scopes.0: must be …" becomes "plugins.1.scopes.0: must be …"; an issue without a path is about the entry.
+      return error.issues.map((issue) => (ISSUE_PATH.test(issue) ? `${path}.${issue}` : `${path}: ${issue}`));
+    }
+  });
+}
+
+function invalid(issues: readonly string[]): EmulatorError {
+  return new EmulatorError("seed_invalid", `seed: ${issues.join("; ")}`, { issues: [...issues] });
 }

@@ -1,11 +1,9 @@
 // Spends an authorization code at its first exchange attempt, and holds the attempt against what it is bound to.
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
-import type { LaunchCode } from "../host/launch.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import { verifierFault } from "../pkce.js";
-import type { Refusal } from "../refusal.js";
-import type { Plugin } from "../registrations/plugin.js";
+import type { Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
+import type { Deployment, LaunchCode } from "../state.js";
 import type { TokenRequest } from "./read-token-request.js";
 
 /** A code as the attempt found it, and when that was (epoch milliseconds). */

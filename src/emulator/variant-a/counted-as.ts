@@ -1,5 +1,5 @@
 // What a token request counts as: itself, but where rules are off that would refuse it for what it leaves out.
-import type { Deployment } from "../deployment.js";
+import type { Deployment } from "../state.js";
 import { decodeAssertion } from "./assertion/decode-assertion.js";
 import { GRANT_OF_TYPE } from "./find-plugin.js";
 import type { TokenRequest } from "./read-token-request.js";

@@ -1,8 +1,9 @@
 // Who asks for a token: a plugin of the tenant, registered and enabled.
-import type { Deployment } from "../deployment.js";
-import type { Refusal } from "../refusal.js";
-import type { Plugin } from "../registrations/plugin.js";
+
+import type { Refusal } from "../checks.js";
+import type { Plugin } from "../registrations/plugins.js";
 import { shownClientId } from "../shown.js";
+import type { Deployment } from "../state.js";
 import type { TokenRequest } from "./read-token-request.js";
 
 /** "Wrong grant for the plugin type" (description, section 7.1). */

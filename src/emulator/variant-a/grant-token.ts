@@ -1,12 +1,11 @@
 // Every rule of a well-formed token request in its order of precedence, then a token.
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import { shownGrantType } from "../grant.js";
 import type { JsonAnswer } from "../http/json-answer.js";
-import type { Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
-import type { Plugin } from "../registrations/plugin.js";
+import type { Plugin } from "../registrations/plugins.js";
 import { shown, shownUri } from "../shown.js";
+import type { Deployment } from "../state.js";
 import { checkAssertion } from "./assertion/check-assertion.js";
 import { checkCode, type PresentedCode, presentCode } from "./check-code.js";
 import { countedAs, isGrantType } from "./counted-as.js";
@@ -45,9 +44,9 @@ export async function grantToken(
   request: TokenRequest,
   tokenUrl: string,
 ): Promise<JsonAnswer | Refusal> {
-  const { switches, choices } = deployment;
+  const { switches, settings } = deployment;
   const asked = countedAs(deployment, tenantId, request);
-  const isEveryAttemptOne = choices.unauthenticatedAttemptSpendsCode;
+  const isEveryAttemptOne = settings.unauthenticatedAttemptSpendsCode;
   // Before any rule: an attempt that fails for whatever reason spends the code too.
   const atOnce = isEveryAttemptOne ? presentCode(deployment, asked) : undefined;
   const early = firstRefusal(switches, checks, request);
@@ -96,10 +95,10 @@ function answerGrant(
 
 function mint(deployment: Deployment, plugin: Plugin, operator: Operator | undefined): JsonAnswer {
   const now = deployment.clock();
-  const { tokenLifetimeSeconds, accessTokens } = deployment;
+  const { settings, accessTokens } = deployment;
   const { tenantId, clientId, grant } = plugin;
   const issued = { tenantId, clientId, userId: operator?.userId, scopes: grant.scopes };
-  const expiresAt = now + tokenLifetimeSeconds * 1000;
+  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
   const token = accessTokens.mint({ variant: "A", ...issued, expiresAt }, now);
   return tokenAnswer(deployment, plugin, operator, token);
 }

@@ -1,6 +1,7 @@
 // Variant A's rate limit: "per tenant, on the token endpoint; sliding window" (description, section 8).
-import type { Deployment } from "../deployment.js";
+
 import type { JsonAnswer } from "../http/json-answer.js";
+import type { Deployment } from "../state.js";
 import { rateLimitAnswer } from "./token-answers.js";
 
 /** No tenant id is empty: the slots of all tenants together, while the rule that keeps them apart is off. */

@@ -1,9 +1,9 @@
 // Reads the form of a token request and refuses what is no well-formed one.
+
+import type { Refusal, RuleSwitches } from "../checks.js";
 import { isMediaType } from "../http/media-type.js";
 import { MAXIMUM_BODY_BYTES } from "../http/read-body.js";
 import type { ReceivedRequest } from "../http/received-request.js";
-import type { Refusal } from "../refusal.js";
-import type { RuleSwitches } from "../rule-switches.js";
 import { shown } from "../shown.js";
 
 /** The form fields of section 4.1, absent ones undefined. */

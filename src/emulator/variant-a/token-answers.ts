@@ -1,10 +1,11 @@
 // Variant A's answers at the token endpoint.
-import type { Deployment, RetryAfter } from "../deployment.js";
+
+import { answerTo, type Refusal } from "../checks.js";
 import { type JsonAnswer, jsonAnswer } from "../http/json-answer.js";
-import { answerTo, type Refusal } from "../refusal.js";
 import type { Operator } from "../registrations/operators.js";
-import type { Plugin } from "../registrations/plugin.js";
+import type { Plugin } from "../registrations/plugins.js";
 import type { RuleAnswer } from "../rules/rule.js";
+import type { Deployment, RetryAfter } from "../state.js";
 
 /** RFC 6749 sections 5.1 and 5.2. */
 const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
@@ -14,7 +15,7 @@ const FIXED_DESCRIPTION = "The token request was rejected";
 
 /** The shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
 export function tokenAnswer(
-  { choices, tokenLifetimeSeconds }: Deployment,
+  { settings }: Deployment,
   plugin: Plugin,
   operator: Operator | undefined,
   accessToken: string,
@@ -28,28 +29,28 @@ export function tokenAnswer(
   const body = {
     access_token: accessToken,
     token_type: "Bearer",
-    expires_in: tokenLifetimeSeconds,
-    ...(choices.revoShape === "nested" ? { revo } : flat("revo", revo)),
+    expires_in: settings.tokenLifetimeSeconds,
+    ...(settings.revoShape === "nested" ? { revo } : flat("revo", revo)),
   };
   return jsonAnswer(body, { headers: NOT_STORED });
 }
 
 /** Says nothing but the error code: the reason is for the customer's log. */
-export function refusalAnswer({ choices, switches }: Deployment, refusal: Refusal): JsonAnswer {
+export function refusalAnswer({ settings, switches }: Deployment, refusal: Refusal): JsonAnswer {
   const { status, error } = answerTo(refusal);
-  const fixed = FIXED_DESCRIPTION + (choices.fixedTextFullStop ? "." : "");
+  const fixed = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
   const reason = `${refusal.rule}: expected ${refusal.expected}, got ${refusal.actual}`;
   const error_description = switches.isEnforced("token-request.opacity") ? fixed : reason;
   return jsonAnswer({ error, error_description }, { status, headers: NOT_STORED });
 }
 
 /** The refusal with the answer that options and switches make of it. */
-export function asTold({ choices, switches }: Deployment, refusal: Refusal): Refusal {
+export function asTold({ settings, switches }: Deployment, refusal: Refusal): Refusal {
   const { status, error } = answerTo(refusal);
   const isPlugins = refusal.rule === "plugin.registered" || refusal.rule === "plugin.enabled";
   const told: RuleAnswer = {
     status,
-    ...(error && { error: isPlugins ? choices.refusedPluginError : error }),
+    ...(error && { error: isPlugins ? settings.refusedPluginError : error }),
   };
   const isStandard = !switches.isEnforced("token-request.failure-status") && told.error === "invalid_client";
   return { ...refusal, answer: isStandard ? { ...told, status: 401 } : told };

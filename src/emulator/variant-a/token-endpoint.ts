@@ -1,20 +1,19 @@
 // Variant A's token endpoint: what is not well-formed is refused, the rest asks for a grant; every refusal is opaque.
-import type { Deployment } from "../deployment.js";
-import { recordTokenRequest } from "../flow/token-steps.js";
+
+import type { Refusal } from "../checks.js";
+import { recordTokenRequest } from "../flow/flow-steps.js";
 import { asGrant } from "../grant.js";
 import type { JsonAnswer } from "../http/json-answer.js";
 import type { ReceivedRequest } from "../http/received-request.js";
-import type { RequestNote } from "../journal/journal.js";
-import type { Refusal } from "../refusal.js";
+import type { RequestNote } from "../journal.js";
+import { TOKEN_PATH_A } from "../paths.js";
 import { isMadeUpId } from "../shown.js";
+import type { Deployment } from "../state.js";
 import { presentCode } from "./check-code.js";
 import { grantToken } from "./grant-token.js";
 import { checkRate } from "./rate-limit.js";
 import { type MalformedRequest, readTokenRequest, type TokenRequest } from "./read-token-request.js";
 import { asTold, refusalAnswer } from "./token-answers.js";
-
-/** Description, section 4.1. */
-export const TOKEN_PATH_A = "/api/v1/{tenantId}/external-plugin/oauth/token";
 
 /**
  * Answers one POST: 200, 429, or 400 with the opaque body, never anything else. `path` is the one that was posted to,
@@ -50,7 +49,7 @@ export async function answerTokenRequest(
 
 /** A malformed attempt spends its code as one with a refused assertion does: neither authenticates anybody. */
 function refuseMalformed(deployment: Deployment, { refusal, codes }: MalformedRequest): Refusal {
-  if (deployment.choices.unauthenticatedAttemptSpendsCode) {
+  if (deployment.settings.unauthenticatedAttemptSpendsCode) {
     for (const code of codes) presentCode(deployment, { grantType: "authorization_code", code });
   }
   return refusal;

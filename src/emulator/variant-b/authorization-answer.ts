@@ -1,26 +1,12 @@
 // What the authorization endpoint sends back to the client, through the browser.
-import type { Deployment } from "../deployment.js";
+
 import type { Operator } from "../registrations/operators.js";
 import { type RuleId, rules } from "../rules.js";
-import type { AuthorizationRequest, Callback } from "./authorization-request.js";
+import type { AuthorizationRequest, Deployment } from "../state.js";
+import type { Callback } from "./authorization-request.js";
 
 /** A code is remembered for this long after its end, so that the log can tell late from unknown. */
 const CODE_MEMORY_MS = 3_600_000;
-
-/** What a code of the authorization endpoint stands for. */
-export interface AuthorizationCode {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId: string;
-  readonly scopes: ReadonlySet<string> | undefined;
-  readonly redirectUri: string;
-  /** Undefined: there was none, and that rule was off. */
-  readonly codeChallenge: string | undefined;
-  /** What it was exchanged for; undefined: not yet. */
-  readonly authorizationId: string | undefined;
-  /** Epoch milliseconds, the last at which it can be exchanged. */
-  readonly expiresAt: number;
-}
 
 /** The person allowed it: the callback with a code (RFC 6749 section 4.1.2). */
 export function allowedCallback(
@@ -28,10 +14,10 @@ export function allowedCallback(
   request: AuthorizationRequest,
   { tenantId, userId }: Operator,
 ): string {
-  const { clock, codeLifetimeSeconds, authorizationCodes } = deployment;
+  const { clock, settings, authorizationCodes } = deployment;
   const now = clock();
   const { client, redirectUri, codeChallenge, scopes } = request;
-  const expiresAt = now + codeLifetimeSeconds * 1000;
+  const expiresAt = now + settings.codeLifetimeSeconds * 1000;
   const keepUntil = expiresAt + CODE_MEMORY_MS;
   const bound = { tenantId, userId, clientId: client.clientId, redirectUri, codeChallenge, scopes };
   const code = authorizationCodes.mint({ ...bound, authorizationId: undefined, expiresAt }, keepUntil, now);
@@ -45,14 +31,14 @@ export function refusedCallback(deployment: Deployment, callback: Callback, rule
 }
 
 function callbackUrl(
-  { issuerInCallback, publicUrl }: Deployment,
+  { settings, publicUrl }: Deployment,
   { redirectUri, state }: Callback,
   answer: Readonly<Record<string, string>>,
 ): string {
   const parameters = new URLSearchParams(answer);
   if (state !== undefined) parameters.set("state", state);
   // RFC 9207 section 2.
-  if (issuerInCallback) parameters.set("iss", publicUrl());
+  if (settings.issuerInCallback) parameters.set("iss", publicUrl());
   // Added to the text, not by URL: RFC 6749 section 3.1.2 has the query retained, and a client may compare it.
   const joint = redirectUri.includes("?") ? (/[?&]$/.test(redirectUri) ? "" : "&") : "?";
   return headerText(redirectUri) + joint + parameters;

@@ -1,29 +1,13 @@
 // Reads an authorization request and decides whether to show a login page, an error page, or neither.
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import { isCodeChallenge } from "../pkce.js";
-import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
-import { isSameRedirectUri } from "../registrations/redirect-uri.js";
-import { scopeSchema } from "../registrations/scope.js";
+import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import { shown, shownUri } from "../shown.js";
-
-/** Not shown; the authorization endpoint that clients of the emulator are configured with. */
-export const AUTHORIZATION_PATH = "/v1/auth/authorize";
+import type { AuthorizationRequest, Deployment } from "../state.js";
 
 /** Characters. Anybody can begin a login, and what it asks for is kept until it ends. */
 const MAXIMUM_QUERY_LENGTH = 4096;
-
-/** What a person is asked to allow: RFC 6749 section 4.1.1 with RFC 7636 section 4.3. */
-export interface AuthorizationRequest {
-  readonly client: ApiClient;
-  readonly redirectUri: string;
-  readonly state: string | undefined;
-  /** Undefined: there was none, and that rule was off. */
-  readonly codeChallenge: string | undefined;
-  /** Undefined: whatever the person has. */
-  readonly scopes: ReadonlySet<string> | undefined;
-}
 
 /** Where an answer goes once client and redirect URI are known to be right. */
 export type Callback = Pick<AuthorizationRequest, "client" | "redirectUri" | "state">;

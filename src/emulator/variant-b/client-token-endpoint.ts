@@ -1,19 +1,17 @@
 // Variant B's token endpoint: a JSON body in, an access token out; with a refresh token if a person logged in.
-import type { Deployment } from "../deployment.js";
-import { recordTokenRequest } from "../flow/token-steps.js";
+
+import type { Refusal } from "../checks.js";
+import { recordTokenRequest } from "../flow/flow-steps.js";
 import type { JsonAnswer } from "../http/json-answer.js";
 import type { ReceivedRequest } from "../http/received-request.js";
-import type { RequestNote } from "../journal/journal.js";
-import type { Refusal } from "../refusal.js";
+import type { RequestNote } from "../journal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
+import type { Deployment } from "../state.js";
 import { exchangeCode } from "./exchange-code.js";
 import type { PersonTokens } from "./person-tokens.js";
 import { type ClientRequest, type GrantPlace, readClientRequest } from "./read-client-request.js";
 import { refreshTokens } from "./refresh-token.js";
 import { clientRefusalAnswer, clientTokenAnswer } from "./token-answers.js";
-
-/** Description, section 4.2. */
-export const TOKEN_PATH_B = "/v1/auth/token";
 
 /** Answers one POST: 200, or an error of RFC 6749 section 5.2. */
 export async function answerClientRequest(
@@ -46,7 +44,7 @@ function grant(deployment: Deployment, request: ClientRequest): PersonTokens | R
 }
 
 function grantToAccount(
-  { clock, accessTokens, serviceAccounts, switches, tokenLifetimeSeconds }: Deployment,
+  { clock, accessTokens, serviceAccounts, switches, settings }: Deployment,
   request: ClientRequest & { readonly grant: "client_credentials" },
 ): PersonTokens | Refusal {
   const known = serviceAccounts.find(request.clientId);
@@ -61,7 +59,7 @@ function grantToAccount(
   }
   const now = clock();
   const { tenantId, clientId, scopes } = known;
-  const expiresAt = now + tokenLifetimeSeconds * 1000;
+  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
   const token = { variant: "B", tenantId, clientId, scopes, expiresAt } as const;
   return { tenantId, accessToken: accessTokens.mint(token, now) };
 }

@@ -1,11 +1,9 @@
 // The code exchange of Variant B: one code, one set of tokens.
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import { verifierFault } from "../pkce.js";
-import type { Refusal } from "../refusal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { shown, shownUri } from "../shown.js";
-import type { AuthorizationCode } from "./authorization-answer.js";
+import type { AuthorizationCode, Deployment } from "../state.js";
 import { openAuthorization, type PersonTokens, tokensOfAnybody } from "./person-tokens.js";
 import type { CodeExchange } from "./read-client-request.js";
 

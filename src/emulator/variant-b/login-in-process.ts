@@ -1,11 +1,13 @@
 // What a person does at the authorization server's pages, as a method: for test runners without a browser.
-import type { Deployment } from "../deployment.js";
-import { EmulatorError } from "../emulator-error.js";
-import { recordAuthorization, recordCallback } from "../flow/login-steps.js";
-import type { Refusal } from "../refusal.js";
+
+import type { Refusal } from "../checks.js";
+import { EmulatorError } from "../errors.js";
+import { recordAuthorization, recordCallback } from "../flow/flow-steps.js";
+import { AUTHORIZATION_PATH } from "../paths.js";
 import { rules } from "../rules.js";
+import type { Deployment } from "../state.js";
 import { refusedCallback } from "./authorization-answer.js";
-import { AUTHORIZATION_PATH, readAuthorizationRequest } from "./authorization-request.js";
+import { readAuthorizationRequest } from "./authorization-request.js";
 import { decide, findPerson } from "./login.js";
 
 /** Who logs in where, and whether they allow it. */

@@ -1,14 +1,12 @@
 // The pages of Variant B's authorization server; they work without JavaScript.
 import { html } from "hono/html";
-import type { Deployment } from "../deployment.js";
 import type { BrowserSession } from "../pages/browser-session.js";
-import { linkTo } from "../pages/page-route.js";
-import { renderPage } from "../pages/render-page.js";
+import { linkTo, renderPage } from "../pages/page.js";
+import { CONSENT_PATH, LOGIN_PATH } from "../paths.js";
 import { displayName, type Operator } from "../registrations/operators.js";
 import { type RuleId, rules } from "../rules.js";
-import type { AuthorizationRequest } from "./authorization-request.js";
+import type { AuthorizationRequest, Deployment } from "../state.js";
 import type { ClaimedPerson } from "./login.js";
-import { CONSENT_PATH, LOGIN_PATH } from "./login-paths.js";
 
 /** A page of a login in progress. */
 export interface LoginPage {

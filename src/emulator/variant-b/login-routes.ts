@@ -1,6 +1,7 @@
 // Variant B's authorization endpoint, from the request over login and consent to the callback.
-import type { Deployment } from "../deployment.js";
-import { recordAuthorization, recordCallback, recordLogin } from "../flow/login-steps.js";
+
+import type { Refusal } from "../checks.js";
+import { recordAuthorization, recordCallback, recordLogin } from "../flow/flow-steps.js";
 import {
   type BrowserSession,
   findSession,
@@ -8,19 +9,14 @@ import {
   openSession,
   type SessionPlace,
 } from "../pages/browser-session.js";
-import { linkTo, type PageRoute, type Visit } from "../pages/page-route.js";
-import { readForm } from "../pages/read-form.js";
-import type { Refusal } from "../refusal.js";
+import { linkTo, type PageRoute, readForm, type Visit } from "../pages/page.js";
+import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH } from "../paths.js";
 import type { Operator } from "../registrations/operators.js";
+import type { AuthorizationRequest, Deployment } from "../state.js";
 import { refusedCallback } from "./authorization-answer.js";
-import {
-  AUTHORIZATION_PATH,
-  type AuthorizationRequest,
-  readAuthorizationRequest,
-} from "./authorization-request.js";
+import { readAuthorizationRequest } from "./authorization-request.js";
 import { authenticatePerson, decide, findPerson } from "./login.js";
 import { consentPage, type LoginPage, loginErrorPage, loginPage } from "./login-pages.js";
-import { CONSENT_PATH, LOGIN_PATH } from "./login-paths.js";
 import { beginPending, findPending, finishPending } from "./pending-login.js";
 
 export const loginRoutes: readonly PageRoute[] = [

@@ -1,11 +1,11 @@
 // The steps of a login: who the person is, and what becomes of the request when they decide.
-import type { Deployment } from "../deployment.js";
-import type { Refusal } from "../refusal.js";
+
+import type { Refusal } from "../checks.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { isPasswordOf, type Operator } from "../registrations/operators.js";
 import { shown } from "../shown.js";
+import type { AuthorizationRequest, Deployment } from "../state.js";
 import { allowedCallback, refusedCallback } from "./authorization-answer.js";
-import type { AuthorizationRequest } from "./authorization-request.js";
 
 /** Who is at the login page, as they say; the tenant may be left out where the user id is in one only. */
 export interface ClaimedPerson {

@@ -1,23 +1,12 @@
 // A login between the authorization request and the person's decision.
-import type { Deployment } from "../deployment.js";
-import type { Refusal } from "../refusal.js";
-import type { AuthorizationRequest } from "./authorization-request.js";
+
+import type { Refusal } from "../checks.js";
+import type { AuthorizationRequest, Deployment } from "../state.js";
 
 /** Milliseconds; not shown. */
 const PENDING_LIFETIME_MS = 600_000;
 /** It is remembered for this long after its end, so that the log can tell late from unknown. */
 const PENDING_MEMORY_MS = 3_600_000;
-
-/** Anybody can begin one; beyond this many the oldest go: 40 MB of requests at their longest. */
-export const MOST_PENDING_LOGINS = 10_000;
-
-/** What the id in the pages' forms stands for. */
-export interface PendingLogin {
-  readonly request: AuthorizationRequest;
-  readonly isDecided: boolean;
-  /** Epoch milliseconds; from this instant on the person starts again. */
-  readonly expiresAt: number;
-}
 
 /** Its id: known to the browser that asked, and of no use without a session of that browser. */
 export function beginPending({ clock, pendingLogins }: Deployment, request: AuthorizationRequest): string {

@@ -1,7 +1,8 @@
 // The tokens that act for a person who logged in.
-import type { Deployment } from "../deployment.js";
+
 import type { ApiClient } from "../registrations/api-clients.js";
-import type { Authorization } from "../stores/authorizations.js";
+import type { Deployment } from "../state.js";
+import type { Authorization } from "../stores.js";
 
 /** What an answer carries. */
 export interface PersonTokens {
@@ -9,15 +10,6 @@ export interface PersonTokens {
   readonly accessToken: string;
   /** Undefined: the old one stays. */
   readonly refreshToken?: string | undefined;
-}
-
-/** What a refresh token stands for. */
-export interface RefreshToken {
-  readonly authorizationId: string;
-  /** Whether a newer one took its place. */
-  readonly rotated: boolean;
-  /** Epoch milliseconds; from this instant on it has been idle for too long. */
-  readonly idleAt: number;
 }
 
 /** Whom the tokens act for, and with what; undefined scopes: whatever the person has. */
@@ -30,12 +22,12 @@ export function openAuthorization(
   { tenantId, userId, scopes }: PersonGrant,
   now: number,
 ): { authorizationId: string; keepUntil: number; tokens: PersonTokens } {
-  const { authorizations, refresh, tokenLifetimeSeconds } = deployment;
-  const endsAt = now + refresh.lifetimeMs;
+  const { authorizations, settings } = deployment;
+  const endsAt = now + settings.refreshTokens.lifetimeSeconds * 1000;
   const granted = { tenantId, userId, clientId, scopes, revoked: false, endsAt };
   // Longer than any token of it: a token whose revocation was forgotten would live again, and the code's second
   // exchange ends them all.
-  const keepUntil = endsAt + tokenLifetimeSeconds * 1000;
+  const keepUntil = endsAt + settings.tokenLifetimeSeconds * 1000;
   const authorizationId = authorizations.open(granted, keepUntil, now);
   const refreshToken = mintRefreshToken(deployment, authorizationId, granted, now);
   const tokens = { ...mintTokens(deployment, authorizationId, granted, now), refreshToken };
@@ -59,24 +51,24 @@ export function tokensOfAnybody(
 
 /** `scopes`, where given, narrow what was granted for this access token alone (RFC 6749 section 6). */
 export function mintTokens(
-  { accessTokens, tokenLifetimeSeconds }: Deployment,
+  { accessTokens, settings }: Deployment,
   authorizationId: string,
   { tenantId, clientId, userId, scopes: granted }: Authorization,
   now: number,
   scopes: ReadonlySet<string> | undefined = granted,
 ): PersonTokens {
-  const expiresAt = now + tokenLifetimeSeconds * 1000;
+  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
   const token = { variant: "B", tenantId, clientId, userId, authorizationId, scopes, expiresAt } as const;
   return { tenantId, accessToken: accessTokens.mint(token, now) };
 }
 
 export function mintRefreshToken(
-  { refreshTokens, refresh, tokenLifetimeSeconds }: Deployment,
+  { refreshTokens, settings }: Deployment,
   authorizationId: string,
   { endsAt }: Authorization,
   now: number,
 ): string {
-  const token = { authorizationId, rotated: false, idleAt: now + refresh.idleMs };
+  const token = { authorizationId, rotated: false, idleAt: now + settings.refreshTokens.idleSeconds * 1000 };
   // Kept after its rotation, and for as long as there are access tokens to end: so a reuse is told from a stranger.
-  return refreshTokens.mint(token, endsAt + tokenLifetimeSeconds * 1000, now);
+  return refreshTokens.mint(token, endsAt + settings.tokenLifetimeSeconds * 1000, now);
 }

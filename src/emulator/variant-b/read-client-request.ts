@@ -1,11 +1,10 @@
 // Reads the JSON body of a token request and refuses what is no well-formed one.
 import { z } from "zod";
+import type { Refusal, RuleSwitches } from "../checks.js";
 import { asGrant, type Grant, shownGrantType } from "../grant.js";
 import { isMediaType } from "../http/media-type.js";
 import { MAXIMUM_BODY_BYTES } from "../http/read-body.js";
 import type { ReceivedRequest } from "../http/received-request.js";
-import type { Refusal } from "../refusal.js";
-import type { RuleSwitches } from "../rule-switches.js";
 import { shown } from "../shown.js";
 
 /** The code exchange of section 4.2; whether it takes a secret is not shown, so a confidential client sends one. */

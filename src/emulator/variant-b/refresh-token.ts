@@ -1,18 +1,11 @@
 // The refresh of Variant B: a new access token without the person, by rotation or without.
-import { type Check, firstRefusal } from "../check.js";
-import type { Deployment } from "../deployment.js";
-import type { Refusal } from "../refusal.js";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import type { ApiClient } from "../registrations/api-clients.js";
-import { scopeSchema } from "../registrations/scope.js";
+import { scopeSchema } from "../registrations/fields.js";
 import { shown } from "../shown.js";
-import type { Authorization } from "../stores/authorizations.js";
-import {
-  mintRefreshToken,
-  mintTokens,
-  type PersonTokens,
-  type RefreshToken,
-  tokensOfAnybody,
-} from "./person-tokens.js";
+import type { Deployment, RefreshToken } from "../state.js";
+import type { Authorization } from "../stores.js";
+import { mintRefreshToken, mintTokens, type PersonTokens, tokensOfAnybody } from "./person-tokens.js";
 import type { RefreshRequest } from "./read-client-request.js";
 
 interface Attempt {
@@ -71,7 +64,8 @@ export function refreshTokens(
   client: ApiClient,
   request: RefreshRequest,
 ): PersonTokens | Refusal {
-  const { clock, authorizations, refresh } = deployment;
+  const { clock, authorizations } = deployment;
+  const refresh = deployment.settings.refreshTokens;
   const now = clock();
   const token = deployment.refreshTokens.find(request.refreshToken);
   const authorization = token && authorizations.find(token.authorizationId);
@@ -90,7 +84,7 @@ export function refreshTokens(
     }
     return refusal;
   }
-  const idleAt = now + refresh.idleMs;
+  const idleAt = now + refresh.idleSeconds * 1000;
   deployment.refreshTokens.replace(
     request.refreshToken,
     { ...token, rotated: refresh.rotation, idleAt },

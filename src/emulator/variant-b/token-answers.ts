@@ -1,8 +1,9 @@
 // Variant B's answers at the token endpoint.
-import type { Deployment } from "../deployment.js";
+
+import type { Refusal } from "../checks.js";
 import { type JsonAnswer, jsonAnswer } from "../http/json-answer.js";
-import type { Refusal } from "../refusal.js";
 import { rules } from "../rules.js";
+import type { Deployment } from "../state.js";
 import type { PersonTokens } from "./person-tokens.js";
 
 /** RFC 6749 sections 5.1 and 5.2. */
@@ -13,10 +14,10 @@ const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
  * response fields: not shown" (description, section 4.2): there is none but those that the option adds.
  */
 export function clientTokenAnswer(
-  { choices }: Deployment,
+  { settings }: Deployment,
   { accessToken, refreshToken }: PersonTokens,
 ): JsonAnswer {
-  const body = { access_token: accessToken, refresh_token: refreshToken, ...choices.tokenResponseExtras };
+  const body = { access_token: accessToken, refresh_token: refreshToken, ...settings.tokenResponseExtras };
   return jsonAnswer(body, { headers: NOT_STORED });
 }
 

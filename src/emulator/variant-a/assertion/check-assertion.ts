@@ -1,10 +1,8 @@
 // Applies every rule of the client assertion, in order; the last step spends its jti.
-import { firstRefusal } from "../../check.js";
-import type { Deployment } from "../../deployment.js";
-import type { Refusal } from "../../refusal.js";
-import type { Plugin } from "../../registrations/plugin.js";
-import type { RuleSwitches } from "../../rule-switches.js";
+import { firstRefusal, type Refusal, type RuleSwitches } from "../../checks.js";
+import type { Plugin } from "../../registrations/plugins.js";
 import type { RuleId } from "../../rules.js";
+import type { Deployment } from "../../state.js";
 import {
   ACCEPTED_AFTER_ISSUE_SECONDS,
   CLOCK_TOLERANCE_SECONDS,
@@ -31,7 +29,7 @@ export async function checkAssertion(
   assertion: string | undefined,
   { plugin, tokenUrl, deployment }: Against,
 ): Promise<Refusal | undefined> {
-  const { clock, switches, choices } = deployment;
+  const { clock, switches, settings } = deployment;
   if (assertion === undefined) {
     return switches.refusal("assertion.present", { expected: "a client_assertion", actual: "absent" });
   }
@@ -41,7 +39,7 @@ export async function checkAssertion(
     return switches.refusal("assertion.form", finding);
   }
   const { header, claims } = decoded;
-  const headerRefusal = firstRefusal(switches, headerChecks, { header, isKidRequired: choices.requireKid });
+  const headerRefusal = firstRefusal(switches, headerChecks, { header, isKidRequired: settings.requireKid });
   if (headerRefusal !== undefined) return headerRefusal;
   const keyRefusal = await checkSigningKey(assertion, header, plugin.keys, switches);
   if (keyRefusal !== undefined) return keyRefusal;

@@ -1,6 +1,5 @@
 // The rules of the assertion's claims, applied after its signature was verified.
-import type { Check } from "../../check.js";
-import type { Finding } from "../../refusal.js";
+import type { Check, Finding } from "../../checks.js";
 import { shown } from "../../shown.js";
 
 /** "at most 5 minutes old" (description, section 2.2). */

@@ -1,5 +1,5 @@
 // The rules of the assertion's header, applied before any key is touched.
-import type { Check } from "../../check.js";
+import type { Check } from "../../checks.js";
 import { shown, shownKeyId } from "../../shown.js";
 
 /** The header, and what it is held against. */

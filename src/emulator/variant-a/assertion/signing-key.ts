@@ -3,9 +3,8 @@ import { verify } from "node:crypto";
 import type { VerifyOptions } from "jose";
 // Not the whole package, which takes three times as long to load.
 import { compactVerify } from "jose/jws/compact/verify";
-import type { Refusal } from "../../refusal.js";
-import type { RegisteredKey } from "../../registrations/registered-keys.js";
-import type { RuleSwitches } from "../../rule-switches.js";
+import type { Refusal, RuleSwitches } from "../../checks.js";
+import type { RegisteredKey } from "../../registrations/keys.js";
 import { shownKeyId } from "../../shown.js";
 
 type Header = Readonly<Record<string, unknown>>;

@@ -1,0 +1,94 @@
+// What all pages at /_emulator share: the shapes of a page and of a form's action, and small pieces of markup.
+import { html } from "hono/html";
+import type { Emulator } from "../emulator.js";
+import type { FlowIdentity } from "../flow/flow-record.js";
+import type { JournalEntry } from "../journal.js";
+import type { Settings } from "../options.js";
+import { linkTo, type Markup } from "../pages/page.js";
+import type { Deployment } from "../state.js";
+
+/** The path of the overview; every other path of the admin page is under it. */
+export const ADMIN_PATH = "/_emulator";
+
+/** What the pages read and change. */
+export interface AdminSite {
+  readonly emulator: Emulator;
+  /** The current deployment: a reset replaces it. */
+  deployment(): Deployment;
+  settings(): Settings;
+}
+
+/** A form whose input was refused, with what was typed. */
+export interface FailedForm {
+  readonly id: string;
+  readonly issues: readonly string[];
+  readonly typed: URLSearchParams;
+}
+
+/** What one page is rendered from. */
+export interface AdminView extends Omit<AdminSite, "deployment"> {
+  readonly deployment: Deployment;
+  readonly formToken: string;
+  readonly query: URLSearchParams;
+  readonly failed?: FailedForm;
+}
+
+export interface AdminPage {
+  /** Under `ADMIN_PATH`; empty for the overview. */
+  readonly path: string;
+  readonly title: string;
+  /** Whether the page lists the requests itself, so that the list beside it is left out. */
+  readonly isWide?: boolean;
+  body(view: AdminView): Markup;
+}
+
+/** What posting a form does. */
+export interface AdminAction {
+  /** Under `ADMIN_PATH`. */
+  readonly path: string;
+  /** The page with the form, to which the browser returns. */
+  readonly page: AdminPage;
+  /** Fields that become the query of the page. */
+  readonly keep?: readonly string[];
+  /** The id that the browser scrolls to. Default: the form's. */
+  anchor?(fields: URLSearchParams): string | undefined;
+  /** @throws EmulatorError for bad input. */
+  act(site: AdminSite, fields: URLSearchParams): void;
+}
+
+/** An instant of the emulator's clock in UTC, or in milliseconds where a Date cannot hold it. */
+export function instant(at: number): Markup {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return html`<code>${at} ms</code>`;
+  const iso = date.toISOString();
+  return html`<time datetime="${iso}">${iso.replace("T", " ").replace("Z", "")}</time>`;
+}
+
+/** A part of a page that the script replaces by what `/live/{name}` serves. */
+export function livePart(view: AdminView, name: string, content: Markup): Markup {
+  return html`<div data-live="${linkTo(view.deployment, `${ADMIN_PATH}/live/${name}`)}">${content}</div>`;
+}
+
+export function facts(rows: Readonly<Record<string, string | Markup>>): Markup {
+  return html`<dl class="facts">${Object.entries(rows).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+export function identityLine({ tenantId, clientId, userId }: FlowIdentity): Markup | "" {
+  const names = [tenantId, clientId, userId].filter((name) => name !== undefined);
+  return names.length === 0 ? "" : html`<span class="quiet">${names.join(" · ")}</span>`;
+}
+
+/** The status of an answer; 0 means that no answer was sent. */
+export function statusMark(status: number): Markup {
+  const kind = status >= 200 && status < 400 ? "good" : "bad";
+  return html`<span class="mark ${kind}">${status === 0 ? "no answer" : status}</span>`;
+}
+
+export function requestLine({ method, path }: JournalEntry): Markup {
+  return html`<code>${method} ${path}</code>`;
+}
+
+/** A section of the description by its number; the name of a standard stays as it is. */
+export function sectionName(section: string): string {
+  return /^\d/.test(section) ? `section ${section}` : section;
+}

@@ -1,0 +1,181 @@
+// A route of the API as the emulator is told about it.
+import { z } from "zod";
+import { EmulatorError, isJson } from "../errors.js";
+import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
+import { scopeSchema, tenantIdSchema } from "../registrations/fields.js";
+
+/**
+ * An authorised call, as `respond` receives it. Who calls without a token, while the rules that want one are off, has an
+ * empty `clientId` and, in Variant B, an empty `tenantId`.
+ */
+export interface ApiCall {
+  readonly variant: "A" | "B";
+  readonly tenantId: string;
+  readonly clientId: string;
+  /** The person for whom the token acts; undefined for a machine's. */
+  readonly userId?: string | undefined;
+  /** Path parameters, decoded, `tenantId` included in Variant A. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly request: Request;
+  /** Those of the tenant, as the option `devices` has them. */
+  readonly devices: readonly Device[];
+}
+
+/**
+ * One operation under one variant's base path; the path decides which variant serves it.
+ *
+ * @example
+ * { operationId: "restartDevice", method: "POST", path: "/api/v1/{tenantId}/devices/{deviceId}/restart",
+ *   scope: "devices:execute", deviceParameter: "deviceId" }
+ */
+export interface ApiRoute {
+  readonly operationId: string;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Starts with `/api/v1/{tenantId}/` (Variant A) or `/v1/` (Variant B); a parameter is a whole segment. */
+  readonly path: string;
+  /** "A plugin-enabled route requires one scope" (description, section 5.6). Left out: any token of the variant. */
+  readonly scope?: string | undefined;
+  /** The path or query parameter that names a device, held against a plugin's device restriction. */
+  readonly deviceParameter?: string | undefined;
+  /** "Only routes that opt in accept a plugin token" (section 5.5). Default: true. Of no effect in Variant B. */
+  readonly takesPluginTokens?: boolean | undefined;
+  /** The answer: a `Response`, a JSON value, or undefined for 204. Default: operationId and parameters as JSON. */
+  readonly respond?: ((call: ApiCall) => unknown) | undefined;
+  /** The description does not show this route; the emulator made it up so that rules can be tried. */
+  readonly invented?: boolean | undefined;
+}
+
+/** A literal segment or a whole-segment parameter. */
+const SEGMENTS = /^(\/([A-Za-z0-9._~-]+|\{[A-Za-z][A-Za-z0-9_]*\}))+$/;
+const BASE_PATH = /^(\/api\/v1\/\{tenantId\}|\/v1)\//;
+
+export const apiRouteSchema: z.ZodType<ApiRoute> = z.strictObject({
+  operationId: z.string().min(1),
+  method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+  path: z
+    .string()
+    .regex(SEGMENTS, "must consist of literal segments and whole-segment {parameters}")
+    .regex(BASE_PATH, "must start with /api/v1/{tenantId}/ or /v1/"),
+  scope: scopeSchema.optional(),
+  deviceParameter: z.string().min(1).optional(),
+  takesPluginTokens: z.boolean().optional(),
+  respond: z.custom<(call: ApiCall) => unknown>((value) => typeof value === "function").optional(),
+  invented: z.boolean().optional(),
+});
+
+export function variantOf(route: ApiRoute): "A" | "B" {
+  return route.path.startsWith("/api/") ? "A" : "B";
+}
+
+/** "JSON; body shape not shown" (description, section 4.3): all but the id is as it is given. */
+export interface Device {
+  readonly id: string;
+  readonly [member: string]: unknown;
+}
+
+/** The same in every tenant, or by tenant; a tenant that is not named has none. */
+export type Devices = readonly Device[] | { readonly [tenantId: string]: readonly Device[] };
+
+const device = z.looseObject({ id: z.string().min(1) }).refine((value) => isJson(value), "must be JSON");
+export const devicesSchema: z.ZodType<Devices> = z.union(
+  [z.array(device), z.record(tenantIdSchema, z.array(device))],
+  "must be a list of objects with an id, or such a list by tenant",
+);
+
+export function devicesOf(devices: Devices, tenantId: string): readonly Device[] {
+  if (isForAll(devices)) return devices;
+  return Object.hasOwn(devices, tenantId) ? (devices[tenantId] ?? []) : [];
+}
+
+function isForAll(devices: Devices): devices is readonly Device[] {
+  return Array.isArray(devices);
+}
+
+/**
+ * The two calls of section 4.3. The scope is a choice of the emulator's, as is that the list is not filtered by a
+ * device restriction: the request names no device.
+ */
+export const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v1/devices"].map(
+  (path) => ({
+    operationId: "listDevices",
+    method: "GET",
+    path,
+    scope: "devices:read",
+    respond: ({ devices }) => devices,
+  }),
+);
+
+/** Variant A only. A declared route of the same method and path, or the same operationId, takes the place of one. */
+export const inventedRoutes: readonly ApiRoute[] = [
+  {
+    operationId: "inventedGetDevice",
+    method: "GET",
+    path: "/api/v1/{tenantId}/devices/{deviceId}",
+    scope: "devices:read",
+    deviceParameter: "deviceId",
+    invented: true,
+    respond({ parameters, devices }) {
+      const device = devices.find(({ id }) => id === parameters.deviceId);
+      return device ?? Response.json({ error: "not_found" }, { status: 404 });
+    },
+  },
+  {
+    operationId: "inventedExecuteSchedule",
+    method: "POST",
+    path: "/api/v1/{tenantId}/schedules/{scheduleId}/executions",
+    scope: "schedules:execute",
+    invented: true,
+  },
+  {
+    operationId: "inventedReadTenantSettings",
+    method: "GET",
+    path: "/api/v1/{tenantId}/tenant-settings",
+    takesPluginTokens: false,
+    invented: true,
+  },
+];
+
+/**
+ * In matching order: where two paths fit, the one that is literal first is first.
+ *
+ * @throws {@link EmulatorError} `route_conflict`: two routes share method and path, or variant and operationId, or
+ *   one takes the path of a token endpoint or of a page, or that of the refresh.
+ */
+export function routeTable(declared: readonly ApiRoute[], refreshPath: string): ApiRoute[] {
+  const fixed = [...deviceListRoutes, ...declared];
+  const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, refreshPath, AUTHORIZATION_PATH, LOGIN_PATH, CONSENT_PATH];
+  fixed.forEach((route, index) => {
+    const isTaken = fixed.slice(0, index).some((earlier) => collide(earlier, route));
+    const isReserved = reserved.some((path) => shapeOf(path) === shapeOf(route.path));
+    if (!isTaken && !isReserved) return;
+    const declaredAt = index - deviceListRoutes.length;
+    // A described route is in nobody's way: the refresh was put on its path.
+    const at = declaredAt < 0 ? "refreshPath" : `routes.${declaredAt}`;
+    const issue = `${at}: ${route.operationId} (${route.method} ${route.path}) is taken`;
+    throw new EmulatorError("route_conflict", issue, { issues: [issue] });
+  });
+  const invented = inventedRoutes.filter((route) => !fixed.some((other) => collide(other, route)));
+  return [...fixed, ...invented].sort((a, b) => (shapeOf(a.path) < shapeOf(b.path) ? -1 : 1));
+}
+
+function collide(a: ApiRoute, b: ApiRoute): boolean {
+  const samePlace = a.method === b.method && shapeOf(a.path) === shapeOf(b.path);
+  return samePlace || (variantOf(a) === variantOf(b) && a.operationId === b.operationId);
+}
+
+/** The path with parameters unnamed, by a character that sorts after every literal one. */
+function shapeOf(path: string): string {
+  return path.replace(/\{[^}]+\}/g, "\uffff");
+}
+
+/** The operations that a fault can match: the token endpoints, the host's answer to a launch, and every route. */
+export function operationsOf({
+  routes,
+  refreshPath,
+}: {
+  routes: readonly ApiRoute[];
+  refreshPath: string;
+}): string[] {
+  const table = routeTable(routes, refreshPath);
+  return ["requestToken", "authorizeLaunch", ...new Set(table.map(({ operationId }) => operationId))];
+}

@@ -1,0 +1,106 @@
+import { z } from "zod";
+
+// The emulator's own error: it was set up or used in-process wrongly. Refused requests are answers, never errors.
+
+/** What was wrong with the set-up; stable, lower snake case. */
+export type EmulatorErrorCode =
+  | "option_invalid"
+  | "seed_invalid"
+  | "registration_invalid"
+  | "key_invalid"
+  | "already_registered"
+  | "not_registered"
+  | "route_conflict"
+  | "launch_refused"
+  | "login_refused"
+  | "already_listening"
+  | "listen_failed"
+  | "journal_timeout";
+
+/**
+ * Thrown by `createEmulator`, the `register…`, `update…` and `unregister…` methods, `listen`, `faults.add` and the journal when they are
+ * called wrongly, by `journal.waitFor` when nothing came, and by `launch` and `login` where a page would refuse the
+ * person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never holds their values,
+ * because a registration holds secrets.
+ *
+ * @example
+ * try { emulator.registerPlugin(sheet); } catch (error) {
+ *   if (error instanceof EmulatorError && error.code === "key_invalid") console.error(error.issues);
+ * }
+ */
+export class EmulatorError extends Error {
+  readonly code: EmulatorErrorCode;
+  readonly issues: readonly string[];
+
+  constructor(
+    code: EmulatorErrorCode,
+    message: string,
+    options: { issues?: string[]; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "EmulatorError";
+    this.code = code;
+    this.issues = options.issues ?? [];
+  }
+}
+
+/** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part of it that is no name is "…". */
+export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
+/** A forgotten space makes a key of a secret (`clientSecret:hunter2`): names have no digits, and no other characters. */
+const NAME = /^[A-Za-z_.-]{1,40}$/;
+
+/** The parsed value, or an `EmulatorError` that names the fields at fault and none of their values. */
+export function parseInput<Output>(
+  schema: z.ZodType<Output>,
+  input: unknown,
+  code: EmulatorErrorCode,
+  what: string,
+): Output {
+  const parsed = safeParse(schema, input);
+  if (parsed === undefined)
+    throw new EmulatorError(code, `${what}: cannot be read`, { issues: ["cannot be read"] });
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) =>
+    issue.path.length === 0
+      ? messageOf(issue)
+      : `${issue.path.map(shownMember).join(".")}: ${messageOf(issue)}`,
+  );
+  throw new EmulatorError(code, `${what}: ${issues.join("; ")}`, { issues });
+}
+
+/** Undefined: reading it throws, as by a getter of its own or where it holds itself. */
+function safeParse<Output>(
+  schema: z.ZodType<Output>,
+  input: unknown,
+): z.ZodSafeParseResult<Output> | undefined {
+  try {
+    return schema.safeParse(input);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a member's name may be told. */
+export function isName(member: string): boolean {
+  return NAME.test(member);
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "unrecognized_keys") return issue.message;
+  const { keys } = issue;
+  return `Unrecognized key${keys.length === 1 ? "" : "s"}: ${keys.map((key) => (isName(key) ? `"${key}"` : "…")).join(", ")}`;
+}
+
+function shownMember(member: PropertyKey): string {
+  return typeof member === "number" || isName(String(member)) ? String(member) : "…";
+}
+
+export function isJson(value: unknown): boolean {
+  try {
+    // First what would never end: an object that contains itself.
+    JSON.stringify(value);
+  } catch {
+    return false;
+  }
+  return z.json().safeParse(value).success;
+}

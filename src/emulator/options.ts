@@ -1,0 +1,273 @@
+// The options of createEmulator, how they are checked, and their defaults.
+import { z } from "zod";
+import { type ApiRoute, apiRouteSchema, type Devices, devicesSchema } from "./api/routes.js";
+import type { RuleSettings } from "./checks.js";
+import { EmulatorError, isJson, parseInput } from "./errors.js";
+import { TOKEN_PATH_B } from "./paths.js";
+import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
+
+/** The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8). */
+export interface RateLimit {
+  readonly requests: number;
+  readonly windowSeconds: number;
+  /** Whether and how the 429 carries `Retry-After`. `true` is "seconds". Default: "seconds". */
+  readonly retryAfter?: boolean | "seconds" | "date" | undefined;
+}
+
+/** How Variant B's refresh tokens behave; the description shows none of it. */
+export interface RefreshTokenOptions {
+  /** Each refresh answers a new refresh token, and the old one is spent. Default: true. */
+  readonly rotation?: boolean | undefined;
+  /** A spent one that is used again revokes the newer ones and all access tokens of that login. Default: true. */
+  readonly reuseDetection?: boolean | undefined;
+  /** From the login on, whatever is refreshed. Default: 90 days. */
+  readonly lifetimeSeconds?: number | undefined;
+  /** From the last use on. Default: 30 days. */
+  readonly idleSeconds?: number | undefined;
+}
+
+export interface EmulatorOptions {
+  /** Which variants are served; none answers 404 to everything. Default: both. */
+  readonly variants?: readonly ("A" | "B")[] | undefined;
+  /** The only clock, epoch milliseconds. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  /**
+   * The base URL of the deployment: `aud` must be its token URL, whatever Host header a request carries. A path in it
+   * prefixes every route. Default: the URL that `listen` gave, before that `http://emulator.localhost`.
+   */
+  readonly publicUrl?: string | undefined;
+  /** Default: false. */
+  readonly rateLimit?: RateLimit | false | undefined;
+  /** Routes beside the described ones; each may take the place of an invented one. */
+  readonly routes?: readonly ApiRoute[] | undefined;
+  /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
+  readonly narrowingDelayMs?: number | undefined;
+  /** `expires_in` of Variant A and the lifetime of both variants' tokens. Default: 3600. */
+  readonly tokenLifetimeSeconds?: number | undefined;
+  /** How long a code of either variant can be exchanged. Default: 120, "two minutes" (description, section 3). */
+  readonly codeLifetimeSeconds?: number | undefined;
+  readonly refreshTokens?: RefreshTokenOptions | undefined;
+  /** Where Variant B refreshes, for instance `/v1/auth/refresh`; not shown. Default: the token path. */
+  readonly refreshPath?: string | undefined;
+  /**
+   * What `state` in Variant A's `host:auth-code` repeats, which is not shown: a `state` that the launch URL carries,
+   * or the opaque_code. Default: "launch-parameter".
+   */
+  readonly launchState?: "opaque_code" | "launch-parameter" | undefined;
+  /** Whether Variant B's callback carries `iss`, the public URL (RFC 9207). Default: false. */
+  readonly issuerInCallback?: boolean | undefined;
+  /**
+   * Whether an exchange attempt whose assertion is refused spends the code: "whether that attempt succeeds or fails"
+   * (description, section 3). Default: true.
+   */
+  readonly unauthenticatedAttemptSpendsCode?: boolean | undefined;
+  /** Whether an assertion without `kid` is refused; else it counts as a wrong one (section 2.2). Default: true. */
+  readonly requireKid?: boolean | undefined;
+  /**
+   * The error for a plugin that is not registered or disabled. "invalid_grant" is the table's (section 7.1),
+   * "invalid_client" what the sentence above that table needs to be true. Default: "invalid_grant".
+   */
+  readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
+  /** Whether Variant A's fixed error text ends with a full stop (section 7.1). Default: true. */
+  readonly fixedTextFullStop?: boolean | undefined;
+  /** `revo` as an object, or the literal keys `revo.tenant`, `revo.user`, `revo.roles` (section 2.3). Default: "nested". */
+  readonly revoShape?: "nested" | "flat" | undefined;
+  /** Fields of Variant B's token response beside the two that are shown (section 4.2). Default: none. */
+  readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
+  /** The status for a refused bearer, which is not shown. Default: 401. */
+  readonly bearerStatus?: number | undefined;
+  /** The status for a plugin token on a route that takes none, which is not shown (section 7.2). Default: 401. */
+  readonly pluginTokenRefusedStatus?: number | undefined;
+  /**
+   * By the value of `X-Envelope`: the member under which the raw body then is, `{ data: "data" }`; neither is shown
+   * (section 4.3). Default: none, the header changes nothing.
+   */
+  readonly envelope?: Readonly<Record<string, string>> | undefined;
+  /**
+   * What the device list answers: one list for every tenant, or `{ acme: [{ id: "door" }], umbrella: [] }`, where a
+   * tenant that is not named has none. Only `id` is fixed. Default: three invented ones, the same in every tenant.
+   */
+  readonly devices?: Devices | undefined;
+  /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
+  readonly rules?: RuleSettings | undefined;
+  /**
+   * Who may use the page at `/_emulator`: callers on this machine, by a name that means it and without a proxy between;
+   * callers from everywhere, by an IP address or the name in `publicUrl`; or nobody, and there is no such page. Who
+   * mounts `fetch` into a server of their own sets it to false: an address is not known there. Default: "loopback".
+   */
+  readonly admin?: "loopback" | "everywhere" | false | undefined;
+  /** What it starts with, and what `reset` goes back to. Default: nothing. */
+  readonly seed?: EmulatorSeed | undefined;
+  /**
+   * With it, ids, codes, tokens and test keys are the same in every run that asks for them in the same order: guessable
+   * ones, for tests only. Default: random.
+   */
+  readonly randomSeed?: number | undefined;
+}
+
+const rateLimit = z.strictObject({
+  requests: z.number().int().min(1),
+  windowSeconds: z.number().positive(),
+  retryAfter: z.union([z.boolean(), z.enum(["seconds", "date"])]).optional(),
+});
+
+const seconds = z.number().int().min(1);
+const refreshTokens = z.strictObject({
+  rotation: z.boolean().optional(),
+  reuseDetection: z.boolean().optional(),
+  lifetimeSeconds: seconds.optional(),
+  idleSeconds: seconds.optional(),
+});
+const OTHER_PATHS = /^\/(_emulator|host|api)(\/|$)|^\/v1\/auth\/(authorize|login|consent)$/;
+const refreshPath = z
+  .string()
+  .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL")
+  .refine((path) => !OTHER_PATHS.test(path), "must not be a path of the emulator's pages or of Variant A");
+
+const status = z.number().int().min(400).max(499);
+/** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2) stay what they are. */
+const tokenResponseExtras = z
+  .record(z.string(), z.custom<unknown>(isJson, "must be JSON"))
+  .refine((extras) => !("access_token" in extras || "refresh_token" in extras), "must not name a token");
+
+const fields = z.strictObject({
+  variants: z.array(z.enum(["A", "B"])).optional(),
+  now: z.custom<() => number>((value) => typeof value === "function", "must be a function").optional(),
+  publicUrl: z
+    .string()
+    .refine(isBaseUrl, "must be http or https, without credentials, query or fragment")
+    .optional(),
+  rateLimit: z.union([z.literal(false), rateLimit]).optional(),
+  routes: z.array(apiRouteSchema).optional(),
+  narrowingDelayMs: z.number().min(0).optional(),
+  tokenLifetimeSeconds: seconds.optional(),
+  codeLifetimeSeconds: seconds.optional(),
+  refreshTokens: refreshTokens.optional(),
+  refreshPath: refreshPath.optional(),
+  launchState: z.enum(["opaque_code", "launch-parameter"]).optional(),
+  issuerInCallback: z.boolean().optional(),
+  unauthenticatedAttemptSpendsCode: z.boolean().optional(),
+  requireKid: z.boolean().optional(),
+  refusedPluginError: z.enum(["invalid_grant", "invalid_client"]).optional(),
+  fixedTextFullStop: z.boolean().optional(),
+  revoShape: z.enum(["nested", "flat"]).optional(),
+  tokenResponseExtras: tokenResponseExtras.optional(),
+  bearerStatus: status.optional(),
+  pluginTokenRefusedStatus: status.optional(),
+  envelope: z.record(z.string().min(1), z.string().min(1)).optional(),
+  devices: devicesSchema.optional(),
+  rules: z.record(z.string(), z.boolean()).optional() as z.ZodType<RuleSettings | undefined>,
+  admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).optional(),
+  seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).optional(),
+  randomSeed: z.number().int().optional(),
+});
+
+const schema: z.ZodType<EmulatorOptions> = fields;
+
+/** The name of every option; of those inside another, behind a dot. */
+export const optionNames: readonly string[] = [
+  ...Object.keys(fields.shape),
+  ...Object.keys(rateLimit.shape).map((name) => `rateLimit.${name}`),
+  ...Object.keys(refreshTokens.shape).map((name) => `refreshTokens.${name}`),
+];
+
+export function parseEmulatorOptions(input: unknown): EmulatorOptions {
+  const options = parseInput(schema, input, "option_invalid", "createEmulator");
+  const { seed, devices, tokenResponseExtras } = options;
+  // Copies, as of all other options: what becomes of the caller's objects is no change.
+  return {
+    ...options,
+    ...(seed && { seed: parseSeed(seed) }),
+    ...(devices && { devices: structuredClone(devices) }),
+    ...(tokenResponseExtras && { tokenResponseExtras: structuredClone(tokenResponseExtras) }),
+  };
+}
+
+/** What clients already hold of it cannot change: its address, its clock and the keys it made. */
+const LASTING = ["publicUrl", "now", "randomSeed"];
+
+/** Options for a reset. @throws EmulatorError `option_invalid`, `seed_invalid` */
+export function parseChanges(input: unknown): EmulatorOptions {
+  const changes = parseEmulatorOptions(input);
+  const issues = LASTING.filter((name) => name in changes).map((name) => `${name}: cannot change by a reset`);
+  if (issues.length === 0) return changes;
+  throw new EmulatorError("option_invalid", `reset: ${issues.join("; ")}`, { issues });
+}
+
+function isBaseUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return /^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(value);
+}
+
+/** The default of every option that has one. `options` describes what each of them decides. */
+export const defaultOptions: Settings & { readonly publicUrl: string; readonly retryAfter: "seconds" } = {
+  variants: ["A", "B"],
+  admin: "loopback",
+  /** Until the emulator listens. RFC 6761 section 6.3: names under localhost never leave the machine. */
+  publicUrl: "http://emulator.localhost",
+  rateLimit: false,
+  /** The default of `rateLimit.retryAfter`. */
+  retryAfter: "seconds",
+  routes: [],
+  rules: {},
+  seed: {},
+  narrowingDelayMs: 0,
+  /** "3600 in the reference response" (description, section 2.3) and "1 hour by default" (section 5.9). */
+  tokenLifetimeSeconds: 3600,
+  /** "The code is valid for two minutes" (section 3). */
+  codeLifetimeSeconds: 120,
+  unauthenticatedAttemptSpendsCode: true,
+  requireKid: true,
+  refusedPluginError: "invalid_grant",
+  fixedTextFullStop: true,
+  revoShape: "nested",
+  tokenResponseExtras: {},
+  bearerStatus: 401,
+  pluginTokenRefusedStatus: 401,
+  envelope: {},
+  devices: [
+    { id: "device-1", name: "North gate" },
+    { id: "device-2", name: "South gate" },
+    { id: "device-3", name: "Loading bay" },
+  ],
+  launchState: "launch-parameter",
+  issuerInCallback: false,
+  refreshPath: TOKEN_PATH_B,
+  refreshTokens: {
+    rotation: true,
+    reuseDetection: true,
+    /** Not shown: 90 days. */
+    lifetimeSeconds: 7_776_000,
+    /** Not shown: 30 days. RFC 9700 section 4.14.2: refresh tokens "SHOULD expire if not used for some time". */
+    idleSeconds: 2_592_000,
+  },
+};
+
+type Defaulted = Exclude<keyof EmulatorOptions, "now" | "publicUrl" | "randomSeed">;
+
+/** The options with the defaults filled in. */
+export type Settings = EmulatorOptions & {
+  readonly [Name in Defaulted]: NonNullable<EmulatorOptions[Name]>;
+} & {
+  readonly refreshTokens: {
+    readonly [Name in keyof RefreshTokenOptions]-?: NonNullable<RefreshTokenOptions[Name]>;
+  };
+};
+
+/** An option that is undefined has its default. */
+export function withDefaults(options: EmulatorOptions): Settings {
+  const { publicUrl: _, retryAfter: __, ...defaults } = defaultOptions;
+  return {
+    ...defaults,
+    ...defined(options),
+    refreshTokens: { ...defaults.refreshTokens, ...defined(options.refreshTokens ?? {}) },
+  };
+}
+
+function defined<Members extends object>(
+  members: Members,
+): { [Name in keyof Members]: NonNullable<Members[Name]> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Name in keyof Members]: NonNullable<Members[Name]> };
+}

@@ -1,0 +1,130 @@
+// A route that serves a browser: a page, a form, an asset, or what a page's script asks.
+import { html } from "hono/html";
+import { hostScript } from "../host/host-script.js";
+import { isMediaType } from "../http/media-type.js";
+import { readBody } from "../http/read-body.js";
+import type { RequestNote } from "../journal.js";
+import type { Deployment } from "../state.js";
+import { stylesheet } from "./stylesheet.js";
+
+/** One request of a browser. */
+export interface Visit {
+  readonly deployment: Deployment;
+  readonly request: Request;
+  /** Of the path, decoded. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly note: RequestNote;
+}
+
+export interface PageRoute {
+  /** Undefined: served whatever the variants. */
+  readonly variant?: "A" | "B";
+  /** As the journal shows it. */
+  readonly operation: string;
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  answer(visit: Visit): Response | Promise<Response>;
+}
+
+/** A path under the base URL as a link needs it. */
+export function linkTo({ publicUrl }: Deployment, path: string): string {
+  return new URL(publicUrl()).pathname.replace(/\/+$/, "") + path;
+}
+
+/** What `html` of hono gives: interpolated values are escaped. */
+export type Markup = ReturnType<typeof html>;
+
+export interface Page {
+  readonly title: string;
+  /** `card`: one small box in the middle. `app`: the whole window. `admin`: what is at /_emulator. */
+  readonly layout: "card" | "app" | "admin";
+  readonly body: Markup;
+  readonly status?: number;
+  /** Path of the page's only script, under the base URL. */
+  readonly script?: string;
+  /** Path of its stylesheet, under the base URL. Default: the one of all pages. */
+  readonly stylesheet?: string;
+  /** Directives beside the common ones. */
+  readonly policy?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** No inline script or style, no frame around a page that asks for a password, nothing from elsewhere. */
+const COMMON_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src data:",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+];
+
+export async function renderPage(deployment: Deployment, page: Page): Promise<Response> {
+  const { title, layout, body, script, stylesheet = STYLESHEET_PATH } = page;
+  const markup = await html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${linkTo(deployment, stylesheet)}">
+${script === undefined ? "" : html`<script src="${linkTo(deployment, script)}" defer></script>`}
+</head>
+<body class="${layout}">
+${body}
+</body>
+</html>`;
+  return new Response(String(markup), {
+    status: page.status ?? 200,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy": [...COMMON_POLICY, ...(page.policy ?? [])].join("; "),
+      "referrer-policy": "same-origin",
+      "x-content-type-options": "nosniff",
+      ...page.headers,
+    },
+  });
+}
+
+/** The fields, or undefined for what no form of ours sends; `isAnyTypeRead` reads whatever comes as a form. */
+export async function readForm(
+  request: Request,
+  isAnyTypeRead = false,
+): Promise<URLSearchParams | undefined> {
+  const type = request.headers.get("content-type");
+  if (!isAnyTypeRead && !isMediaType(type, "application/x-www-form-urlencoded")) return undefined;
+  const body = await readBody(request);
+  return "text" in body ? new URLSearchParams(body.text) : undefined;
+}
+
+/** The object, or undefined for what no script of ours sends; `isAnyTypeRead` reads whatever comes as JSON. */
+export async function readJson(
+  request: Request,
+  isAnyTypeRead = false,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (!isAnyTypeRead && !isMediaType(request.headers.get("content-type"), "application/json")) {
+    return undefined;
+  }
+  const body = await readBody(request);
+  try {
+    const value: unknown = "text" in body ? JSON.parse(body.text) : undefined;
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// Where the files that pages load are served.
+export const STYLESHEET_PATH = "/_emulator/style.css";
+export const HOST_SCRIPT_PATH = "/_emulator/host.js";
+
+export const assetRoutes: readonly PageRoute[] = [
+  asset(STYLESHEET_PATH, "text/css; charset=utf-8", stylesheet),
+  asset(HOST_SCRIPT_PATH, "text/javascript; charset=utf-8", hostScript),
+];
+
+function asset(path: string, type: string, text: string): PageRoute {
+  const headers = { "content-type": type, "cache-control": "no-cache", "x-content-type-options": "nosniff" };
+  return { operation: "readAsset", method: "GET", path, answer: () => new Response(text, { headers }) };
+}

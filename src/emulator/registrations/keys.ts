@@ -1,0 +1,118 @@
+// Reads a JWKS as the customer registers it: public RSA keys that RS256 can use, nothing else.
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { EmulatorError } from "../errors.js";
+import { seededRsaKey } from "./seeded-rsa-key.js";
+
+/** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
+const MINIMUM_RSA_BITS = 2048;
+/** Every key is tried on every assertion. */
+const MAXIMUM_KEYS = 32;
+/** RFC 7518 section 6.3.2 and 6.4.1: the members that make a key private or symmetric. */
+const SECRET_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+
+/** A JSON Web Key Set as RFC 7517 section 5 has it. */
+export interface JsonWebKeySet {
+  readonly keys: readonly object[];
+}
+
+/** A key of a registration, ready for verification. */
+export interface RegisteredKey {
+  readonly kid: string | undefined;
+  readonly publicKey: KeyObject;
+}
+
+/**
+ * @throws {@link EmulatorError} `key_invalid`: no keys, too many, or one that is private, not RSA, shorter than 2048
+ *   bits, or marked for another algorithm or use. Never quotes the key.
+ */
+export function readRegisteredKeys(jwks: JsonWebKeySet): readonly RegisteredKey[] {
+  if (jwks.keys.length === 0) throw invalid("keys", "the JWKS holds no key");
+  if (jwks.keys.length > MAXIMUM_KEYS) throw invalid("keys", `the JWKS holds more than ${MAXIMUM_KEYS} keys`);
+  return jwks.keys.map((jwk, index) => readKey(jwk as Record<string, unknown>, `keys.${index}`));
+}
+
+function readKey(jwk: Record<string, unknown>, path: string): RegisteredKey {
+  if (SECRET_MEMBERS.some((member) => member in jwk)) {
+    throw invalid(path, "is a private or symmetric key; register the public half only");
+  }
+  if (jwk.kty !== "RSA") throw invalid(path, "kty must be RSA, because RS256 is the only accepted algorithm");
+  if (jwk.alg !== undefined && jwk.alg !== "RS256") throw invalid(path, "alg must be RS256 or left out");
+  if (jwk.use !== undefined && jwk.use !== "sig") throw invalid(path, "use must be sig or left out");
+  if (jwk.key_ops !== undefined && !(Array.isArray(jwk.key_ops) && jwk.key_ops.includes("verify"))) {
+    throw invalid(path, "key_ops must contain verify or be left out");
+  }
+  if (jwk.kid !== undefined && (typeof jwk.kid !== "string" || jwk.kid === "")) {
+    throw invalid(path, "kid must be a string that is not empty");
+  }
+  const publicKey = importKey({ kty: "RSA", n: jwk.n, e: jwk.e }, path);
+  const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits < MINIMUM_RSA_BITS)
+    throw invalid(path, `has ${bits} bits; RS256 needs ${MINIMUM_RSA_BITS} or more`);
+  return { kid: jwk.kid, publicKey };
+}
+
+function importKey(jwk: Record<string, unknown>, path: string): KeyObject {
+  try {
+    return createPublicKey({ key: jwk as { kty: string }, format: "jwk" });
+  } catch {
+    throw invalid(path, "is not an RSA public key in JWK form");
+  }
+}
+
+function invalid(path: string, problem: string): EmulatorError {
+  return new EmulatorError("key_invalid", `jwks.${path}: ${problem}`, {
+    issues: [`jwks.${path}: ${problem}`],
+  });
+}
+
+export interface PluginIdentity {
+  readonly tenantId: string;
+  readonly clientId: string;
+}
+
+/** A private RSA key as a JWK (RFC 7518 section 6.3) with its `kid`. */
+export type TestKey = Readonly<Record<string, string>>;
+
+const RSA_BITS = 2048;
+const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
+
+/** Where a plugin without a `jwks` gets one from. */
+export interface JwksSource {
+  jwksFor(plugin: PluginIdentity): { keys: TestKey[] };
+}
+
+export class TestKeys implements JwksSource {
+  readonly #seed: number | undefined;
+  readonly #keys = new Map<string, TestKey>();
+
+  constructor(seed: number | undefined) {
+    this.#seed = seed;
+  }
+
+  /** The public half, of a key that is made now if there was none. */
+  jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
+    const name = nameOf(plugin);
+    const key = this.#keys.get(name) ?? this.#make(name);
+    return { keys: [Object.fromEntries(PUBLIC_MEMBERS.map((member) => [member, key[member] ?? ""]))] };
+  }
+
+  find(plugin: PluginIdentity): TestKey | undefined {
+    return this.#keys.get(nameOf(plugin));
+  }
+
+  #make(name: string): TestKey {
+    const key = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`, RSA_BITS);
+    const withId = { ...key, kid: "test-key" };
+    this.#keys.set(name, withId);
+    return withId;
+  }
+}
+
+function nameOf({ tenantId, clientId }: PluginIdentity): string {
+  return JSON.stringify([tenantId, clientId]);
+}
+
+function randomKey(): TestKey {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: RSA_BITS });
+  return privateKey.export({ format: "jwk" }) as Record<string, string>;
+}

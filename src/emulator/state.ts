@@ -1,0 +1,246 @@
+// Everything that one emulated deployment holds: its settings and its records. A reset replaces it as a whole, so a
+// request in flight ends on the deployment on which it began. No other module keeps records.
+import { operationsOf } from "./api/routes.js";
+import { RuleSwitches } from "./checks.js";
+import { type ClockState, MovableClock, readInstant } from "./clock.js";
+import { CustomerLog } from "./customer-log.js";
+import { Faults } from "./faults/faults.js";
+import { FlowRecord } from "./flow/flow-record.js";
+import { Journal, type JournalWaiters } from "./journal.js";
+import { defaultOptions, type Settings } from "./options.js";
+import { type ApiClient, ApiClients } from "./registrations/api-clients.js";
+import type { JwksSource } from "./registrations/keys.js";
+import { Operators } from "./registrations/operators.js";
+import { PluginRegistry } from "./registrations/plugins.js";
+import { ServiceAccounts } from "./registrations/service-accounts.js";
+import type { EmulatorSeed } from "./seed/seed.js";
+import {
+  AccessTokens,
+  Authorizations,
+  RandomSource,
+  SecretMap,
+  SlidingWindow,
+  UsedAssertionIds,
+} from "./stores.js";
+
+/** Anyone can begin a login; beyond this many the oldest are forgotten: 40 MB of requests at their longest. */
+const MOST_PENDING_LOGINS = 10_000;
+
+/** Who launches what. */
+export interface LaunchIdentity {
+  readonly tenantId: string;
+  readonly clientId: string;
+  readonly userId: string;
+}
+
+/** What an opaque_code stands for. */
+export interface LaunchRecord extends LaunchIdentity {
+  /** What `host:auth-code` repeats as state. */
+  readonly answers: Settings["launchState"];
+  readonly used: boolean;
+  /** Epoch milliseconds, the last instant at which it can be authorised. */
+  readonly expiresAt: number;
+}
+
+/** What a code of the host application stands for (Variant A). */
+export interface LaunchCode extends LaunchIdentity {
+  /** Undefined if there was none, with that rule off. */
+  readonly codeChallenge: string | undefined;
+  readonly spent: boolean;
+  /** Epoch milliseconds, the last instant at which it can be exchanged. */
+  readonly expiresAt: number;
+}
+
+/** What a person is asked to allow: RFC 6749 section 4.1.1 with RFC 7636 section 4.3. */
+export interface AuthorizationRequest {
+  readonly client: ApiClient;
+  readonly redirectUri: string;
+  readonly state: string | undefined;
+  /** Undefined if there was none, with that rule off. */
+  readonly codeChallenge: string | undefined;
+  /** Undefined: all capabilities of the person. */
+  readonly scopes: ReadonlySet<string> | undefined;
+}
+
+/** A login between the authorization request and the person's decision. */
+export interface PendingLogin {
+  readonly request: AuthorizationRequest;
+  readonly isDecided: boolean;
+  /** Epoch milliseconds; from this instant on the person must start again. */
+  readonly expiresAt: number;
+}
+
+/** What a code of the authorization endpoint stands for (Variant B). */
+export interface AuthorizationCode {
+  readonly tenantId: string;
+  readonly clientId: string;
+  readonly userId: string;
+  readonly scopes: ReadonlySet<string> | undefined;
+  readonly redirectUri: string;
+  readonly codeChallenge: string | undefined;
+  /** The authorization that an exchange opened; undefined before the exchange. */
+  readonly authorizationId: string | undefined;
+  /** Epoch milliseconds, the last instant at which it can be exchanged. */
+  readonly expiresAt: number;
+}
+
+/** What a refresh token stands for. */
+export interface RefreshToken {
+  readonly authorizationId: string;
+  /** Whether a newer one replaced it. */
+  readonly rotated: boolean;
+  /** Epoch milliseconds; from this instant on it has been idle for too long. */
+  readonly idleAt: number;
+}
+
+export interface SignedIn {
+  readonly tenantId: string;
+  readonly userId: string;
+}
+
+/** What the value of a session cookie stands for. */
+export interface KeptSession {
+  /** Undefined until a person signs in. */
+  readonly operator: SignedIn | undefined;
+  /** Epoch milliseconds; from this instant on the session is over. */
+  readonly expiresAt: number;
+}
+
+/** "The 429 response may carry a Retry-After header, but it may be absent" (description, section 8). */
+export type RetryAfter = "seconds" | "date" | "absent";
+
+export interface Deployment {
+  readonly settings: Settings;
+  /** The only clock: epoch milliseconds. `time` moves it. */
+  readonly clock: () => number;
+  readonly time: MovableClock;
+  /** The source of every id, code, token and session. */
+  readonly random: RandomSource;
+  readonly switches: RuleSwitches;
+  /** The base URL that clients are configured with, without a trailing slash. Never derived from a request. */
+  readonly publicUrl: () => string;
+  readonly rateLimit: { readonly window: SlidingWindow; readonly retryAfter: RetryAfter } | undefined;
+  readonly plugins: PluginRegistry;
+  readonly serviceAccounts: ServiceAccounts;
+  readonly apiClients: ApiClients;
+  readonly operators: Operators;
+  readonly accessTokens: AccessTokens;
+  readonly usedAssertionIds: UsedAssertionIds;
+  /** Variant A, by opaque_code and by code. */
+  readonly launches: SecretMap<LaunchRecord>;
+  readonly launchCodes: SecretMap<LaunchCode>;
+  /** Variant B, by the id in the form, by code and by refresh token. */
+  readonly pendingLogins: SecretMap<PendingLogin>;
+  readonly authorizationCodes: SecretMap<AuthorizationCode>;
+  readonly refreshTokens: SecretMap<RefreshToken>;
+  readonly authorizations: Authorizations;
+  /** By the value of the cookie, for the host application and for the authorization server. */
+  readonly hostSessions: SecretMap<KeptSession>;
+  readonly loginSessions: SecretMap<KeptSession>;
+  readonly faults: Faults;
+  readonly customerLog: CustomerLog;
+  readonly journal: Journal;
+  /** The last launch or login, for people to look at. */
+  readonly flows: FlowRecord;
+}
+
+/** What outlives a reset. */
+export interface Lasting {
+  readonly publicUrl: () => string;
+  readonly testKeys: JwksSource;
+  readonly waiters?: JournalWaiters | undefined;
+}
+
+/** A deployment without any registration: `applySeed` registers what the seed names. */
+export function createDeployment(settings: Settings, lasting: Lasting): Deployment {
+  const random = new RandomSource(settings.randomSeed);
+  const time = new MovableClock(settings.now ?? Date.now, firstState(settings.seed.clock));
+  const serviceAccounts: ServiceAccounts = new ServiceAccounts((id) => apiClients.find(id) !== undefined);
+  const apiClients: ApiClients = new ApiClients((id) => serviceAccounts.find(id) !== undefined);
+  return {
+    settings,
+    time,
+    clock: () => time.now(),
+    random,
+    switches: new RuleSwitches(settings.rules),
+    publicUrl: lasting.publicUrl,
+    rateLimit: rateLimitOf(settings),
+    plugins: new PluginRegistry(settings.narrowingDelayMs, lasting.testKeys),
+    serviceAccounts,
+    apiClients,
+    operators: new Operators(),
+    accessTokens: new AccessTokens(random),
+    usedAssertionIds: new UsedAssertionIds(),
+    launches: new SecretMap(random),
+    launchCodes: new SecretMap(random),
+    pendingLogins: new SecretMap(random, MOST_PENDING_LOGINS),
+    authorizationCodes: new SecretMap(random),
+    refreshTokens: new SecretMap(random),
+    authorizations: new Authorizations(random),
+    hostSessions: new SecretMap(random),
+    loginSessions: new SecretMap(random),
+    faults: new Faults(random, operationsOf(settings)),
+    customerLog: new CustomerLog(),
+    journal: new Journal(lasting.waiters),
+    flows: new FlowRecord(),
+  };
+}
+
+function firstState(clock: EmulatorSeed["clock"]): ((base: number) => ClockState) | undefined {
+  if (clock === undefined) return undefined;
+  const at = readInstant(clock.at);
+  return clock.frozen === true ? () => ({ frozenAt: at }) : (base) => ({ offsetMs: at - base });
+}
+
+function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
+  if (rateLimit === false) return undefined;
+  const { requests, windowSeconds, retryAfter = true } = rateLimit;
+  const window = new SlidingWindow({ requests, windowSeconds });
+  if (retryAfter === false) return { window, retryAfter: "absent" };
+  return { window, retryAfter: retryAfter === true ? defaultOptions.retryAfter : retryAfter };
+}
+
+// To unregister something also ends, for good, whatever was issued because of it: nothing of it belongs to a later
+// registration of the same name. Spent jti values and rate windows stay.
+
+export function unregisterPlugin(deployment: Deployment, input: unknown): void {
+  const { plugins, accessTokens, launches, launchCodes } = deployment;
+  const { tenantId, clientId } = plugins.unregister(input);
+  const isTheirs = (of: { readonly tenantId: string; readonly clientId: string }) =>
+    of.tenantId === tenantId && of.clientId === clientId;
+  accessTokens.end("plugin", (token) => token.variant === "A" && isTheirs(token));
+  launches.forget(isTheirs);
+  launchCodes.forget(isTheirs);
+}
+
+export function unregisterServiceAccount(deployment: Deployment, input: unknown): void {
+  const { serviceAccounts, accessTokens } = deployment;
+  const { clientId } = serviceAccounts.unregister(input);
+  // No tenant: a client_id is unique in Variant B. What an API client of that name had is revoked already.
+  accessTokens.end("service account", (token) => token.variant === "B" && token.clientId === clientId);
+}
+
+export function unregisterApiClient(deployment: Deployment, input: unknown): void {
+  const { apiClients, authorizations, authorizationCodes, pendingLogins } = deployment;
+  const { clientId } = apiClients.unregister(input);
+  const isTheirs = (of: { readonly clientId: string }) => of.clientId === clientId;
+  // The family of each login: its access tokens and its refresh tokens.
+  authorizations.revokeAll(isTheirs);
+  authorizationCodes.forget(isTheirs);
+  pendingLogins.forget(({ request }) => isTheirs(request.client));
+}
+
+export function unregisterOperator(deployment: Deployment, input: unknown): void {
+  const { operators, accessTokens, launches, launchCodes, authorizations, authorizationCodes } = deployment;
+  const { tenantId, userId } = operators.unregister(input);
+  const isTheirs = (of: { readonly tenantId: string; readonly userId?: string | undefined }) =>
+    of.tenantId === tenantId && of.userId === userId;
+  accessTokens.end("operator", isTheirs);
+  launches.forget(isTheirs);
+  launchCodes.forget(isTheirs);
+  authorizations.revokeAll(isTheirs);
+  authorizationCodes.forget(isTheirs);
+  for (const sessions of [deployment.hostSessions, deployment.loginSessions]) {
+    sessions.forget(({ operator }) => operator !== undefined && isTheirs(operator));
+  }
+}
