@@ -1,152 +1,202 @@
-// Puts the endpoints of the served variants on their paths; every request gets exactly one answer.
+// Routes a request to its endpoint and records it; every request gets exactly one answer.
 import { type Context, Hono } from "hono";
-import { answerApiCall } from "./api/api-endpoint.js";
+import { answerApiCall } from "./api/calls.js";
 import { type ApiRoute, variantOf } from "./api/routes.js";
-import type { Sending } from "./faults/sending.js";
-import { underFaults } from "./faults/under-faults.js";
+import { holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
 import { hostRoutes } from "./host/host-application.js";
-import { asPost } from "./http/as-post.js";
 import type { Connection } from "./http/connection.js";
-import { asResponse } from "./http/json-answer.js";
-import { pathUnder } from "./http/path-under.js";
-import { FetchedRequest } from "./http/received-request.js";
-import { VersionedPaths } from "./http/versioned-path.js";
+import { asResponse, type JsonAnswer } from "./http/messages.js";
 import type { Endpoint, RequestNote } from "./journal.js";
 import { assetRoutes } from "./pages/page.js";
+import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
+import type { RuleId } from "./rules.js";
 import { shown } from "./shown.js";
 import type { Deployment } from "./state.js";
-import { type TokenEndpoint, tokenEndpoints } from "./token-endpoints.js";
-import { loginRoutes } from "./variant-b/login-routes.js";
+import { answerTokenRequest } from "./variant-a/token-endpoint.js";
+import { loginRoutes } from "./variant-b/login-pages.js";
+import { answerClientRequest } from "./variant-b/token-endpoint.js";
+import type { GrantPlace } from "./variant-b/token-request.js";
 
-/** One request's own: what it was taken for, and how its answer goes back. Both are written to. */
-export interface Way {
+export interface App {
+  answer(deployment: Deployment, request: Request, connection: Connection): Promise<Response>;
+}
+
+/** What handlers write about one request: its journal entry, and how faults change the sending of its answer. */
+interface Bindings {
+  readonly deployment: Deployment;
   readonly note: RequestNote;
   readonly sending: Sending;
   readonly connection: Connection;
 }
+type RoutedContext = Context<{ Bindings: Bindings }>;
+type Handler = (context: RoutedContext) => Promise<Response>;
 
-export interface App {
-  answer(deployment: Deployment, request: Request, way: Way): Promise<Response>;
+interface Operation {
+  readonly endpoint: Endpoint;
+  /** Undefined: served whatever the variants. */
+  readonly variant?: "A" | "B" | undefined;
+  readonly operation: string;
+  readonly method: string;
+  /** With `{parameters}`. */
+  readonly path: string;
+  readonly handler: Handler;
+  /** The rule that the method is the only one of this path. */
+  readonly methodRule?: RuleId;
 }
 
-const pageRoutes = [...hostRoutes, ...loginRoutes, ...assetRoutes];
-
-interface Environment {
-  /** `isUnversioned`: the path left the version out, and the rule that says it must not is off. */
-  Bindings: { deployment: Deployment; isUnversioned: boolean } & Way;
+interface Served {
+  readonly variants: readonly ("A" | "B")[];
+  /** The path of the public URL. */
+  readonly prefix: string;
+  /** In matching order. */
+  readonly routes: readonly ApiRoute[];
+  readonly refreshPath: string;
 }
-type Handler = (context: Context<Environment>) => Promise<Response>;
 
-/** `prefix` is the path of the public URL; `routes` are in matching order. */
-export function createApp(served: {
-  variants: readonly ("A" | "B")[];
-  prefix: string;
-  routes: readonly ApiRoute[];
-  refreshPath: string;
-}): App {
-  const versionedPaths = new VersionedPaths();
+export function createApp(served: Served): App {
+  const { variants } = served;
   const under = pathUnder(served.prefix);
-  const hono = new Hono<Environment>({
-    getPath(request, { env } = {}) {
-      // No route is the empty path.
-      const path = under(request) ?? "";
-      if (env === undefined || env.deployment.switches.isEnforced("path.version")) return path;
-      const versioned = versionedPaths.find(path);
-      env.isUnversioned = versioned !== undefined;
-      return versioned?.path ?? path;
-    },
-  });
-  const methodsByPath = new Map<string, Set<string>>();
-  const endpoints = tokenEndpoints(served);
-  const postHandlers = new Map<string, { endpoint: TokenEndpoint; handler: Handler }>();
-
-  const serve = (
-    endpoint: Endpoint,
-    variant: "A" | "B" | undefined,
-    operation: string,
-    method: string,
-    path: string,
-    handler: Handler,
-  ) => {
-    if (variant === undefined ? served.variants.length === 0 : !served.variants.includes(variant))
-      return undefined;
-    const pattern = path.replace(/\{([^}]+)\}/g, ":$1");
-    versionedPaths.add(path);
-    methodsByPath.set(pattern, (methodsByPath.get(pattern) ?? new Set()).add(method));
-    const noted: Handler = (context) => {
-      Object.assign(context.env.note, { variant, endpoint, operation });
-      if (endpoint === "page") return handler(context);
-      const tenantId = variant === "A" ? context.req.param("tenantId") : undefined;
-      const asked = { ...context.env, request: context.req.raw, endpoint, tenantId };
-      return underFaults(asked, () => handler(context));
-    };
-    hono.on(method, pattern, noted);
-    return { pattern, handler: noted };
-  };
-
-  for (const endpoint of endpoints) {
-    const { variant, path } = endpoint;
-    const token = serve("token", variant, "requestToken", "POST", path, async ({ req, env }) => {
-      const postedTo = { tenantId: req.param("tenantId"), isUnversioned: env.isUnversioned };
-      const answer = await endpoint.answer(env.deployment, new FetchedRequest(req.raw), env.note, postedTo);
-      return asResponse(answer);
-    });
-    if (token !== undefined) postHandlers.set(token.pattern, { endpoint, handler: token.handler });
-  }
-  for (const route of pageRoutes) {
-    serve("page", route.variant, route.operation, route.method, route.path, async (context) => {
-      const parameters = context.req.param();
-      return route.answer({ ...context.env, request: context.req.raw, parameters });
-    });
-  }
-  for (const route of served.routes) {
-    serve("api", variantOf(route), route.operationId, route.method, route.path, (context) =>
-      answerApiCall(context.env.deployment, route, context.req.param(), context.req.raw, context.env.note),
-    );
-  }
+  // No route has the empty path.
+  const hono = new Hono<{ Bindings: Bindings }>({ getPath: (request) => under(request) ?? "" });
+  const operations = operationsOf(served).filter(({ variant }) =>
+    variant === undefined ? variants.length > 0 : variants.includes(variant),
+  );
+  for (const served of operations) hono.on(served.method, patternOf(served), withFaults(served));
   // After all routes: a path that is served under another method (RFC 9110 section 15.5.6).
-  for (const [pattern, methods] of methodsByPath) {
-    const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : [])].join(", ");
-    const refused = () => new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
-    const token = postHandlers.get(pattern);
-    hono.all(pattern, (context) =>
-      token === undefined ? refused() : answerOtherMethod(context, token.endpoint, token.handler, refused),
-    );
-  }
-  hono.notFound(({ req, env }) => {
-    const versioned = versionedPaths.find(req.path);
-    if (versioned !== undefined) {
+  for (const served of operations)
+    hono.all(patternOf(served), (context) => refuseMethod(context, served, operations));
+  hono.notFound(({ req, env: { deployment } }) => {
+    const tenantId = tenantOfUnversioned(req.path, operations);
+    if (tenantId !== undefined) {
       const finding = { expected: "the segment v1", actual: "a path without a version" };
-      const { tenantId } = versioned;
-      env.deployment.customerLog.record(
-        env.deployment.clock(),
-        { tenantId },
-        { rule: "path.version", ...finding },
-      );
+      const caller = tenantId === "" ? {} : { tenantId };
+      deployment.customerLog.record(deployment.clock(), caller, { rule: "path.version", ...finding });
     }
     return Response.json({ error: "not_found" }, { status: 404 });
   });
   return {
-    answer: async (deployment, request, way) =>
-      hono.fetch(request, { deployment, isUnversioned: false, ...way }),
+    answer: (deployment, request, connection) => answerRequest(hono, deployment, request, connection),
   };
 }
 
-/** A method of a token endpoint that is no POST. */
-function answerOtherMethod(
-  context: Context<Environment>,
-  { methodRule, encoding }: TokenEndpoint,
-  post: Handler,
-  refused: () => Response,
-): Response | Promise<Response> {
-  const { deployment } = context.env;
-  const finding = { expected: "POST", actual: shown(context.req.raw.method) };
-  const refusal = deployment.switches.refusal(methodRule, finding);
-  if (refusal === undefined) {
-    context.req.raw = asPost(context.req.raw, encoding);
-    return post(context);
+async function answerRequest(
+  hono: Hono<{ Bindings: Bindings }>,
+  deployment: Deployment,
+  request: Request,
+  connection: Connection,
+): Promise<Response> {
+  const { clock, journal } = deployment;
+  const at = clock();
+  const note = journal.arrived();
+  const sending: Sending = {};
+  const own = { ...deployment, customerLog: deployment.customerLog.of(note) };
+  const answer = await hono.fetch(request, { deployment: own, note, sending, connection });
+  // A client that learns the server's time from Date learns this clock.
+  answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
+  const isSent = await holdBack(sending, connection);
+  const { method, url } = request;
+  journal.record(at, { method, path: new URL(url).pathname }, isSent ? answer.status : 0, note);
+  return isSent ? sendAnswer(answer, sending, connection) : connection.reset();
+}
+
+function operationsOf({ routes, refreshPath }: Served): Operation[] {
+  const refreshesHere = refreshPath === TOKEN_PATH_B;
+  return [
+    tokenOperation("A", TOKEN_PATH_A, "token-request.method", ({ deployment, note }, request, tenantId) => {
+      note.tenantId = tenantId;
+      return answerTokenRequest(deployment, tenantId, request, note);
+    }),
+    tokenOperationB(TOKEN_PATH_B, refreshesHere ? "every grant" : "every grant but refresh"),
+    ...(refreshesHere ? [] : [tokenOperationB(refreshPath, "refresh")]),
+    ...[...hostRoutes, ...loginRoutes, ...assetRoutes].map(
+      (route): Operation => ({
+        ...route,
+        endpoint: "page",
+        handler: async ({ req, env: { deployment, note } }) =>
+          route.answer({ deployment, note, request: req.raw, parameters: req.param() }),
+      }),
+    ),
+    ...routes.map(
+      (route): Operation => ({
+        endpoint: "api",
+        variant: variantOf(route),
+        operation: route.operationId,
+        method: route.method,
+        path: route.path,
+        handler: ({ req, env }) => answerApiCall(env.deployment, route, req.param(), req.raw, env.note),
+      }),
+    ),
+  ];
+}
+
+function tokenOperation(
+  variant: "A" | "B",
+  path: string,
+  methodRule: RuleId,
+  answer: (bindings: Bindings, request: Request, tenantId: string) => Promise<JsonAnswer>,
+): Operation {
+  return {
+    endpoint: "token",
+    variant,
+    operation: "requestToken",
+    method: "POST",
+    path,
+    methodRule,
+    handler: async ({ req, env }) => asResponse(await answer(env, req.raw, req.param("tenantId") ?? "")),
+  };
+}
+
+function tokenOperationB(path: string, place: GrantPlace): Operation {
+  return tokenOperation("B", path, "client-request.method", ({ deployment, note }, request) =>
+    answerClientRequest(deployment, request, note, place),
+  );
+}
+
+function patternOf({ path }: Operation): string {
+  return path.replace(/\{([^}]+)\}/g, ":$1");
+}
+
+function withFaults({ endpoint, variant, operation, handler }: Operation): Handler {
+  return (context) => {
+    Object.assign(context.env.note, { variant, endpoint, operation });
+    if (endpoint === "page") return handler(context);
+    const tenantId = variant === "A" ? context.req.param("tenantId") : undefined;
+    return underFaults({ ...context.env, request: context.req.raw, endpoint, tenantId }, () =>
+      handler(context),
+    );
+  };
+}
+
+function refuseMethod(
+  context: RoutedContext,
+  { path, methodRule }: Operation,
+  all: readonly Operation[],
+): Response {
+  const { req, env } = context;
+  const methods = new Set(all.filter((other) => other.path === path).map(({ method }) => method));
+  const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : [])].join(", ");
+  if (methodRule !== undefined) {
+    const { clock, customerLog } = env.deployment;
+    const refusal = { rule: methodRule, expected: "POST", actual: shown(req.raw.method) };
+    customerLog.record(clock(), { tenantId: req.param("tenantId") }, refusal);
   }
-  const tenantId = context.req.param("tenantId");
-  deployment.customerLog.record(deployment.clock(), { tenantId }, refusal);
-  return refused();
+  return new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
+}
+
+/**
+ * The tenant that a path would name if it had the version of section 9, empty if the served path names none; undefined
+ * if it has a version, or would not be served with one either.
+ */
+function tenantOfUnversioned(path: string, operations: readonly Operation[]): string | undefined {
+  if (/^\/(api\/)?v1\//.test(path)) return undefined;
+  const candidates = [path.replace(/^\/api\//, "/api/v1/"), `/v1${path}`];
+  for (const { path: served } of operations.filter(({ path }) => /^\/(api\/)?v1\//.test(path))) {
+    const literal = served.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
+    const pattern = literal.replace("{tenantId}", "(?<tenantId>[^/]+)").replace(/\{[^}]+\}/g, "[^/]+");
+    for (const candidate of candidates) {
+      const match = new RegExp(`^${pattern}$`).exec(candidate);
+      if (match !== null) return match.groups?.tenantId ?? "";
+    }
+  }
+  return undefined;
 }

@@ -80,17 +80,16 @@ export class RuleSwitches implements EmulatorRules {
       const issue = `${rule} must be true or false`;
       throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
     }
+    if (!enforced && rules[rule].off === undefined) {
+      const issue = `${rule} has no switch: it is always enforced`;
+      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
+    }
     if (enforced) this.#off.delete(rule);
     else this.#off.add(rule);
   }
 
   off(): RuleId[] {
     return [...this.#off];
-  }
-
-  setOff(rules: readonly RuleId[]): void {
-    this.#off.clear();
-    for (const rule of rules) this.enforce(rule, false);
   }
 
   /** What breaking the rule gives: nothing, if it is off. */

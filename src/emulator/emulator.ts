@@ -1,18 +1,31 @@
 // What createEmulator returns.
 
+import { z } from "zod";
+import { createAdmin } from "./admin/admin.js";
+import { routeTable } from "./api/routes.js";
+import { type App, createApp } from "./app.js";
 import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
+import { EmulatorError, parseInput } from "./errors.js";
 import type { EmulatorFaults } from "./faults/faults.js";
-import type { Launch } from "./host/launch.js";
-import type { Journal } from "./journal.js";
-import type { EmulatorOptions } from "./options.js";
+import { type Launch, launchInProcess } from "./host/launch.js";
+import { abortable, asRequest, type Connection, InProcessConnection } from "./http/connection.js";
+import type { Listening } from "./http/listen.js";
+import { type Journal, JournalWaiters } from "./journal.js";
+import {
+  defaultOptions,
+  type EmulatorOptions,
+  parseChanges,
+  parseEmulatorOptions,
+  withDefaults,
+} from "./options.js";
 import type {
   ApiClientIdentity,
   ApiClientRegistration,
   ApiClientUpdate,
 } from "./registrations/api-clients.js";
-import type { PluginIdentity, TestKey } from "./registrations/keys.js";
+import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
 import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
 import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
 import type {
@@ -20,8 +33,18 @@ import type {
   ServiceAccountRegistration,
   ServiceAccountUpdate,
 } from "./registrations/service-accounts.js";
-import type { LaunchIdentity } from "./state.js";
-import type { LoginRequest } from "./variant-b/login-in-process.js";
+import { applySeed } from "./seed/seed.js";
+import {
+  createDeployment,
+  type Deployment,
+  type Lasting,
+  type LaunchIdentity,
+  unregisterApiClient,
+  unregisterOperator,
+  unregisterPlugin,
+  unregisterServiceAccount,
+} from "./state.js";
+import { type LoginRequest, loginInProcess } from "./variant-b/authorization.js";
 
 /** One deployment of the service. Instances share nothing. */
 export interface Emulator {
@@ -168,4 +191,157 @@ export interface Emulator {
   readonly customerLog: CustomerLog;
   /** The requests seen. */
   readonly journal: Journal;
+}
+
+/** A whole registration is an identity too, so other members are ignored. */
+const identitySchema = z.object({ tenantId: z.string(), clientId: z.string() });
+
+/** Node would serve every interface for a host that is empty or not a string. */
+const addressSchema = z.strictObject({
+  port: z.number().int().min(0).max(65_535).default(0),
+  host: z.string().min(1).default("127.0.0.1"),
+});
+
+/**
+ * An emulated deployment of the service that enforces every rule of its description, in memory. Where the description
+ * is silent it follows the named options and, in `rules`, the standard it names. Beside the token endpoints it serves
+ * `GET /api/v1/{tenantId}/devices` and `GET /v1/devices` (scope devices:read, three devices) and, in Variant A, three
+ * invented routes: `GET …/devices/{deviceId}` (devices:read, device parameter), `POST …/schedules/{scheduleId}/executions`
+ * (schedules:execute) and `GET …/tenant-settings` (takes no plugin token).
+ *
+ * For people: Variant A's host application is at `/host/{tenantId}`; Variant B's authorization endpoint, with its login
+ * and consent pages, at `/v1/auth/authorize`. `launch` and `login` do in-process what a person does there. The page at
+ * `/_emulator` shows what happens, live, and changes everything that this object can change; see the option `admin`.
+ *
+ * The rate limit counts every POST to a tenant's Variant A token endpoint, refused ones included, except those that
+ * it answers 429. An accepted assertion is spent even if the request is then refused for its grant.
+ *
+ * @throws {@link EmulatorError} `option_invalid`, `route_conflict`.
+ * @see the service's description, sections 2 to 8.
+ *
+ * @example
+ * const emulator = createEmulator({ variants: ["A"] });
+ * emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks, scopes: ["devices:read"] });
+ * const { url, close } = await emulator.listen();
+ */
+export function createEmulator(options: EmulatorOptions = {}): Emulator {
+  let settings = parseEmulatorOptions(options);
+  const configuredUrl = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl);
+  const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
+  let listening: Listening | undefined;
+  let isListening = false;
+  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? defaultOptions.publicUrl) + prefix;
+
+  const testKeys = new TestKeys(settings.randomSeed);
+  const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };
+  const build = (from: EmulatorOptions) => ({
+    deployment: seeded(from, lasting),
+    app: appOf(from, prefix),
+  });
+  let { deployment, app } = build(settings);
+
+  const answer = async (request: Request, connection: Connection) => {
+    // A reset during the request does not change where it ends.
+    const arrivedAt = { app, deployment };
+    const page = await admin(request, connection);
+    return page ?? arrivedAt.app.answer(arrivedAt.deployment, request, connection);
+  };
+
+  const emulator: Emulator = {
+    async fetch(input, init) {
+      const request = asRequest(input, init, publicUrl());
+      request.signal.throwIfAborted();
+      return abortable(answer(request, new InProcessConnection(request, input)), request.signal);
+    },
+    async listen(options = {}) {
+      const address = parseInput(addressSchema, options, "option_invalid", "listen");
+      if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
+      isListening = true;
+      try {
+        const { listenOn } = await import("./http/listen.js");
+        listening = await listenOn(answer, address);
+      } catch (error) {
+        isListening = false;
+        throw error;
+      }
+      const server = listening;
+      return {
+        url: server.origin + prefix,
+        async close() {
+          await server.close();
+          if (listening !== server) return;
+          listening = undefined;
+          isListening = false;
+        },
+      };
+    },
+    get publicUrl() {
+      return publicUrl();
+    },
+    get url() {
+      return listening && listening.origin + prefix;
+    },
+    registerPlugin: (registration) => deployment.plugins.register(registration),
+    updatePlugin: (update) => deployment.plugins.update(update, deployment.clock()),
+    unregisterPlugin: (plugin) => unregisterPlugin(deployment, plugin),
+    registerServiceAccount: (registration) => deployment.serviceAccounts.register(registration),
+    updateServiceAccount: (update) => deployment.serviceAccounts.update(update),
+    unregisterServiceAccount: (account) => unregisterServiceAccount(deployment, account),
+    registerApiClient: (registration) => deployment.apiClients.register(registration),
+    updateApiClient: (update) => deployment.apiClients.update(update),
+    unregisterApiClient: (client) => unregisterApiClient(deployment, client),
+    registerOperator: (registration) => deployment.operators.register(registration),
+    updateOperator: (update) => deployment.operators.update(update),
+    unregisterOperator: (operator) => unregisterOperator(deployment, operator),
+    launch: (identity) => launchInProcess(() => deployment, identity),
+    login: (request) => loginInProcess(deployment, request),
+    testKey(plugin) {
+      const key = testKeys.find(parseInput(identitySchema, plugin, "option_invalid", "plugin"));
+      if (key !== undefined) return key;
+      throw new EmulatorError(
+        "not_registered",
+        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks",
+      );
+    },
+    clock: liveProxy(() => deployment.time),
+    rules: liveProxy(() => deployment.switches),
+    faults: liveProxy(() => deployment.faults),
+    customerLog: liveProxy(() => deployment.customerLog),
+    journal: liveProxy(() => deployment.journal),
+    reset(changes = {}) {
+      const changed = { ...settings, ...parseChanges(changes) };
+      const fresh = build(changed);
+      deployment.faults.release();
+      ({ deployment, app } = fresh);
+      lasting.waiters.startOver();
+      settings = changed;
+    },
+  };
+  const admin = createAdmin(
+    { emulator, deployment: () => deployment, settings: () => deployment.settings },
+    prefix,
+  );
+  return emulator;
+}
+
+function seeded(options: EmulatorOptions, lasting: Lasting): Deployment {
+  const deployment = createDeployment(withDefaults(options), lasting);
+  applySeed(deployment, deployment.settings.seed);
+  return deployment;
+}
+
+function appOf(options: EmulatorOptions, prefix: string): App {
+  const { variants, refreshPath, routes } = withDefaults(options);
+  return createApp({ variants, prefix, routes: routeTable(routes, refreshPath), refreshPath });
+}
+
+/** Forwards every access to the current object, so that a reference outlives a reset. */
+function liveProxy<Part extends object>(current: () => Part): Part {
+  return new Proxy({} as Part, {
+    get(_, name) {
+      const part = current();
+      const value: unknown = Reflect.get(part, name, part);
+      return typeof value === "function" ? value.bind(part) : value;
+    },
+  });
 }

@@ -2,9 +2,9 @@
 export type { ApiCall, ApiRoute, Device, Devices } from "./api/routes.js";
 export type { EmulatorRules, RuleSettings } from "./checks.js";
 export type { EmulatorClock, Instant } from "./clock.js";
-export { createEmulator } from "./create-emulator.js";
 export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./customer-log.js";
 export type { Emulator } from "./emulator.js";
+export { createEmulator } from "./emulator.js";
 export { EmulatorError, type EmulatorErrorCode } from "./errors.js";
 export {
   type Fault,
@@ -15,9 +15,9 @@ export {
   faultMoments,
 } from "./faults/fault.js";
 export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
-export type { Grant } from "./grant.js";
 export type { Launch, LaunchAnswer } from "./host/launch.js";
 export type { Endpoint, Journal, JournalEntry, JournalFilter, WaitOptions } from "./journal.js";
+export type { Grant } from "./oauth.js";
 export type { EmulatorOptions, RateLimit, RefreshTokenOptions } from "./options.js";
 export { type Option, type OptionId, options } from "./options-table.js";
 export type {
@@ -43,4 +43,4 @@ export { type RuleId, rules } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";
 export { parseSeedFile, readSeedFile } from "./seed/seed-file.js";
 export type { LaunchIdentity } from "./state.js";
-export type { LoginRequest } from "./variant-b/login-in-process.js";
+export type { LoginRequest } from "./variant-b/authorization.js";

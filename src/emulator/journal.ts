@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
 import { EmulatorError, parseInput } from "./errors.js";
 import { type Fault, type FaultName, faultMoments } from "./faults/fault.js";
-import { GRANTS, type Grant } from "./grant.js";
+import { GRANTS, type Grant } from "./oauth.js";
 import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores.js";

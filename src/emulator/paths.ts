@@ -1,4 +1,5 @@
 // The paths that more than one module needs. All are under the base URL.
+import { getPath } from "hono/utils/url";
 
 /** Description, section 4.1. */
 export const TOKEN_PATH_A = "/api/v1/{tenantId}/external-plugin/oauth/token";
@@ -8,3 +9,19 @@ export const TOKEN_PATH_B = "/v1/auth/token";
 export const AUTHORIZATION_PATH = "/v1/auth/authorize";
 export const LOGIN_PATH = "/v1/auth/login";
 export const CONSENT_PATH = "/v1/auth/consent";
+
+/** Returns the path of a request under the public URL, or undefined if it is not under it. */
+export type PathUnder = (request: Request) => string | undefined;
+
+/**
+ * `prefix` is the path of the public URL, without a trailing slash. Paths are decoded as far as routing needs it, so
+ * that every spelling of the prefix is the same (RFC 3986 section 6.2.2: /%7Euser and /~user are one path).
+ */
+export function pathUnder(prefix: string): PathUnder {
+  if (prefix === "") return getPath;
+  const decoded = getPath({ url: `http://emulator.localhost${prefix}` } as Request);
+  return (request) => {
+    const path = getPath(request);
+    return path.startsWith(`${decoded}/`) ? path.slice(decoded.length) : undefined;
+  };
+}

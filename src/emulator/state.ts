@@ -44,8 +44,7 @@ export interface LaunchRecord extends LaunchIdentity {
 
 /** What a code of the host application stands for (Variant A). */
 export interface LaunchCode extends LaunchIdentity {
-  /** Undefined if there was none, with that rule off. */
-  readonly codeChallenge: string | undefined;
+  readonly codeChallenge: string;
   readonly spent: boolean;
   /** Epoch milliseconds, the last instant at which it can be exchanged. */
   readonly expiresAt: number;
@@ -56,8 +55,7 @@ export interface AuthorizationRequest {
   readonly client: ApiClient;
   readonly redirectUri: string;
   readonly state: string | undefined;
-  /** Undefined if there was none, with that rule off. */
-  readonly codeChallenge: string | undefined;
+  readonly codeChallenge: string;
   /** Undefined: all capabilities of the person. */
   readonly scopes: ReadonlySet<string> | undefined;
 }
@@ -77,7 +75,7 @@ export interface AuthorizationCode {
   readonly userId: string;
   readonly scopes: ReadonlySet<string> | undefined;
   readonly redirectUri: string;
-  readonly codeChallenge: string | undefined;
+  readonly codeChallenge: string;
   /** The authorization that an exchange opened; undefined before the exchange. */
   readonly authorizationId: string | undefined;
   /** Epoch milliseconds, the last instant at which it can be exchanged. */

@@ -7,7 +7,7 @@ export function ruleLines(paint: Paint): string[] {
     `${paint("bold", id)} (section ${section}) answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
     `  ${says}`,
     `  ${paint("dim", remedy)}`,
-    `  ${paint("dim", `Off: ${off}`)}`,
+    ...(off === undefined ? [] : [`  ${paint("dim", `Off: ${off}`)}`]),
   ]);
 }
 

@@ -1,6 +1,6 @@
 // Access to the page at /_emulator: only people on this machine, and no request that another site makes their browser send.
 import { isIP } from "node:net";
-import { isMediaType } from "../http/media-type.js";
+import { isMediaType } from "../http/messages.js";
 
 /** See `EmulatorOptions.admin`. */
 export type AdminAccess = "loopback" | "everywhere" | false;

@@ -49,8 +49,8 @@ function group({ emulator }: AdminView, name: string, filter: string): Markup {
     const button = isOn ? "Switch off" : "Enforce";
     return html`<li id="${id}"${isHidden ? html` hidden` : ""}><div class="row"><code class="rule">${id}</code>
 <span class="quiet">${sectionName(section)} · ${answer.status} ${answer.error ?? ""}</span>
-<button class="end" name="${isOn ? "off" : "on"}" value="${id}" aria-label="${button} ${id}">${button}</button></div>
-<p>${says}</p><p class="quiet">${isOn ? "While off: " : html`<span class="mark bad">off</span> `}${off}</p></li>`;
+${off === undefined ? "" : html`<button class="end" name="${isOn ? "off" : "on"}" value="${id}" aria-label="${button} ${id}">${button}</button>`}</div>
+<p>${says}</p>${off === undefined ? "" : html`<p class="quiet">${isOn ? "While off: " : html`<span class="mark bad">off</span> `}${off}</p>`}</li>`;
   };
   const members = ids.filter((id) => id.startsWith(`${name}.`));
   return html`<fieldset class="panel"><legend>${name}</legend><ul class="rules">${members.map(row)}</ul></fieldset>`;

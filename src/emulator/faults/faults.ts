@@ -3,8 +3,7 @@ import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { EmulatorError } from "../errors.js";
 import type { RandomSource } from "../stores.js";
-import type { Fault, FaultMatch, FaultMoment } from "./fault.js";
-import { momentOf, parseFault } from "./parse-fault.js";
+import { type Fault, type FaultMatch, type FaultMoment, momentOf, parseFault } from "./fault.js";
 
 /**
  * The faults of one emulator. A request is struck by at most one at each moment: the oldest armed one that matches.

@@ -2,14 +2,13 @@
 
 import type { Refusal } from "../checks.js";
 import type { LaunchAnswer } from "../host/launch.js";
-import type { JsonAnswer } from "../http/json-answer.js";
+import type { JsonAnswer } from "../http/messages.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { RuleId } from "../rules.js";
 import type { AuthorizationRequest, Deployment, LaunchIdentity, SignedIn } from "../state.js";
-import type { MalformedRequest, TokenRequest } from "../variant-a/read-token-request.js";
-import type { RefusedAuthorization } from "../variant-b/authorization-request.js";
-import type { ClaimedPerson } from "../variant-b/login.js";
-import type { ClientRequest } from "../variant-b/read-client-request.js";
+import type { MalformedRequest, TokenRequest } from "../variant-a/token-request.js";
+import type { ClaimedPerson, RefusedAuthorization } from "../variant-b/authorization.js";
+import type { ClientRequest } from "../variant-b/token-request.js";
 import type { OpenFlow } from "./flow-record.js";
 
 const TO_FRONT = { from: "browser", to: "front" } as const;

@@ -204,7 +204,7 @@ async function readOwnForm(
   session: BrowserSession | undefined,
 ): Promise<URLSearchParams | undefined> {
   const isRuled = visit.deployment.switches.isEnforced("launch.form");
-  const form = await readForm(visit.request, !isRuled);
+  const form = await readForm(visit.request);
   if (form !== undefined && (!isRuled || isOfSession(session, form.get("form_token")))) return form;
   record(visit, notOfThePage());
   return undefined;
@@ -241,14 +241,12 @@ async function readAsked(
   visit: Visit,
 ): Promise<{ operator: SignedIn; fields: Readonly<Record<string, unknown>> } | Refusal> {
   const { tenantId, session, operator } = arrive(visit);
-  const { operators, switches } = visit.deployment;
+  const { switches } = visit.deployment;
   const isFormRuled = switches.isEnforced("launch.form");
-  const fields = await readJson(visit.request, !isFormRuled);
+  const fields = await readJson(visit.request);
   const isOurs = !isFormRuled || isOfSession(session, visit.request.headers.get("x-form-token"));
   if (fields === undefined || !isOurs) return notOfThePage();
-  const anybody = switches.isEnforced("launch.signed-in") ? undefined : operators.list(tenantId)[0];
-  const who = operator ?? anybody;
-  if (who !== undefined) return { operator: { tenantId, userId: who.userId }, fields };
+  if (operator !== undefined) return { operator: { tenantId, userId: operator.userId }, fields };
   return { rule: "launch.signed-in", expected: "somebody who is signed in", actual: "nobody" };
 }
 

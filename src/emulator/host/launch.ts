@@ -1,10 +1,10 @@
 // A launch of a user-interface plugin: opened by the host application, authorised once for a code challenge.
 import { createHash } from "node:crypto";
+import { z } from "zod";
 import { type Check, firstRefusal, type Refusal } from "../checks.js";
-import { EmulatorError } from "../errors.js";
+import { EmulatorError, parseInput } from "../errors.js";
 import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
-import { readChallenge } from "../in-process-arguments.js";
-import { isCodeChallenge } from "../pkce.js";
+import { isCodeChallenge } from "../oauth.js";
 import { rules } from "../rules.js";
 import { shown } from "../shown.js";
 import type { Deployment, LaunchIdentity, LaunchRecord } from "../state.js";
@@ -30,14 +30,12 @@ export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
 ): { url: string; opaqueCode: string } | Refusal {
-  const { clock, settings, operators, plugins, switches } = deployment;
+  const { clock, settings, operators, plugins } = deployment;
   const refusal = checkPlugin(deployment, identity);
   if (refusal !== undefined) return refusal;
   const { tenantId, clientId, userId } = identity;
   if (operators.find(tenantId, userId) === undefined) {
-    const finding = { expected: "an operator of the tenant", actual: shown(userId) };
-    const unknown = switches.refusal("launch.signed-in", finding);
-    if (unknown !== undefined) return unknown;
+    return { rule: "launch.signed-in", expected: "an operator of the tenant", actual: shown(userId) };
   }
   const now = clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
@@ -109,7 +107,7 @@ export function authorizeLaunch(deployment: Deployment, asked: Asked): LaunchAns
   if (refusal !== undefined) return refusal;
   if (launch !== undefined) launches.replace(opaqueCode, { ...launch, used: true }, now);
   const { tenantId, clientId, userId } = asked;
-  const codeChallenge = typeof asked.codeChallenge === "string" ? asked.codeChallenge : undefined;
+  const codeChallenge = String(asked.codeChallenge);
   const expiresAt = now + settings.codeLifetimeSeconds * 1000;
   const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
   const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
@@ -142,15 +140,21 @@ export interface Launch {
   readonly opaqueCode: string;
   /**
    * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` is the launch's own unless given. After
-   * a reset or a restore it asks the host that is there then, which may not know the launch.
+   * a reset it asks the new host, which does not know the launch.
    *
    * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what is no object, or an opaqueCode that is no string.
    */
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
 
-/** `current` is looked up at each use: a launch outlives a reset and a restore, as it does in a browser. */
-export function launchInProcess(current: () => Deployment, identity: LaunchIdentity): Launch {
+/** A whole registration is an identity too, so other members are ignored. */
+const identitySchema = z.object({ tenantId: z.string(), clientId: z.string(), userId: z.string() });
+/** The form of the challenge is a rule of the launch. */
+const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode: z.string().optional() });
+
+/** `current` is called at each use: a launch outlives a reset, as it does in a browser. */
+export function launchInProcess(current: () => Deployment, input: unknown): Launch {
+  const identity = parseInput(identitySchema, input, "option_invalid", "launch");
   const { tenantId, userId, clientId } = identity;
   const opening = current();
   const opened = openLaunch(opening, identity);
@@ -159,7 +163,8 @@ export function launchInProcess(current: () => Deployment, identity: LaunchIdent
   return {
     ...opened,
     authorize(init) {
-      const { codeChallenge, opaqueCode = opened.opaqueCode } = readChallenge(init);
+      const read = parseInput(initSchema, init, "option_invalid", "authorize");
+      const { codeChallenge, opaqueCode = opened.opaqueCode } = read;
       const deployment = current();
       const asked = { tenantId, clientId, userId, opaqueCode, codeChallenge };
       const answer = authorizeLaunch(deployment, asked);

@@ -1,16 +1,94 @@
-// How an answer goes back to whoever asked, where it does not go back as answers do: late, in part, or not at all.
+// How an answer returns to its caller when a fault makes it late, partial or absent, and the in-process caller.
 
-/** The bytes of a body, as they come; they stop coming when `ended` is aborted. */
+/** The bytes of a body as they are sent; they end when `ended` is aborted. */
 export type SlowBody = (ended: AbortSignal) => AsyncIterable<Uint8Array>;
 
-/** One request's way back; in-process and over HTTP whoever asked sees the same. */
+/** The way back for one request. Callers in this process and over HTTP observe the same. */
 export interface Connection {
-  /** Of the other end; undefined in this process, empty if it is gone. Never what a header says. */
+  /** The address of the other end: undefined for a caller in this process, empty if it is gone. Never from a header. */
   readonly remoteAddress: string | undefined;
-  /** Aborted as soon as nobody waits for the answer any more: the caller gave up, or the server closes. */
+  /** Aborted as soon as no caller waits for the answer: the caller gave up, or the server closes. */
   readonly gone: AbortSignal;
-  /** Ends it without an answer. What it gives, or throws, is for whoever took the request. */
+  /** Ends it without an answer. Return, or throw, what this returns or throws to the server or the caller. */
   reset(): Response;
   /** Sends status and headers of `head`, then the body; "cut" ends the connection after it. */
   send(head: Response, body: SlowBody, ending: "complete" | "cut"): Response | Promise<Response>;
+}
+
+/** Fails as undici's fetch fails when the network does, without a network. */
+export class InProcessConnection implements Connection {
+  readonly gone: AbortSignal;
+  readonly remoteAddress = undefined;
+  /** Kept alive: a request's signal follows the caller's signal only while both requests are referenced. */
+  readonly held: readonly unknown[];
+
+  /** `given` is the caller's own object, if `request` was made from it. */
+  constructor(request: Request, given: unknown) {
+    this.gone = request.signal;
+    this.held = [request, given];
+  }
+
+  reset(): never {
+    throw new TypeError("fetch failed", { cause: systemError("read ECONNRESET", "ECONNRESET") });
+  }
+
+  send(head: Response, body: SlowBody, ending: "complete" | "cut"): Response {
+    const ended = new AbortController();
+    const end = () => ended.abort(this.gone.reason);
+    this.gone.addEventListener("abort", end, { once: true });
+    const bytes = body(ended.signal)[Symbol.asyncIterator]();
+    const stream = new ReadableStream<Uint8Array>({
+      // Refers to `this`, so that `held` lives as long as the stream.
+      pull: async (controller) => {
+        const { done, value } = await bytes.next();
+        if (done !== true) return controller.enqueue(value);
+        this.gone.removeEventListener("abort", end);
+        if (this.gone.aborted) controller.error(this.gone.reason);
+        else if (ending === "complete") controller.close();
+        else controller.error(terminated());
+      },
+      cancel: () => {
+        this.gone.removeEventListener("abort", end);
+        ended.abort();
+      },
+    });
+    return new Response(stream, head);
+  }
+}
+
+function terminated(): TypeError {
+  return new TypeError("terminated", { cause: systemError("other side closed", "UND_ERR_SOCKET") });
+}
+
+function systemError(message: string, code: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+/** Settles as `work` does, or rejects with the signal's reason as soon as it is aborted. */
+export function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** Recognises requests and URLs of another copy of fetch, or of another realm, by their members and not by their class. */
+export function asRequest(
+  input: Request | string | URL,
+  init: RequestInit | undefined,
+  base: string,
+): Request {
+  if (typeof input !== "string" && (typeof input !== "object" || input === null))
+    throw new TypeError("fetch takes a URL or a Request");
+  // With the slash, a relative URL is under http://h/base and not beside it.
+  if (typeof input === "string" || !("headers" in input))
+    return new Request(new URL(input, `${base}/`), init);
+  if (input.bodyUsed) throw new TypeError("the body of the request was read already");
+  if (init === undefined) return input;
+  if (input instanceof Request) return new Request(input, init);
+  // The global constructor would treat a foreign Request as a URL.
+  const { url, method, headers, body, signal } = input as Request;
+  const parts = { method, headers: [...headers], body, signal, duplex: "half", ...init };
+  return new Request(url, parts as RequestInit);
 }

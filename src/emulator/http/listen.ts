@@ -1,94 +1,142 @@
-// Serves a fetch handler over HTTP on loopback, and stops promptly.
+// Serves a fetch handler over HTTP, and stops promptly. Loaded with the first server: it takes 25 ms.
 import { once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { HttpBindings } from "@hono/node-server";
-import { z } from "zod";
-import { EmulatorError, parseInput } from "../errors.js";
-import type { Connection } from "./connection.js";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { EmulatorError } from "../errors.js";
+import type { Connection, SlowBody } from "./connection.js";
 
-/** A request that sends its headers or body more slowly is answered 408 by Node. */
+/** Node answers 408 to a request that sends its headers or body more slowly. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** After this, close ends the requests that are still in flight. */
+/** After this, `close` ends the requests that are still in flight. */
 const CLOSE_GRACE_MS = 250;
 
-/** Node takes a host that is empty or no string for every interface. */
-const address = z.strictObject({
-  port: z.number().int().min(0).max(65_535).default(0),
-  host: z.string().min(1).default("127.0.0.1"),
-});
-
-/** @throws {@link EmulatorError} `option_invalid` */
-export function readAddress(input: unknown): { port: number; host: string } {
-  return parseInput(address, input, "option_invalid", "listen");
-}
-
-/** A server that listens. */
 export interface Listening {
   /** The origin it is reached at, without a path. */
   readonly origin: string;
-  /** Resolves when the port is free again; idle keep-alive connections end at once. */
+  /** Resolves when the port is free again. Connections without a request in flight end at once. */
   close(): Promise<void>;
 }
 
 /** @throws {@link EmulatorError} `listen_failed` with the system's error as `cause`. */
 export async function listenOn(
   answer: (request: Request, connection: Connection) => Promise<Response>,
-  address: { port: number; host: string },
+  { port, host }: { readonly port: number; readonly host: string },
 ): Promise<Listening> {
-  // With the first server: in-process nobody needs it, and it takes 25 ms to load.
-  const [{ getRequestListener }, { HttpConnection }] = await Promise.all([
-    import("@hono/node-server"),
-    import("./http-connection.js"),
-  ]);
   const closing = new AbortController();
   const listener = getRequestListener(
     (request, environment) => {
       const { incoming, outgoing } = environment as HttpBindings;
       return answer(request, new HttpConnection(incoming, outgoing, closing.signal));
     },
-    // The emulator shares its process with the code under test: its globals stay as they are.
+    // The emulator shares its process with the code under test, whose globals must stay as they are.
     { overrideGlobalObjects: false },
   );
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };
+  /** Connections that never sent a request: Node does not count them as idle. */
+  const silent = new Set<Socket>();
   const server = createServer(timeouts, (incoming, outgoing) => {
-    const { host } = incoming.headers;
-    // RFC 9112 section 3.2. Here, for further on it would be found where nobody can answer any more.
-    if (host !== undefined && !URL.canParse(`http://${host}`)) return refuse(outgoing);
+    silent.delete(incoming.socket);
+    const name = incoming.headers.host;
+    // RFC 9112 section 3.2. Checked here, because the listener would fail where no handler can answer.
+    if (name !== undefined && !URL.canParse(`http://${name}`)) {
+      return outgoing.writeHead(400, { "content-length": 0 }).end();
+    }
     return listener(incoming, outgoing);
   });
-  server.listen(address.port, address.host);
+  server.on("connection", (socket: Socket) => {
+    silent.add(socket);
+    socket.once("close", () => silent.delete(socket));
+  });
+  server.listen(port, host);
   try {
     await once(server, "listening");
   } catch (cause) {
-    throw new EmulatorError("listen_failed", `cannot listen on ${address.host}:${address.port}`, { cause });
+    throw new EmulatorError("listen_failed", `cannot listen on ${host}:${port}`, { cause });
   }
   let closed: Promise<void> | undefined;
   return {
     origin: originOf(server.address() as AddressInfo),
     close() {
       closing.abort();
-      closed ??= closeServer(server);
+      closed ??= closeServer(server, silent);
       return closed;
     },
   };
 }
 
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: Server, silent: ReadonlySet<Socket>): Promise<void> {
   const ended = once(server, "close");
   // Ends idle keep-alive connections too.
   server.close();
+  for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
   const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
   await ended;
   clearTimeout(force);
 }
 
-/** An unspecified address ("every interface") is no destination: the loopback of its family is. */
+/** An unspecified address ("every interface") cannot be a destination: use the loopback address of its family. */
 function originOf({ address, family, port }: AddressInfo): string {
   if (family === "IPv6") return `http://[${address === "::" ? "::1" : address}]:${port}`;
   return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
 }
 
-function refuse(outgoing: ServerResponse): void {
-  outgoing.writeHead(400, { "content-length": 0 }).end();
+/** Works on Node's own request and answer, because a fetch handler cannot reset a connection. */
+class HttpConnection implements Connection {
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  readonly #closing: AbortSignal;
+  #gone: AbortSignal | undefined;
+
+  /** `closing` is aborted when the server closes. */
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, closing: AbortSignal) {
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.#closing = closing;
+  }
+
+  get remoteAddress(): string {
+    return this.#incoming.socket.remoteAddress ?? "";
+  }
+
+  /** Made on demand: most answers are sent before a caller could leave. */
+  get gone(): AbortSignal {
+    if (this.#gone !== undefined) return this.#gone;
+    const controller = new AbortController();
+    this.#gone = controller.signal;
+    const end = () => {
+      this.#closing.removeEventListener("abort", end);
+      this.#outgoing.removeListener("close", end);
+      // Only a slow answer asks for this signal, and a server that closes does not wait for one.
+      if (!this.#outgoing.writableFinished) this.#incoming.socket.destroy();
+      controller.abort();
+    };
+    if (this.#closing.aborted || this.#outgoing.destroyed) end();
+    else {
+      this.#closing.addEventListener("abort", end);
+      this.#outgoing.once("close", end);
+    }
+    return this.#gone;
+  }
+
+  reset(): Response {
+    const { socket } = this.#incoming;
+    if (!socket.destroyed) socket.resetAndDestroy();
+    return RESPONSE_ALREADY_SENT;
+  }
+
+  async send(head: Response, body: SlowBody, ending: "complete" | "cut"): Promise<Response> {
+    const { gone } = this;
+    const outgoing = this.#outgoing;
+    for (const [name, value] of head.headers) outgoing.appendHeader(name, value);
+    outgoing.writeHead(head.status);
+    outgoing.flushHeaders();
+    for await (const bytes of body(gone)) {
+      if (!outgoing.write(bytes)) await once(outgoing, "drain", { signal: gone }).catch(() => {});
+    }
+    if (ending === "complete" && !gone.aborted) outgoing.end();
+    else this.#incoming.socket.destroySoon();
+    return RESPONSE_ALREADY_SENT;
+  }
 }

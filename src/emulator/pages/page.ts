@@ -1,8 +1,7 @@
 // A route that serves a browser: a page, a form, an asset, or what a page's script asks.
 import { html } from "hono/html";
 import { hostScript } from "../host/host-script.js";
-import { isMediaType } from "../http/media-type.js";
-import { readBody } from "../http/read-body.js";
+import { isMediaType, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { Deployment } from "../state.js";
 import { stylesheet } from "./stylesheet.js";
@@ -87,32 +86,19 @@ ${body}
   });
 }
 
-/** The fields, or undefined for what no form of ours sends; `isAnyTypeRead` reads whatever comes as a form. */
-export async function readForm(
-  request: Request,
-  isAnyTypeRead = false,
-): Promise<URLSearchParams | undefined> {
-  const type = request.headers.get("content-type");
-  if (!isAnyTypeRead && !isMediaType(type, "application/x-www-form-urlencoded")) return undefined;
+/** The fields of a form, or undefined if the request is not a form. */
+export async function readForm(request: Request): Promise<URLSearchParams | undefined> {
+  if (!isMediaType(request.headers.get("content-type"), "application/x-www-form-urlencoded"))
+    return undefined;
   const body = await readBody(request);
   return "text" in body ? new URLSearchParams(body.text) : undefined;
 }
 
-/** The object, or undefined for what no script of ours sends; `isAnyTypeRead` reads whatever comes as JSON. */
-export async function readJson(
-  request: Request,
-  isAnyTypeRead = false,
-): Promise<Readonly<Record<string, unknown>> | undefined> {
-  if (!isAnyTypeRead && !isMediaType(request.headers.get("content-type"), "application/json")) {
-    return undefined;
-  }
+/** The JSON object that a script of these pages sent, or undefined for any other request. */
+export async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (!isMediaType(request.headers.get("content-type"), "application/json")) return undefined;
   const body = await readBody(request);
-  try {
-    const value: unknown = "text" in body ? JSON.parse(body.text) : undefined;
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  return "text" in body ? parseObject(body.text) : undefined;
 }
 
 // Where the files that pages load are served.

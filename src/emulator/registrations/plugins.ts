@@ -142,8 +142,6 @@ const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "extern
 
 export class PluginRegistry {
   readonly #tenants = new Map<string, Map<string, Plugin>>();
-  /** The same for every state of one registration: a later one of that name is another. */
-  readonly #registrations = new WeakMap<Plugin, symbol>();
   readonly #narrowingDelayMs: number;
   readonly #testKeys: JwksSource;
 
@@ -154,12 +152,6 @@ export class PluginRegistry {
 
   find(tenantId: string, clientId: string): Plugin | undefined {
     return this.#tenants.get(tenantId)?.get(clientId);
-  }
-
-  /** Whether what was found is registered yet, changed or not. */
-  isStill(plugin: Plugin): boolean {
-    const current = this.find(plugin.tenantId, plugin.clientId);
-    return current !== undefined && this.#registrations.get(current) === this.#registrations.get(plugin);
   }
 
   /** The plugins of one tenant, or of all, in the order of their registration. */
@@ -193,7 +185,7 @@ export class PluginRegistry {
   update(input: unknown, now: number): void {
     const change = parsePluginUpdate(input);
     const plugin = this.#registered(change);
-    const changed = {
+    this.#put({
       ...plugin,
       enabled: change.enabled ?? plugin.enabled,
       roles: change.roles ?? plugin.roles,
@@ -205,8 +197,7 @@ export class PluginRegistry {
         devices: devicesAfter(change.devices, plugin.grant.devices),
       },
       formerGrants: this.#formerGrantsAfter(plugin, now),
-    };
-    this.#put(changed, this.#registrations.get(plugin));
+    });
   }
 
   /** Returns what is no longer registered. */
@@ -229,8 +220,7 @@ export class PluginRegistry {
     return [...lingering, { grant, from: now, until: now + this.#narrowingDelayMs }];
   }
 
-  #put(plugin: Plugin, registration: symbol = Symbol()): void {
-    this.#registrations.set(plugin, registration);
+  #put(plugin: Plugin): void {
     const tenant = this.#tenants.get(plugin.tenantId) ?? new Map<string, Plugin>();
     this.#tenants.set(plugin.tenantId, tenant.set(plugin.clientId, plugin));
   }

@@ -1,59 +1,55 @@
-// Variant B's token endpoint: a JSON body in, an access token out; with a refresh token if a person logged in.
-
+// Variant B's token endpoint: a JSON body in, an access token out, with a refresh token if a person logged in.
 import type { Refusal } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow-steps.js";
-import type { JsonAnswer } from "../http/json-answer.js";
-import type { ReceivedRequest } from "../http/received-request.js";
+import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
+import { rules } from "../rules.js";
 import type { Deployment } from "../state.js";
-import { exchangeCode } from "./exchange-code.js";
-import type { PersonTokens } from "./person-tokens.js";
-import { type ClientRequest, type GrantPlace, readClientRequest } from "./read-client-request.js";
-import { refreshTokens } from "./refresh-token.js";
-import { clientRefusalAnswer, clientTokenAnswer } from "./token-answers.js";
+import { exchangeCode, type IssuedTokens, refresh } from "./person-grants.js";
+import { type ClientRequest, type GrantPlace, readClientRequest } from "./token-request.js";
 
 /** Answers one POST: 200, or an error of RFC 6749 section 5.2. */
 export async function answerClientRequest(
   deployment: Deployment,
-  request: ReceivedRequest,
+  request: Request,
   note: RequestNote,
   place: GrantPlace,
 ): Promise<JsonAnswer> {
   const read = await readClientRequest(deployment.switches, request, place);
   const answered = recordTokenRequest(deployment, read);
-  const outcome = "rule" in read ? read : grant(deployment, read);
+  const outcome = "rule" in read ? read : grantTokens(deployment, read);
   const caller = "rule" in read ? {} : callerOf(deployment, read);
   if (!("rule" in read)) Object.assign(note, { grant: read.grant, clientId: caller.clientId });
   if (!("rule" in outcome)) {
     note.tenantId = outcome.tenantId;
-    return answered(clientTokenAnswer(deployment, outcome));
+    return answered(tokenAnswer(deployment, outcome));
   }
   if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
   deployment.customerLog.record(deployment.clock(), caller, outcome);
-  return answered(clientRefusalAnswer(outcome), outcome.rule);
+  return answered(refusalAnswer(outcome), outcome.rule);
 }
 
-function grant(deployment: Deployment, request: ClientRequest): PersonTokens | Refusal {
+function grantTokens(deployment: Deployment, request: ClientRequest): IssuedTokens | Refusal {
   if (request.grant === "client_credentials") return grantToAccount(deployment, request);
   const client = authenticateClient(deployment, request);
   if ("rule" in client) return client;
   return request.grant === "refresh_token"
-    ? refreshTokens(deployment, client, request)
+    ? refresh(deployment, client, request)
     : exchangeCode(deployment, client, request);
 }
 
 function grantToAccount(
   { clock, accessTokens, serviceAccounts, switches, settings }: Deployment,
   request: ClientRequest & { readonly grant: "client_credentials" },
-): PersonTokens | Refusal {
+): IssuedTokens | Refusal {
   const known = serviceAccounts.find(request.clientId);
   const isTheirs = serviceAccounts.authenticate(request.clientId, request.clientSecret) !== undefined;
   if (known === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
     return {
       rule: "client.authentication",
       expected: "a registered client_id and its client_secret",
-      // Not quoted: whoever swaps the two fields sends the secret as client_id.
+      // Not quoted: a caller that swaps the two fields sends the secret as client_id.
       actual: known === undefined ? "a client_id that is not registered" : "another client_secret",
     };
   }
@@ -72,15 +68,15 @@ function authenticateClient(
   const isTheirs = apiClients.authenticate(clientId, clientSecret) !== undefined;
   if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication"))) return client;
   const secret = clientSecret === undefined ? "no client_secret" : "another client_secret";
-  const known = client?.secretDigest === undefined ? "a client_secret, of a public client" : secret;
+  const sent = client?.secretDigest === undefined ? "a client_secret, of a public client" : secret;
   return {
     rule: "api-client.authentication",
     expected: client?.secretDigest === undefined ? "a registered client_id" : "the client's client_secret",
-    actual: client === undefined ? "a client_id that is not registered" : known,
+    actual: client === undefined ? "a client_id that is not registered" : sent,
   };
 }
 
-/** The path names no tenant; the log belongs to the tenant of the code, of the refresh token, or of the client. */
+/** The path has no tenant, so the log shows the tenant of the code, of the refresh token, or of the client. */
 function callerOf(
   deployment: Deployment,
   request: ClientRequest,
@@ -98,4 +94,20 @@ function callerOf(
       ? refreshToken && authorizations.find(refreshToken.authorizationId)
       : authorizationCodes.find(request.code);
   return { tenantId: person?.tenantId ?? client?.tenantId, clientId: client?.clientId };
+}
+
+/**
+ * "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
+ * response fields: not shown" (description, section 4.2): the option `tokenResponseExtras` adds others.
+ */
+function tokenAnswer({ settings }: Deployment, { accessToken, refreshToken }: IssuedTokens): JsonAnswer {
+  const body = { access_token: accessToken, refresh_token: refreshToken, ...settings.tokenResponseExtras };
+  return jsonAnswer(body, { headers: NOT_STORED });
+}
+
+/** Error bodies are not shown: this has the shape of RFC 6749 section 5.2, and the rule as its text. */
+function refusalAnswer(refusal: Refusal): JsonAnswer {
+  const { answer, says } = rules[refusal.rule];
+  const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
+  return jsonAnswer(body, { status: answer.status, headers: NOT_STORED });
 }

@@ -1,29 +1,26 @@
-// Spends an authorization code at its first exchange attempt, and holds the attempt against what it is bound to.
+// Variant A's authorization code: spent at its first exchange attempt, then compared with what it is bound to.
 import { type Check, firstRefusal, type Refusal } from "../checks.js";
-import { verifierFault } from "../pkce.js";
+import { verifierFault } from "../oauth.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
 import type { Deployment, LaunchCode } from "../state.js";
-import type { TokenRequest } from "./read-token-request.js";
 
-/** A code as the attempt found it, and when that was (epoch milliseconds). */
+/** A code as the attempt found it, and the instant of the attempt (epoch milliseconds). */
 export interface PresentedCode {
   readonly code: LaunchCode;
   readonly at: number;
 }
 
 /**
- * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3):
- * called before anything else of the attempt is looked at, or once its assertion was accepted, as the option has it;
- * and without an await between finding and spending.
+ * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3).
+ * Synchronous: of concurrent attempts exactly one finds the code unspent.
  */
 export function presentCode(
   { clock, launchCodes }: Deployment,
-  { grantType, code: value }: Pick<TokenRequest, "grantType" | "code">,
+  value: string | undefined,
 ): PresentedCode | undefined {
-  if (grantType !== "authorization_code" || value === undefined) return undefined;
-  const code = launchCodes.find(value);
-  if (code === undefined) return undefined;
+  const code = value === undefined ? undefined : launchCodes.find(value);
+  if (value === undefined || code === undefined) return undefined;
   const at = clock();
   launchCodes.replace(value, { ...code, spent: true }, at);
   return { code, at };
@@ -74,16 +71,16 @@ const checks: readonly Check<Attempt>[] = [
   },
 ];
 
-/** The code, if this plugin may have a token for it; undefined where an unknown one is no matter. */
+/** The code, if this plugin may have a token for it. */
 export function checkCode(
   { switches }: Deployment,
   presented: PresentedCode | undefined,
   plugin: Plugin,
-  { code, codeVerifier }: TokenRequest,
-): LaunchCode | Refusal | undefined {
+  { code, codeVerifier }: { readonly code: string | undefined; readonly codeVerifier: string | undefined },
+): LaunchCode | Refusal {
   if (presented === undefined) {
     const actual = code === undefined ? "absent" : "a code that was not handed out";
-    return switches.refusal("code.known", { expected: "a code from the host", actual });
+    return { rule: "code.known", expected: "a code from the host", actual };
   }
   return firstRefusal(switches, checks, { ...presented, plugin, codeVerifier }) ?? presented.code;
 }

@@ -1,5 +1,5 @@
-// The rules of an API call, in the order in which they are applied.
-import type { RuleEntry } from "./rule.js";
+// The rules of API calls, in the order of their checks, and of the service's own answers.
+import type { Rule } from "./rule.js";
 
 export type ApiRuleId =
   | "bearer.present"
@@ -19,27 +19,25 @@ const unauthorized = { status: 401 } as const;
 /** "HTTP 403 with an empty body has exactly three causes" (description, section 7.2). */
 const forbidden = { status: 403 } as const;
 
-export const apiRules: Readonly<Record<ApiRuleId, RuleEntry>> = {
+export const apiRules: Readonly<Record<ApiRuleId, Rule>> = {
   "bearer.present": {
     section: "5.1",
     says: "Every call needs a bearer token in the header Authorization: Bearer <ACCESS_TOKEN>.",
     answer: unauthorized,
     remedy: "Send Authorization: Bearer followed by the access token.",
-    off: "A call without a bearer token is anonymous: of the path's tenant, of no client, and allowed.",
   },
   "bearer.known": {
     section: "5.1",
     says: "The bearer token was issued by this service, by the variant that serves the route.",
     answer: unauthorized,
     remedy: "Send the access_token of this deployment's token endpoint, unchanged.",
-    off: "A call with an unknown token is anonymous and allowed; a token of the other variant counts as it stands.",
   },
   "bearer.lifetime": {
     section: "5.7, 8",
     says: "A token is valid only for its lifetime.",
     answer: unauthorized,
     remedy: "Acquire a new token shortly before expires_in has passed.",
-    off: "A token is good for ever.",
+    off: "A token never expires.",
   },
   "bearer.revoked": {
     section: "not shown (RFC 6749 section 4.1.2, RFC 9700 section 4.14.2)",
@@ -47,7 +45,7 @@ export const apiRules: Readonly<Record<ApiRuleId, RuleEntry>> = {
     answer: unauthorized,
     remedy:
       "Send the user to the authorization endpoint again; a refresh does not help. What was unregistered has to be registered first.",
-    off: "A token outlives the revocation of what the person allowed, and the registration of whom it stands for.",
+    off: "A token outlives the revocation of its login, and the registration of its client or person.",
   },
   "bearer.tenant": {
     section: "1, 4.1, 5.7",
@@ -61,7 +59,7 @@ export const apiRules: Readonly<Record<ApiRuleId, RuleEntry>> = {
     says: "The registration is re-checked live on each call: the plugin is registered and enabled, and was not registered anew meanwhile.",
     answer: unauthorized,
     remedy: "The customer enables the plugin under Settings, Tenant Settings, External Plugins.",
-    off: "The token of a disabled plugin, or of one that is not registered, is good.",
+    off: "The token of a disabled plugin, or of one that is not registered, is accepted.",
   },
   "route.opt-in": {
     section: "5.5, 7.2",
@@ -75,27 +73,50 @@ export const apiRules: Readonly<Record<ApiRuleId, RuleEntry>> = {
     says: "The token carries the scope of the route.",
     answer: forbidden,
     remedy: "The customer grants the scope; then acquire a new token, for the old one never gains it.",
-    off: "The scopes that the token carries are not looked at.",
+    off: "The scopes of the token are not checked.",
   },
   "route.operator": {
     section: "1, 7.2",
     says: "The scope of the route is among the capabilities of the person for whom the token acts.",
     answer: forbidden,
     remedy: "Ask somebody who has the capability to launch the plugin or to log in.",
-    off: "The token reaches what the person for whom it acts does not.",
+    off: "The capabilities of the person are not checked.",
   },
   "route.narrowed": {
     section: "2.1, 7.2",
     says: "The registration still grants the scope of the route.",
     answer: forbidden,
     remedy: "The customer narrowed the grant after the token was minted and would have to widen it again.",
-    off: "What was granted when the token was minted stays granted.",
+    off: "The scopes that were granted when the token was minted stay granted.",
   },
   "route.device": {
     section: "2.1, 7.2",
     says: "Every device that the request names is in the plugin's device restriction.",
     answer: forbidden,
     remedy: "Ask for a device inside the restriction, or have the customer extend it.",
-    off: "The device restriction is not looked at.",
+    off: "The device restriction is not checked.",
+  },
+};
+
+export type AnswerRuleId = "path.version" | "response.raw" | "response.forbidden-empty";
+
+export const answerRules: Readonly<Record<AnswerRuleId, Rule>> = {
+  "path.version": {
+    section: "9",
+    says: "Variant A's paths carry the segment api/v1 before the tenant segment, Variant B's the segment v1.",
+    answer: { status: 404, error: "not_found" },
+    remedy: "Put v1 into the path: /api/v1/{tenantId}/… or /v1/….",
+  },
+  "response.raw": {
+    section: "4.3, 9",
+    says: "API responses are raw JSON unless the header X-Envelope selects a wrapped shape.",
+    answer: { status: 200 },
+    remedy: "Read the body as it is; name its wrapped shapes by the option envelope.",
+  },
+  "response.forbidden-empty": {
+    section: "7.2",
+    says: "The body of a 403 of the API is empty.",
+    answer: { status: 403 },
+    remedy: "Ask for the three causes of the description; the answer tells none of them.",
   },
 };

@@ -1,0 +1,260 @@
+// Answers a call of an API route: the bearer token, the rules of the route, then the route's own value.
+import { answerTo, type Check, firstRefusal, type Refusal } from "../checks.js";
+import type { RequestNote } from "../journal.js";
+import { grantsInForce, type Plugin } from "../registrations/plugins.js";
+import type { RuleId } from "../rules.js";
+import { shown } from "../shown.js";
+import type { Deployment } from "../state.js";
+import type { IssuedToken } from "../stores.js";
+import { type ApiRoute, devicesOf, variantOf } from "./routes.js";
+
+export async function answerApiCall(
+  deployment: Deployment,
+  route: ApiRoute,
+  parameters: Readonly<Record<string, string>>,
+  request: Request,
+  note: RequestNote,
+): Promise<Response> {
+  const variant = variantOf(route);
+  const pathTenantId = variant === "A" ? parameters.tenantId : undefined;
+  const token = findToken(deployment, variant, pathTenantId, request);
+  if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
+  const { clientId, userId } = token;
+  Object.assign(note, { tenantId: token.tenantId, clientId });
+  const refusal = checkCall(deployment, token, route, devicesNamed(route, parameters, request));
+  if (refusal !== undefined) return refuse(deployment, refusal, token);
+  const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
+  // The tenant of the path is the token's, unless bearer.tenant is off.
+  const tenantId = pathTenantId ?? token.tenantId;
+  const devices = devicesOf(deployment.settings.devices, tenantId);
+  const call = { variant, tenantId, clientId, userId, parameters, request, devices };
+  return callAnswer(deployment, await respond(call), request);
+}
+
+/** The devices in the path or, for a parameter that the path does not have, any number of them in the query. */
+function devicesNamed(
+  { deviceParameter }: ApiRoute,
+  parameters: Readonly<Record<string, string>>,
+  request: Request,
+): string[] {
+  if (deviceParameter === undefined) return [];
+  const inPath = parameters[deviceParameter];
+  return inPath === undefined ? new URL(request.url).searchParams.getAll(deviceParameter) : [inPath];
+}
+
+/** RFC 6750 section 2.1; the scheme's name is case-insensitive (RFC 9110 section 11.1). */
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
+
+interface Presented {
+  readonly token: IssuedToken;
+  /** The tenant of the path; Variant B's paths have none, so the token alone decides. */
+  readonly tenantId: string | undefined;
+  /** Undefined if the token was not revoked. */
+  readonly revocation: string | undefined;
+  readonly now: number;
+}
+
+const bearerChecks: readonly Check<Presented>[] = [
+  {
+    rule: "bearer.lifetime",
+    find({ token, now }) {
+      const lateMs = now - token.expiresAt;
+      if (lateMs < 0) return undefined;
+      return { expected: "a token that has not expired", actual: `it expired ${lateMs / 1000} s ago` };
+    },
+  },
+  {
+    rule: "bearer.revoked",
+    find: ({ revocation }) =>
+      revocation === undefined ? undefined : { expected: "a token that was not revoked", actual: revocation },
+  },
+  {
+    rule: "bearer.tenant",
+    find: ({ token, tenantId }) =>
+      tenantId === undefined || tenantId === token.tenantId
+        ? undefined
+        : { expected: `a token of ${shown(tenantId)}`, actual: "a token of another tenant" },
+  },
+];
+
+/** The token that a call presents, by the rules that hold for every route. */
+function findToken(
+  { accessTokens, authorizations, clock, switches }: Deployment,
+  variant: "A" | "B",
+  tenantId: string | undefined,
+  request: Request,
+): IssuedToken | Refusal {
+  const authorization = request.headers.get("authorization");
+  const value = BEARER.exec(authorization ?? "")?.[1];
+  if (value === undefined) {
+    const actual = authorization === null ? "no Authorization header" : "another Authorization header";
+    return { rule: "bearer.present", expected: "Authorization: Bearer <ACCESS_TOKEN>", actual };
+  }
+  const token = accessTokens.find(value);
+  if (token?.variant !== variant) {
+    const actual = token === undefined ? "an unknown token" : `a token of Variant ${token.variant}`;
+    return { rule: "bearer.known", expected: `a token of Variant ${variant}`, actual };
+  }
+  const revocation = revocationOf(authorizations, token);
+  return firstRefusal(switches, bearerChecks, { token, tenantId, revocation, now: clock() }) ?? token;
+}
+
+/** A plugin that was unregistered breaks bearer.plugin-enabled instead. */
+function revocationOf(
+  authorizations: Deployment["authorizations"],
+  { authorizationId, unregistered }: IssuedToken,
+): string | undefined {
+  if (unregistered !== undefined && unregistered !== "plugin") return `its ${unregistered} was unregistered`;
+  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked;
+  return isRevoked === true ? "its login was revoked" : undefined;
+}
+
+interface Call {
+  readonly token: IssuedToken;
+  readonly route: ApiRoute;
+  /** Those that the request names. */
+  readonly devices: readonly string[];
+  /** "The registration is re-checked live on each call" (description, section 2.1). Undefined: there is none. */
+  readonly plugin: Plugin | undefined;
+  /** Of the person for whom the token acts, as they are now; undefined for a machine's. */
+  readonly capabilities: ReadonlySet<string> | undefined;
+  readonly now: number;
+}
+
+const checksOfEveryToken: readonly Check<Call>[] = [
+  {
+    rule: "route.scope",
+    find({ token: { scopes }, route: { scope } }) {
+      if (scope === undefined || scopes === undefined || scopes.has(scope)) return undefined;
+      return { expected: scope, actual: [...scopes].join(" ") || "a token without scopes" };
+    },
+  },
+  {
+    // "Granted scopes intersected with the capabilities of the operator who launched it" (section 1).
+    rule: "route.operator",
+    find({ capabilities, route: { scope } }) {
+      if (capabilities === undefined || scope === undefined || capabilities.has(scope)) return undefined;
+      return { expected: scope, actual: [...capabilities].join(" ") || "no capabilities" };
+    },
+  },
+];
+
+const checksOfPlugins: readonly Check<Call>[] = [
+  {
+    rule: "bearer.plugin-enabled",
+    find({ plugin, token: { unregistered } }) {
+      if (plugin?.enabled && unregistered !== "plugin") return undefined;
+      const registered = plugin?.enabled ? "registered anew: a token of its former registration" : "disabled";
+      return { expected: "an enabled plugin", actual: plugin === undefined ? "not registered" : registered };
+    },
+  },
+  {
+    rule: "route.opt-in",
+    find: ({ route }) =>
+      route.takesPluginTokens === false
+        ? { expected: "a token that is not a plugin's", actual: "a plugin token" }
+        : undefined,
+  },
+  ...checksOfEveryToken,
+  {
+    rule: "route.narrowed",
+    find({ plugin, route: { scope }, now }) {
+      if (plugin === undefined || scope === undefined) return undefined;
+      if (grantsInForce(plugin, now).some(({ scopes }) => scopes.has(scope))) return undefined;
+      return {
+        expected: `${scope} still granted`,
+        actual: [...plugin.grant.scopes].join(" ") || "no scopes",
+      };
+    },
+  },
+  {
+    rule: "route.device",
+    find({ plugin, route: { scope }, devices, now }) {
+      if (plugin === undefined) return undefined;
+      const inForce = grantsInForce(plugin, now);
+      const covering = inForce.filter(({ scopes }) => scope === undefined || scopes.has(scope));
+      // No grant covers the scope only while route.narrowed is off: then all of them count.
+      const grants = covering.length > 0 ? covering : inForce;
+      const reaches = (device: string, permitted: ReadonlySet<string> | undefined) =>
+        permitted?.has(device) ?? true;
+      if (grants.some((grant) => devices.every((device) => reaches(device, grant.devices)))) return undefined;
+      const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
+      return { expected: `devices: ${permitted}`, actual: devices.map(shown).join(", ") };
+    },
+  },
+];
+
+/** `devices` are those that the request names. */
+function checkCall(
+  { plugins, operators, clock, switches }: Deployment,
+  token: IssuedToken,
+  route: ApiRoute,
+  devices: readonly string[],
+): Refusal | undefined {
+  const { variant, tenantId, clientId, userId } = token;
+  return firstRefusal(switches, variant === "A" ? checksOfPlugins : checksOfEveryToken, {
+    token,
+    route,
+    devices,
+    plugin: variant === "A" ? plugins.find(tenantId, clientId) : undefined,
+    capabilities:
+      userId === undefined ? undefined : (operators.find(tenantId, userId)?.capabilities ?? new Set()),
+    now: clock(),
+  });
+}
+
+const BEARER_RULES: readonly RuleId[] = [
+  "bearer.present",
+  "bearer.known",
+  "bearer.lifetime",
+  "bearer.revoked",
+  "bearer.tenant",
+  "bearer.plugin-enabled",
+];
+
+/**
+ * Refuses with the status that the options choose: "the status code: not shown" (description, section 7.2). The 403 has
+ * an empty body, and so has the 401, whose body is not shown.
+ */
+function refuse(
+  { clock, customerLog, settings }: Deployment,
+  refusal: Refusal,
+  { tenantId, clientId }: { readonly tenantId: string | undefined; readonly clientId?: string },
+): Response {
+  let { status } = answerTo(refusal);
+  if (BEARER_RULES.includes(refusal.rule)) status = settings.bearerStatus;
+  if (refusal.rule === "route.opt-in") status = settings.pluginTokenRefusedStatus;
+  customerLog.record(clock(), { tenantId, clientId }, { ...refusal, answer: { status } });
+  const headers = new Headers({ "content-length": "0" });
+  if (status === 401) {
+    // RFC 6750 section 3.1: the answer to a request without authentication information has no error code.
+    const isAbsent = refusal.rule === "bearer.present";
+    headers.set("www-authenticate", isAbsent ? "Bearer" : 'Bearer error="invalid_token"');
+  }
+  return new Response(null, { status, headers });
+}
+
+/** "Responses are raw JSON by default. The optional request header X-Envelope selects a wrapped shape" (section 4.3). */
+async function callAnswer({ settings }: Deployment, value: unknown, request: Request): Promise<Response> {
+  const { envelope } = settings;
+  const selected = request.headers.get("x-envelope") ?? "";
+  const member = Object.hasOwn(envelope, selected) ? envelope[selected] : undefined;
+  if (value === undefined) return new Response(null, { status: 204 });
+  if (!(value instanceof Response)) return Response.json(member === undefined ? value : { [member]: value });
+  // A copy: the headers of a Response from fetch cannot be changed.
+  const response = new Response(value.body, value);
+  return member === undefined ? response : wrap(response, member);
+}
+
+async function wrap(response: Response, member: string): Promise<Response> {
+  if (response.body === null) return response;
+  if (!/^application\/(.+\+)?json\b/i.test(response.headers.get("content-type") ?? "")) return response;
+  const text = await response.text();
+  const { status, headers } = response;
+  headers.delete("content-length");
+  try {
+    return new Response(JSON.stringify({ [member]: JSON.parse(text) }), { status, headers });
+  } catch {
+    return new Response(text, { status, headers });
+  }
+}

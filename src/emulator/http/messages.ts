@@ -1,0 +1,74 @@
+// Request bodies, media types, and answers in JSON.
+
+/** Bytes. A token request with an RS256 assertion takes about 1 KiB. */
+export const MAXIMUM_BODY_BYTES = 65_536;
+
+/** RFC 6749 sections 5.1 and 5.2. */
+export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" } as const;
+
+/** The body as text, or the reason why there is none. Unreadable: it broke off, or is not UTF-8. */
+export type ReadBody = { readonly text: string } | { readonly fault: "too large" | "unreadable" };
+
+/** Reads up to `MAXIMUM_BODY_BYTES`, so that no request can make the emulator hold more. */
+export async function readBody(request: Request): Promise<ReadBody> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    const reader = request.body?.getReader();
+    for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
+      size += chunk.value.byteLength;
+      if (size > MAXIMUM_BODY_BYTES) {
+        // Not awaited: a sender that never stops must not delay the answer.
+        reader?.cancel().catch(() => {});
+        return { fault: "too large" };
+      }
+      chunks.push(chunk.value);
+    }
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)) };
+  } catch {
+    return { fault: "unreadable" };
+  }
+}
+
+/** The JSON object in a text; undefined for anything else. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** True for the given type in UTF-8; parameters other than charset are ignored (RFC 9110 section 8.3.1). */
+export function isMediaType(header: string | null, expected: string): boolean {
+  const [type = "", ...parameters] = (header ?? "").split(";");
+  if (type.trim().toLowerCase() !== expected) return false;
+  return parameters.every((parameter) => {
+    const [name = "", value = ""] = parameter.split("=");
+    return name.trim().toLowerCase() !== "charset" || /^"?utf-?8"?$/i.test(value.trim());
+  });
+}
+
+/** The answer of a token endpoint, as data. */
+export interface JsonAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Empty if there is no body. */
+  readonly body: string;
+}
+
+export function jsonAnswer(
+  value: unknown,
+  { status = 200, headers }: { status?: number; headers?: Readonly<Record<string, string>> } = {},
+): JsonAnswer {
+  const all = { "content-type": "application/json", ...headers };
+  return { status, headers: all, body: JSON.stringify(value) };
+}
+
+export function asResponse({ status, headers, body }: JsonAnswer): Response {
+  // Without the header an empty body would be sent in chunks.
+  if (body === "") return new Response(null, { status, headers: { ...headers, "content-length": "0" } });
+  return new Response(body, { status, headers });
+}

@@ -1,0 +1,235 @@
+// The client assertion (description, section 2.2): header, signature, claims, and at last the use of its jti.
+import { verify } from "node:crypto";
+// Not the whole package, which takes three times as long to load.
+import { decodeProtectedHeader } from "jose/decode/protected_header";
+import { decodeJwt } from "jose/jwt/decode";
+import { type Check, type Finding, firstRefusal, type Refusal, type RuleSwitches } from "../checks.js";
+import type { RegisteredKey } from "../registrations/keys.js";
+import type { Plugin } from "../registrations/plugins.js";
+import { shown, shownKeyId } from "../shown.js";
+import type { Deployment } from "../state.js";
+
+/** "at most 5 minutes old" */
+const MAXIMUM_AGE_SECONDS = 300;
+/** "with 30 seconds of clock tolerance" */
+const CLOCK_TOLERANCE_SECONDS = 30;
+/** "at most 5 minutes after iat"; a difference of two claims needs no clock tolerance. */
+const MAXIMUM_LIFETIME_SECONDS = 300;
+/** How long after its iat an assertion can still be accepted. */
+const ACCEPTED_AFTER_ISSUE_SECONDS = MAXIMUM_AGE_SECONDS + CLOCK_TOLERANCE_SECONDS;
+/** At least as long as an assertion whose iat is ahead by the tolerance can be accepted; rounding opens no gap. */
+const JTI_MEMORY_MS = (CLOCK_TOLERANCE_SECONDS + ACCEPTED_AFTER_ISSUE_SECONDS + 30) * 1000;
+
+interface Against {
+  readonly plugin: Plugin;
+  /** The exact token URL of the route that was posted to. */
+  readonly tokenUrl: string;
+  readonly deployment: Deployment;
+}
+
+/** Header and claims as received, unverified. */
+interface DecodedAssertion {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The refusal, or undefined: the assertion is accepted, and accepted only this once. Synchronous: of concurrent posts of
+ * one assertion exactly one uses its jti.
+ */
+export function checkAssertion(
+  assertion: string | undefined,
+  { plugin, tokenUrl, deployment }: Against,
+): Refusal | undefined {
+  const { clock, switches, settings } = deployment;
+  if (assertion === undefined) {
+    return switches.refusal("assertion.present", { expected: "a client_assertion", actual: "absent" });
+  }
+  const decoded = decode(assertion);
+  if (decoded === undefined) {
+    const finding = { expected: "a JWT in compact form", actual: "something else" };
+    return switches.refusal("assertion.form", finding);
+  }
+  const { header, claims } = decoded;
+  const { clientId, keys } = plugin;
+  const now = clock();
+  return (
+    firstRefusal(switches, headerChecks, { header, isKidRequired: settings.requireKid }) ??
+    checkSigningKey(assertion, header, keys, switches) ??
+    firstRefusal(switches, claimChecks, { claims, clientId, tokenUrl, now }) ??
+    useId(deployment, plugin, claims, now)
+  );
+}
+
+/** RFC 7515 section 7.1. The last part may be empty, so that alg none is refused as an algorithm. */
+const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+
+function decode(assertion: string): DecodedAssertion | undefined {
+  if (!COMPACT_JWS.test(assertion)) return undefined;
+  try {
+    return { header: { ...decodeProtectedHeader(assertion) }, claims: { ...decodeJwt(assertion) } };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Headers that bring or point to a key; with "jku" and "x5u" the server would also fetch (RFC 8725 section 3.10). */
+const KEY_HEADERS = ["jwk", "jku", "x5u", "x5c"];
+
+/** In order. `typ` is not among them: the description does not show one, so any is accepted. */
+const headerChecks: readonly Check<Pick<DecodedAssertion, "header"> & { readonly isKidRequired: boolean }>[] =
+  [
+    {
+      // First of all: RFC 8725 section 3.1, the algorithm decides what a key may be used for.
+      rule: "assertion.algorithm",
+      find: ({ header: { alg } }) =>
+        alg === "RS256" ? undefined : { expected: "alg RS256", actual: shown(alg) },
+    },
+    {
+      rule: "assertion.critical-header",
+      find({ header: { crit, b64 } }) {
+        if (crit !== undefined) return { expected: "no crit", actual: `crit: ${shown(crit)}` };
+        if (b64 !== undefined && b64 !== true) return { expected: "no b64", actual: `b64: ${shown(b64)}` };
+        return undefined;
+      },
+    },
+    {
+      rule: "assertion.key-header",
+      find({ header }) {
+        const present = KEY_HEADERS.filter((name) => header[name] !== undefined);
+        if (present.length === 0) return undefined;
+        return { expected: "no key in the header", actual: present.join(", ") };
+      },
+    },
+    {
+      rule: "assertion.key-id",
+      find: ({ header: { kid }, isKidRequired }) =>
+        (typeof kid === "string" && kid !== "") || (kid === undefined && !isKidRequired)
+          ? undefined
+          : { expected: "a kid, the id of the signing key", actual: shownKeyId(kid) },
+    },
+  ];
+
+/**
+ * "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds more than one key"
+ * (section 2.2).
+ */
+function checkSigningKey(
+  assertion: string,
+  { kid }: DecodedAssertion["header"],
+  keys: readonly RegisteredKey[],
+  switches: RuleSwitches,
+): Refusal | undefined {
+  const refuseKeyId = (expected: string) =>
+    switches.refusal("assertion.key-id", { expected, actual: shownKeyId(kid) });
+  // The key that kid names is tried first, so that a right kid costs one verification.
+  const named = keys.filter((key) => key.kid === kid);
+  const others = keys.filter((key) => key.kid !== kid);
+  const signer = [...named, ...others].find((key) => verifiesRs256(assertion, key));
+  if (signer !== undefined) {
+    if (signer.kid === kid || keys.length === 1) return undefined;
+    return refuseKeyId(`kid ${shownKeyId(signer.kid)}, the id of the key that signed`);
+  }
+  const known = keys.map((key) => `kid ${shownKeyId(key.kid)}`).join(", ");
+  const refusal = switches.refusal("assertion.signature", {
+    expected: `the signature of a registered key (${known})`,
+    actual: `no registered key verifies it; its kid is ${shownKeyId(kid)}`,
+  });
+  if (refusal !== undefined || keys.length === 1 || named.length > 0) return refusal;
+  return refuseKeyId(`the kid of a registered key (${known})`);
+}
+
+/** RFC 7518 section 3.3. Synchronous: WebCrypto would hand each signature to another thread and back. */
+function verifiesRs256(assertion: string, { publicKey }: RegisteredKey): boolean {
+  const end = assertion.lastIndexOf(".");
+  const signature = Buffer.from(assertion.slice(end + 1), "base64url");
+  return verify("sha256", Buffer.from(assertion.slice(0, end)), publicKey, signature);
+}
+
+interface ClaimedAssertion {
+  readonly claims: DecodedAssertion["claims"];
+  readonly clientId: string;
+  readonly tokenUrl: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** In order. A check of one time claim ignores the form of the others: each has a rule of its own. */
+const claimChecks: readonly Check<ClaimedAssertion>[] = [
+  { rule: "assertion.issuer", find: ({ claims, clientId }) => mustEqual("iss", claims.iss, clientId) },
+  { rule: "assertion.subject", find: ({ claims, clientId }) => mustEqual("sub", claims.sub, clientId) },
+  // One string, compared byte for byte: an array, a trailing slash or a default port make it another audience.
+  { rule: "assertion.audience", find: ({ claims, tokenUrl }) => mustEqual("aud", claims.aud, tokenUrl) },
+  {
+    rule: "assertion.issued-at",
+    find({ claims: { iat }, now }) {
+      if (!isNumericDate(iat)) return { expected: "iat as a number of seconds", actual: shown(iat) };
+      const ageSeconds = now / 1000 - iat;
+      return (
+        mustBeAtMost(ACCEPTED_AFTER_ISSUE_SECONDS, ageSeconds, "old") ??
+        mustBeAtMost(CLOCK_TOLERANCE_SECONDS, -ageSeconds, "ahead")
+      );
+    },
+  },
+  {
+    rule: "assertion.expiry",
+    find({ claims: { iat, exp }, now }) {
+      if (!isNumericDate(exp)) return { expected: "exp as a number of seconds", actual: shown(exp) };
+      if (isNumericDate(iat) && exp <= iat) {
+        return { expected: "exp after iat", actual: `${iat - exp} s before it` };
+      }
+      return mustBeAtMost(CLOCK_TOLERANCE_SECONDS, now / 1000 - exp, "past");
+    },
+  },
+  {
+    rule: "assertion.lifetime",
+    find: ({ claims: { iat, exp } }) =>
+      isNumericDate(exp) && isNumericDate(iat)
+        ? mustBeAtMost(MAXIMUM_LIFETIME_SECONDS, exp - iat, "after iat")
+        : undefined,
+  },
+  {
+    rule: "assertion.not-before",
+    find({ claims: { nbf }, now }) {
+      if (nbf === undefined) return undefined;
+      if (!isNumericDate(nbf)) return { expected: "nbf as a number of seconds", actual: shown(nbf) };
+      return mustBeAtMost(CLOCK_TOLERANCE_SECONDS, nbf - now / 1000, "ahead");
+    },
+  },
+  {
+    rule: "assertion.id",
+    find: ({ claims: { jti } }) =>
+      typeof jti === "string" && jti !== ""
+        ? undefined
+        : { expected: "a jti that is a string", actual: jti === "" ? "an empty string" : shown(jti) },
+  },
+];
+
+function mustEqual(name: string, claimed: unknown, expected: string): Finding | undefined {
+  return claimed === expected
+    ? undefined
+    : { expected: `${name} ${shown(expected)}`, actual: shown(claimed) };
+}
+
+function mustBeAtMost(limitSeconds: number, seconds: number, what: string): Finding | undefined {
+  if (seconds <= limitSeconds) return undefined;
+  // To the millisecond: more digits would be the rest of a subtraction of fractions.
+  const rounded = Math.round(seconds * 1000) / 1000;
+  return { expected: `at most ${limitSeconds} s ${what}`, actual: `${rounded} s ${what}` };
+}
+
+/** RFC 7519 section 2: a JSON number of seconds; fractions are allowed. */
+function isNumericDate(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function useId(
+  { switches, usedAssertionIds }: Deployment,
+  { tenantId, clientId }: Plugin,
+  { jti }: DecodedAssertion["claims"],
+  now: number,
+): Refusal | undefined {
+  if (!switches.isEnforced("assertion.replay") || typeof jti !== "string" || jti === "") return undefined;
+  if (usedAssertionIds.use({ tenantId, clientId, jti }, now + JTI_MEMORY_MS, now)) return undefined;
+  return { rule: "assertion.replay", expected: "a jti not used before", actual: "a jti that was used" };
+}

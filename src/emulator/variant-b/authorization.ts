@@ -1,0 +1,302 @@
+// Variant B's authorization endpoint: the request, the login in progress, the person's decision, and the callback.
+import { z } from "zod";
+import { type Check, firstRefusal, type Refusal } from "../checks.js";
+import { EmulatorError, parseInput } from "../errors.js";
+import { recordAuthorization, recordCallback } from "../flow/flow-steps.js";
+import { isCodeChallenge } from "../oauth.js";
+import { AUTHORIZATION_PATH } from "../paths.js";
+import type { ApiClient } from "../registrations/api-clients.js";
+import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
+import { isPasswordOf, type Operator } from "../registrations/operators.js";
+import { type RuleId, rules } from "../rules.js";
+import { shown, shownUri } from "../shown.js";
+import type { AuthorizationRequest, Deployment } from "../state.js";
+
+/** Characters. Anybody can begin a login, and what it asks for is kept until it ends. */
+const MAXIMUM_QUERY_LENGTH = 4096;
+
+/** Where an answer goes once client and redirect URI are known to be right. */
+export type Callback = Pick<AuthorizationRequest, "client" | "redirectUri" | "state">;
+
+/** `callback` is absent where the client must not be told (RFC 6749 section 4.1.2.1). */
+export interface RefusedAuthorization {
+  readonly refusal: Refusal;
+  readonly callback?: Callback;
+}
+
+/** A parameter, once. RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted". */
+type Read = (name: string) => string | undefined;
+
+interface ReceivedRequest {
+  readonly client: ApiClient;
+  readonly read: Read;
+}
+
+/** Of these the client is told: it is known where it wants to be told. */
+const requestChecks: readonly Check<ReceivedRequest>[] = [
+  {
+    rule: "authorization.response-type",
+    find({ read }) {
+      const type = read("response_type");
+      return type === "code" ? undefined : { expected: "code", actual: shown(type) };
+    },
+  },
+  {
+    rule: "authorization.challenge-method",
+    find({ read }) {
+      const method = read("code_challenge_method");
+      return method === "S256" ? undefined : { expected: "S256", actual: shown(method) };
+    },
+  },
+  {
+    rule: "authorization.challenge",
+    find({ read }) {
+      const challenge = read("code_challenge");
+      if (isCodeChallenge(challenge)) return undefined;
+      const actual = challenge === undefined ? "absent" : "another string";
+      return { expected: "43 characters of base64url", actual };
+    },
+  },
+  {
+    rule: "authorization.scope",
+    find({ client, read }) {
+      const isGrantable = (scope: string) =>
+        scopeSchema.safeParse(scope).success && (client.scopes?.has(scope) ?? true);
+      if (read("scope")?.split(" ").every(isGrantable) !== false) return undefined;
+      const expected = client.scopes === undefined ? "scopes" : `some of ${[...client.scopes].join(" ")}`;
+      return { expected, actual: shown(read("scope")) };
+    },
+  },
+];
+
+export function readAuthorizationRequest(
+  deployment: Deployment,
+  parameters: URLSearchParams,
+): AuthorizationRequest | RefusedAuthorization {
+  const { apiClients, switches } = deployment;
+  const { length } = String(parameters);
+  if (length > MAXIMUM_QUERY_LENGTH) {
+    const finding = { expected: `at most ${MAXIMUM_QUERY_LENGTH} characters`, actual: `${length}` };
+    const refusal = switches.refusal("authorization.length", finding);
+    if (refusal !== undefined) return { refusal };
+  }
+  const names = [...parameters.keys()];
+  const repeated = names.find((name, index) => names.indexOf(name) < index);
+  if (repeated !== undefined) {
+    const finding = { expected: "each parameter once", actual: shown(repeated) };
+    const refusal = switches.refusal("authorization.duplicate-parameter", finding);
+    if (refusal !== undefined) return { refusal };
+  }
+  const read: Read = (name) => parameters.get(name) || undefined;
+  const client = apiClients.find(read("client_id") ?? "");
+  if (client === undefined) return { refusal: unknownClient(read) };
+  const redirectUri = read("redirect_uri");
+  if (redirectUri === undefined || !client.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) {
+    const expected = `one of ${client.redirectUris.map(shown).join(", ")}`;
+    return { refusal: { rule: "authorization.redirect-uri", expected, actual: shownUri(redirectUri) } };
+  }
+  const callback = { client, redirectUri, state: read("state") };
+  const refusal = firstRefusal(switches, requestChecks, { client, read });
+  if (refusal !== undefined) return { refusal, callback };
+  const requested = read("scope")?.split(" ");
+  const scopes = requested ? new Set(requested) : client.scopes;
+  return { ...callback, codeChallenge: read("code_challenge") ?? "", scopes };
+}
+
+function unknownClient(read: Read): Refusal {
+  // Not quoted: a caller that swaps two settings sends the secret as client_id.
+  const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
+  return { rule: "authorization.client", expected: "a registered API client", actual };
+}
+
+/** Milliseconds; not shown. */
+const PENDING_LIFETIME_MS = 600_000;
+/** It is remembered for this long after its end, so that the log can tell late from unknown. */
+const PENDING_MEMORY_MS = 3_600_000;
+
+/** Its id: known to the browser that asked, and of no use without a session of that browser. */
+export function beginPending({ clock, pendingLogins }: Deployment, request: AuthorizationRequest): string {
+  const now = clock();
+  const expiresAt = now + PENDING_LIFETIME_MS;
+  return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + PENDING_MEMORY_MS, now);
+}
+
+export function findPending(
+  { clock, pendingLogins, switches }: Deployment,
+  id: string,
+): AuthorizationRequest | Refusal {
+  const pending = pendingLogins.find(id);
+  const isOpen = pending !== undefined && !pending.isDecided && clock() < pending.expiresAt;
+  if (pending !== undefined && (isOpen || !switches.isEnforced("login.pending"))) return pending.request;
+  const late = pending?.isDecided ? "one that was decided" : "one that is too old";
+  const actual = pending === undefined ? "an unknown one" : late;
+  return { rule: "login.pending", expected: "a login in progress", actual };
+}
+
+/** Of two decisions of one login the first counts. */
+export function finishPending({ clock, pendingLogins }: Deployment, id: string): void {
+  const pending = pendingLogins.find(id);
+  if (pending !== undefined) pendingLogins.replace(id, { ...pending, isDecided: true }, clock());
+}
+
+/** Who is at the login page, as they say; the tenant may be left out where the user id is in one only. */
+export interface ClaimedPerson {
+  readonly tenantId?: string | undefined;
+  readonly userId: string;
+}
+
+/** The person, whatever their password. */
+export function findPerson(
+  { operators }: Deployment,
+  client: ApiClient,
+  { tenantId, userId }: ClaimedPerson,
+): Operator | Refusal {
+  const namesakes = operators
+    .list(client.tenantId)
+    .filter(
+      (operator) => operator.userId === userId && operator.tenantId === (tenantId ?? operator.tenantId),
+    );
+  const [person, second] = namesakes;
+  if (person !== undefined && second === undefined) return person;
+  const expected = `an operator of ${client.tenantId === undefined ? "one tenant" : shown(client.tenantId)}`;
+  const actual = person === undefined ? "no such operator" : "one in each of several tenants";
+  return { rule: "login.credentials", expected, actual };
+}
+
+/** The person, if the password is theirs. */
+export function authenticatePerson(
+  deployment: Deployment,
+  client: ApiClient,
+  claimed: ClaimedPerson,
+  password: string,
+): Operator | Refusal {
+  const person = findPerson(deployment, client, claimed);
+  if ("rule" in person || isPasswordOf(person, password)) return person;
+  const finding = { expected: "the operator's password", actual: "another password" };
+  return deployment.switches.refusal("login.credentials", finding) ?? person;
+}
+
+/** The callback that the browser is sent to. */
+export function decide(
+  deployment: Deployment,
+  request: AuthorizationRequest,
+  decision: "allow" | "deny",
+  person: Operator | undefined,
+): string {
+  const { clock, customerLog, switches } = deployment;
+  const isAllowed = decision === "allow" || !switches.isEnforced("login.consent");
+  if (isAllowed && person !== undefined) return allowedCallback(deployment, request, person);
+  const caller = { tenantId: person?.tenantId ?? request.client.tenantId, clientId: request.client.clientId };
+  const finding = { expected: "the person's consent", actual: "the person refused" };
+  customerLog.record(clock(), caller, { rule: "login.consent", ...finding });
+  return refusedCallback(deployment, request, "login.consent");
+}
+
+/** A code is remembered for this long after its end, so that the log can tell late from unknown. */
+const CODE_MEMORY_MS = 3_600_000;
+
+/** The person allowed it: the callback with a code (RFC 6749 section 4.1.2). */
+export function allowedCallback(
+  deployment: Deployment,
+  request: AuthorizationRequest,
+  { tenantId, userId }: Operator,
+): string {
+  const { clock, settings, authorizationCodes } = deployment;
+  const now = clock();
+  const { client, redirectUri, codeChallenge, scopes } = request;
+  const expiresAt = now + settings.codeLifetimeSeconds * 1000;
+  const keepUntil = expiresAt + CODE_MEMORY_MS;
+  const bound = { tenantId, userId, clientId: client.clientId, redirectUri, codeChallenge, scopes };
+  const code = authorizationCodes.mint({ ...bound, authorizationId: undefined, expiresAt }, keepUntil, now);
+  return callbackUrl(deployment, request, { code });
+}
+
+/** A request that breaks a rule of which the client is told, or a person who said no (section 4.1.2.1). */
+export function refusedCallback(deployment: Deployment, callback: Callback, rule: RuleId): string {
+  const { answer, says } = rules[rule];
+  return callbackUrl(deployment, callback, { error: answer.error ?? "", error_description: says });
+}
+
+function callbackUrl(
+  { settings, publicUrl }: Deployment,
+  { redirectUri, state }: Callback,
+  answer: Readonly<Record<string, string>>,
+): string {
+  const parameters = new URLSearchParams(answer);
+  if (state !== undefined) parameters.set("state", state);
+  // RFC 9207 section 2.
+  if (settings.issuerInCallback) parameters.set("iss", publicUrl());
+  // Added to the text, not by URL: RFC 6749 section 3.1.2 has the query retained, and a client may compare it.
+  const joint = redirectUri.includes("?") ? (/[?&]$/.test(redirectUri) ? "" : "&") : "?";
+  return headerText(redirectUri) + joint + parameters;
+}
+
+/** RFC 9110 section 5.5: a header holds ASCII. Whatever else the URI has is written as a URL writes it. */
+function headerText(uri: string): string {
+  return /^[\x21-\x7e]*$/.test(uri) ? uri : new URL(uri).href;
+}
+
+/** Who logs in where, and whether they allow it. */
+export interface LoginRequest {
+  /** The URL at the authorization endpoint that the app sends the person to. */
+  readonly url: string;
+  readonly userId: string;
+  /** Needed where the user id is an operator's in more than one tenant. */
+  readonly tenantId?: string | undefined;
+  /** Default: "allow". */
+  readonly decision?: "allow" | "deny" | undefined;
+}
+
+const loginSchema = z.strictObject({
+  url: z.string(),
+  userId: z.string(),
+  tenantId: z.string().optional(),
+  decision: z.enum(["allow", "deny"]).optional(),
+});
+
+/**
+ * What a person does at the pages, without a browser. The callback carries `code` or `error`: an error for the app is
+ * not thrown. A relative URL is relative to the base URL. @throws EmulatorError `option_invalid`, `login_refused`
+ */
+export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
+  const { clock, customerLog, publicUrl } = deployment;
+  const base = `${publicUrl()}/`;
+  const schema = loginSchema.refine(({ url }) => URL.canParse(url, base), {
+    path: ["url"],
+    message: "must be a URL",
+  });
+  const login: LoginRequest = parseInput(schema, input, "option_invalid", "login");
+  const url = new URL(login.url, base);
+  if (!url.pathname.endsWith(AUTHORIZATION_PATH)) {
+    throw new EmulatorError(
+      "login_refused",
+      `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`,
+    );
+  }
+  const refuse = (refusal: Refusal, clientId: string | undefined) => {
+    customerLog.record(clock(), { tenantId: login.tenantId, clientId }, refusal);
+    const { says } = rules[refusal.rule];
+    return new EmulatorError(
+      "login_refused",
+      `the page refuses the login: ${says} Expected ${refusal.expected}, got ${refusal.actual}.`,
+      {
+        issues: [refusal.rule],
+      },
+    );
+  };
+  const read = readAuthorizationRequest(deployment, url.searchParams);
+  const flow = recordAuthorization(deployment, url.searchParams, read);
+  if ("refusal" in read) {
+    if (read.callback === undefined) throw refuse(read.refusal, undefined);
+    customerLog.record(clock(), { clientId: read.callback.client.clientId }, read.refusal);
+    const callbackUrl = refusedCallback(deployment, read.callback, read.refusal.rule);
+    recordCallback(deployment, flow, callbackUrl, { rule: read.refusal.rule });
+    return { callbackUrl };
+  }
+  const person = findPerson(deployment, read.client, login);
+  if ("rule" in person) throw refuse(person, read.client.clientId);
+  const { decision = "allow" } = login;
+  const callbackUrl = decide(deployment, read, decision, person);
+  recordCallback(deployment, flow, callbackUrl, { decision, person });
+  return { callbackUrl };
+}
