@@ -2,7 +2,7 @@
 // and the answer changes when that rule is off.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
-import type { RuleId } from "../../../src/emulator/index.js";
+import { type RuleId, rules } from "../../../src/emulator/index.js";
 import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
 import { table, topics } from "./table.js";
 import { World } from "./world.js";
@@ -39,6 +39,10 @@ describe("a rule that is off", () => {
     depending.sort((a, b) => a.breaks.length - b.breaks.length);
     for (const row of depending) if (await dependsOn(row, [rule])) return;
     throw new Error(`none of ${depending.length} rows depends on ${rule} alone`);
+  });
+
+  test("is one of those whose entry in the rule table says what happens then", () => {
+    expect([...switchable]).toEqual(ruleIds.filter((rule) => rules[rule].off !== undefined));
   });
 
   test("applies again from the request after it is switched on", async () => {
