@@ -1,6 +1,5 @@
 // What every answer must look like, whatever was sent: a documented status, and what goes with it.
 import type { JournalEntry } from "../../../src/emulator/index.js";
-import { CALLBACK } from "../negative/world.js";
 import { REJECTED } from "../plugin-client.js";
 
 export interface SeenAnswer {
@@ -25,7 +24,9 @@ const STATUSES: Readonly<Record<string, readonly number[]>> = {
   readAsset: [200],
 };
 const CALL = [200, 401, 403, 404];
-const PATHS = /^\/(_emulator|host\/|v1\/auth\/consent\?request=)/;
+/** Paths of the emulator, and the registered callbacks, of which the loopback's may have any port. */
+const TARGETS =
+  /^(\/_emulator|\/host\/|\/v1\/auth\/consent\?request=|https:\/\/portal\.example\/callback\?|http:\/\/127\.0\.0\.1(:\d+)?\/callback\?)/;
 const ERRORS = [
   "invalid_client",
   "invalid_grant",
@@ -56,9 +57,7 @@ export function flawIn(
   if (status === 405 && entry !== undefined && !headers.has("allow")) return "no Allow";
   if (status === 302 || status === 303) {
     const location = headers.get("location") ?? "";
-    return PATHS.test(location) || location.startsWith(`${CALLBACK}?`)
-      ? undefined
-      : `a redirect to ${location}`;
+    return TARGETS.test(location) ? undefined : `a redirect to ${location}`;
   }
   if (type.startsWith("text/html")) {
     if (!headers.get("content-security-policy")?.startsWith("default-src 'none'"))
