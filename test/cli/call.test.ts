@@ -3,9 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
+import { cli } from "./command-line.js";
 import { plantedToken, startPlanted } from "./planted-server.js";
-import { cli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
 
 describe.concurrent("call", () => {
   it.each(["A", "B"] as const)("listDevices on Variant %s prints the devices as JSON", async (variant) => {
@@ -75,7 +74,7 @@ describe.concurrent("call", () => {
   it("shows what a refusal said, in characters that leave a terminal alone", async () => {
     const said = JSON.stringify({ why: "no such page\u009b2J\u202e" });
     const { env, close } = await startPlanted((response) => response.writeHead(422).end(said));
-    const result = await runInProcess(["call", "listDevices"], env);
+    const result = await cli(["call", "listDevices"], env);
     close();
     expect(result.code).toBe(6);
     expect(result.stderr).toContain('The answer: {"why":"no such page\\u009b2J\\u202e"}');
@@ -85,8 +84,8 @@ describe.concurrent("call", () => {
     const said = JSON.stringify({ got: `Bearer ${plantedToken}` });
     const { env, close } = await startPlanted((response) => response.writeHead(400).end(said));
     const [people, script] = await Promise.all([
-      runInProcess(["call", "listDevices"], env),
-      runInProcess(["call", "listDevices", "--json"], env),
+      cli(["call", "listDevices"], env),
+      cli(["call", "listDevices", "--json"], env),
     ]);
     close();
     for (const result of [people, script]) {
@@ -100,7 +99,7 @@ describe.concurrent("call", () => {
     const { env, close } = await startPlanted((response) =>
       response.writeHead(500).end(`"${"x".repeat(9_000)}"`),
     );
-    const { code, stdout } = await runInProcess(["call", "listDevices", "--json"], env);
+    const { code, stdout } = await cli(["call", "listDevices", "--json"], env);
     close();
     expect(code).toBe(6);
     expect(JSON.parse(stdout).error).toMatchObject({
@@ -160,7 +159,7 @@ describe.concurrent("call", () => {
   ];
   it.each(misused)("refuses $name, exits 2 and repeats no value", async ({ args, says }) => {
     const { env, emulator, close } = await startDeployment();
-    const result = await runInProcess(["call", ...args], env);
+    const result = await cli(["call", ...args], env);
     await close();
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
@@ -172,7 +171,7 @@ describe.concurrent("call", () => {
     const { env, folder, close } = await startDeployment();
     const file = join(folder, "body");
     await writeFile(file, "planted-in-file");
-    const result = await runInProcess(["call", "listDevices", "--data-file", file], env);
+    const result = await cli(["call", "listDevices", "--data-file", file], env);
     await close();
     expect(result.code).toBe(2);
     expect(result.stderr).toContain("--data-file is no JSON");

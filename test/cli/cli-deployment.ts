@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
-import type { Ended, Environment } from "./run-cli.js";
+import type { Ended, Environment } from "./command-line.js";
 
 export const clientSecret = "planted-client-secret-0123456789";
 export const signingKey: SigningKey = newSigningKey("cli-key");

@@ -2,8 +2,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { demoDeployments } from "../../src/cli/demo/deployments.js";
 import { leaksOf } from "./cli-deployment.js";
-import { cli, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli, startCli } from "./command-line.js";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -53,7 +52,7 @@ describe("demo", () => {
   it("exits 1 when a deployment comes out otherwise", async () => {
     const [first] = demoDeployments;
     vi.spyOn(first as { expected: unknown }, "expected", "get").mockReturnValue("B");
-    const { code, stdout } = await runInProcess(["demo", "--json"]);
+    const { code, stdout } = await cli(["demo", "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout).map(({ asExpected }: { asExpected: boolean }) => asExpected)).toEqual([
       false,
@@ -64,7 +63,7 @@ describe("demo", () => {
   });
 
   it("is interrupted between two deployments", async () => {
-    const { code, stdout } = await runInProcess(["demo", "--json"], {}, { signal: AbortSignal.abort(130) });
+    const { code, stdout } = await cli(["demo", "--json"], {}, { signal: AbortSignal.abort(130) });
     expect(code).toBe(130);
     expect(JSON.parse(stdout).error).toEqual({ code: "interrupted", message: "Interrupted.", exitCode: 130 });
   });

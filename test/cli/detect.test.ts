@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
-import { cli } from "./run-cli.js";
+import { cli } from "./command-line.js";
 
 const deployments = [
   { name: "Variant A only", variants: ["A"], exit: 0, served: { A: "yes", B: "no" } },

@@ -3,9 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Finding } from "../../src/cli/doctor/finding.js";
 import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
+import { cli, type Environment, startCli } from "./command-line.js";
 import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
-import { type Environment, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -17,7 +16,7 @@ async function loggedIn(): Promise<LoginDeployment> {
   const deployment = await startLoginDeployment({ variants: ["B"] });
   cleanups.push(() => deployment.close());
   const running = startCli(["login"], deployment.env);
-  cleanups.push(() => running.child.kill("SIGKILL"));
+  cleanups.push(() => running.interrupt());
   const url = (await addressOf(running)).href;
   await fetch(deployment.emulator.login({ url, userId: "ada" }).callbackUrl);
   expect((await running.ended).code).toBe(0);
@@ -36,7 +35,7 @@ interface Examination {
 }
 
 async function doctor(env: Environment, ...args: string[]): Promise<Examination> {
-  const result = await runInProcess(["doctor", "--json", ...args], env);
+  const result = await cli(["doctor", "--json", ...args], env);
   expect(leaksOf(result)).toEqual([]);
   const { findings } = JSON.parse(result.stdout) as { findings: Finding[] };
   return { code: result.code, of: Object.fromEntries(findings.map((one) => [one.check, one])) };
@@ -134,6 +133,6 @@ describe("doctor after a login", () => {
 
   it("contradicts itself with --login and Variant A", async () => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", BIVARIANT_B_CLIENT_ID: "portal" };
-    expect(await runInProcess(["doctor", "--login", "--variant", "A"], env)).toMatchObject({ code: 2 });
+    expect(await cli(["doctor", "--login", "--variant", "A"], env)).toMatchObject({ code: 2 });
   });
 });

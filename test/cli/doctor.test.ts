@@ -17,9 +17,8 @@ import {
   signingKey,
   startDeployment,
 } from "./cli-deployment.js";
+import { cli, type Ended, type Environment } from "./command-line.js";
 import { plantedToken, startPlanted } from "./planted-server.js";
-import { cli, type Ended, type Environment } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
 import { startSecureFront } from "./secure-front.js";
 
 const allChecks = [
@@ -74,7 +73,7 @@ function examinationOf(result: Ended, also: readonly string[] = []): Examination
 }
 
 async function doctor(env: Environment, ...args: string[]): Promise<Examination> {
-  return examinationOf(await runInProcess(["doctor", "--json", ...args], env));
+  return examinationOf(await cli(["doctor", "--json", ...args], env));
 }
 
 /** `check: verdict` of all that is not what a sound deployment on plain http gives. */
@@ -115,7 +114,7 @@ describe("doctor on a sound deployment", () => {
 
   it("tells a person the same, a line per finding, and counts them", async () => {
     const { env } = await start();
-    const result = await runInProcess(["doctor"], env);
+    const result = await cli(["doctor"], env);
     expect(result).toMatchObject({ code: 0, stderr: "" });
     for (const check of allChecks)
       expect(result.stdout).toMatch(new RegExp(`^(?:pass {4}|unknown )${check} +\\S`, "m"));
@@ -164,7 +163,7 @@ describe("doctor on a sound deployment", () => {
 describe("doctor looks at the way there:", () => {
   it("exits 2 without a base URL, and for settings that are no settings", async () => {
     for (const args of [[], ["--base-url", "http://127.0.0.1", "--variant", "C"], ["--timeout-ms", "soon"]]) {
-      const result = await runInProcess(["doctor", "--json", ...args]);
+      const result = await cli(["doctor", "--json", ...args]);
       expect(result.code).toBe(2);
       expect(JSON.parse(result.stdout).error.message).toMatch(/base URL|BIVARIANT_VARIANT|--timeout-ms/);
     }
@@ -403,7 +402,7 @@ describe("doctor looks at the key:", () => {
     const { env, folder, emulator } = await start({ variants: ["A"] });
     const path = join(folder, "bad.pem");
     await writeFile(path, content);
-    const result = await runInProcess(["doctor", "--json", "--a-private-key-file", path], env);
+    const result = await cli(["doctor", "--json", "--a-private-key-file", path], env);
     const { of } = examinationOf(result, ["planted-garbage"]);
     expect(of.key?.verdict).toBe("fail");
     expect(of.key?.evidence).toMatch(says);
@@ -508,7 +507,7 @@ describe("doctor compares the key with the registered JWKS:", () => {
 
   it("a file that is not there exits 2", async () => {
     const { env, folder } = await start();
-    const result = await runInProcess(["doctor", "--json", "--jwks", join(folder, "no.json")], env);
+    const result = await cli(["doctor", "--json", "--jwks", join(folder, "no.json")], env);
     expect(result.code).toBe(2);
     expect(JSON.parse(result.stdout).error).toMatchObject({ code: "option_invalid", option: "jwks" });
   });
@@ -606,7 +605,7 @@ describe("doctor asks for a token of Variant B:", () => {
   it("a wrong secret names the admin area, and is not shown", async () => {
     const { env, emulator } = await start({ variants: ["B"] });
     const wrong = { BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret" };
-    const result = await runInProcess(["doctor", "--json"], { ...env, ...wrong });
+    const result = await cli(["doctor", "--json"], { ...env, ...wrong });
     const { of } = examinationOf(result, ["planted-wrong-secret"]);
     expect(of.token).toMatchObject({
       verdict: "fail",
@@ -630,7 +629,7 @@ describe("doctor asks for a token of Variant B:", () => {
         response.writeHead(status).end(JSON.stringify({ message: `${plantedToken} ${clientSecret}` }));
       });
       closing.push(planted.close);
-      const result = await runInProcess(["doctor", "--json"], planted.env);
+      const result = await cli(["doctor", "--json"], planted.env);
       const { of } = examinationOf(result, [plantedToken]);
       expect(of.token?.verdict).toBe("pass");
       expect(of.api_call).toMatchObject({ verdict: "fail", remedy: expect.stringContaining(says) });

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { type Running, startCli } from "./run-cli.js";
+import { type Running, startCli } from "./command-line.js";
 
 let temporary: string;
 beforeAll(async () => {

@@ -7,8 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { leaksOf } from "./cli-deployment.js";
-import { cli, type Environment, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli, type Environment, startCli } from "./command-line.js";
 
 /** Where the process's temporary files go, so that the test sees every one that stays. */
 let temporary: string;
@@ -84,9 +83,9 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(served).toEqual(["B"]);
     expect(Object.keys(environment).some((name) => name.startsWith("BIVARIANT_A_"))).toBe(false);
     expect(environment).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_B_CLIENT_ID: "robot" });
-    expect((await runInProcess(["token"], environment)).code).toBe(0);
+    expect((await cli(["token"], environment)).code).toBe(0);
     await running.seen(/"request":/);
-    running.child.kill("SIGINT");
+    running.interrupt();
     const result = await running.ended;
     expect(result.code).toBe(0);
     for (const one of result.stdout.trimEnd().split("\n")) expect(JSON.parse(one)).toBeTypeOf("object");
@@ -135,17 +134,17 @@ plugins:
     const env = exported(text);
     expect(env).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_A_CLIENT_ID: "nightly" });
     expect(Object.keys(env).some((name) => name.startsWith("BIVARIANT_B_"))).toBe(false);
-    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(0);
+    expect((await cli(["call", "listDevices"], env)).code).toBe(0);
 
     await writeFile(file, `${seed("devices")}`);
     await running.seen(/the old state stays:\n.*tenant\.yaml:3: plugins\.0\.scopes\.0: /);
-    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(0);
+    expect((await cli(["call", "listDevices"], env)).code).toBe(0);
     // As editors do it: another file takes its place.
     await writeFile(join(folder, "new"), seed(""));
     await rename(join(folder, "new"), file);
     await running.seen(/Read .*tenant\.yaml again/);
     // The same key still: the number decides it.
-    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(6);
+    expect((await cli(["call", "listDevices"], env)).code).toBe(6);
     running.child.kill("SIGTERM");
     expect((await running.ended).code).toBe(0);
     expect(await ours()).toEqual([]);
@@ -179,7 +178,7 @@ plugins:
       says: "plugins.1.pageUrl",
     },
   ])("exits 2 for $name", async ({ args, says }) => {
-    const result = await runInProcess(["emulate", ...args]);
+    const result = await cli(["emulate", ...args]);
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
   });
@@ -220,8 +219,8 @@ plugins:
 
   it("--rules prints the rules that it enforces and its options, and serves nothing", async () => {
     const [people, script] = await Promise.all([
-      runInProcess(["emulate", "--rules"]),
-      runInProcess(["emulate", "--rules", "--json"]),
+      cli(["emulate", "--rules"]),
+      cli(["emulate", "--rules", "--json"]),
     ]);
     expect(people.code).toBe(0);
     expect(people.stdout).toContain("assertion.audience (section ");

@@ -17,7 +17,7 @@ import {
   UnexpectedResponseError,
   VariantError,
 } from "../../src/index.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli } from "./command-line.js";
 
 const detection = { served: { A: "no", B: "no" }, evidence: [], detectedAt: 0 } as const;
 const retryAt = Date.UTC(2026, 0, 1);
@@ -85,7 +85,7 @@ describe("colour", () => {
     { name: "a dumb terminal", isTTY: true, env: { TERM: "dumb" }, coloured: false },
   ];
   it.each(terminals)("on $name: $coloured", async ({ isTTY, env, coloured }) => {
-    const { stderr } = await runInProcess(["detect"], env, { isTTY });
+    const { stderr } = await cli(["detect"], env, { isTTY });
     expect(stderr.includes("\u001b[31m")).toBe(coloured);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli } from "./command-line.js";
 
 const folder = mkdtempSync(join(tmpdir(), "bivariant-generate-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -19,15 +19,15 @@ const documents = [
 
 describe("bivariant generate", () => {
   it("writes the files and names them; its check agrees, and sees a file that changed, is gone or is new", async () => {
-    const written = await runInProcess(["generate", ...documents, "--json"]);
+    const written = await cli(["generate", ...documents, "--json"]);
     expect(written.code).toBe(0);
     expect(JSON.parse(written.stdout)).toEqual({ out, files: readdirSync(out).sort() });
-    expect((await runInProcess(["generate", ...documents, "--check"])).code).toBe(0);
+    expect((await cli(["generate", ...documents, "--check"])).code).toBe(0);
 
     writeFileSync(join(out, "operations.ts"), "changed");
     writeFileSync(join(out, "stray.ts"), "new");
     rmSync(join(out, "lock.json"));
-    const drifted = await runInProcess(["generate", ...documents, "--check", "--json"]);
+    const drifted = await cli(["generate", ...documents, "--check", "--json"]);
     expect(drifted.code).toBe(1);
     expect(JSON.parse(drifted.stdout)).toEqual({
       missing: ["lock.json"],
@@ -40,7 +40,7 @@ describe("bivariant generate", () => {
     const path = join(folder, "broken.yaml");
     writeFileSync(path, "openapi: 3.0.0\n");
     const args = ["generate", "--variant-a", path, "--variant-b", path, "--out", out, "--json"];
-    const { code, stdout } = await runInProcess(args);
+    const { code, stdout } = await cli(args);
     expect(code).toBe(2);
     expect(JSON.parse(stdout).error).toMatchObject({
       code: "document_version_unsupported",
@@ -49,7 +49,7 @@ describe("bivariant generate", () => {
   });
 
   it("asks for its documents", async () => {
-    const { code, stderr } = await runInProcess(["generate"]);
+    const { code, stderr } = await cli(["generate"]);
     expect(code).toBe(2);
     expect(stderr).toContain("--variant-a");
   });
@@ -57,8 +57,8 @@ describe("bivariant generate", () => {
 
 describe("bivariant unknowns", () => {
   it("lists every one, for people and for machines", async () => {
-    const forPeople = await runInProcess(["unknowns"]);
-    const forMachines = await runInProcess(["unknowns", "--json"]);
+    const forPeople = await cli(["unknowns"]);
+    const forMachines = await cli(["unknowns", "--json"]);
     expect(forPeople.code).toBe(0);
     expect(forPeople.stdout.trim().split("\n")).toHaveLength(unknowns.length);
     expect(JSON.parse(forMachines.stdout)).toEqual(unknowns);

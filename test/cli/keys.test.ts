@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newSigningKey } from "../emulator/signing-key.js";
 import { type CliDeployment, leaksOf, privateKeyPem, signingKey, startDeployment } from "./cli-deployment.js";
-import { cli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli } from "./command-line.js";
 
 let deployment: CliDeployment;
 beforeAll(async () => {
@@ -25,7 +24,7 @@ async function file(name: string, content: string): Promise<string> {
 describe("keys new", () => {
   it.each(["2048", "3072", "4096"])("writes a private RSA key of %s bits, mode 0600", async (bits) => {
     const out = at(`new-${bits}.pem`);
-    const { code, stdout } = await runInProcess(["keys", "new", "--out", out, "--bits", bits, "--json"]);
+    const { code, stdout } = await cli(["keys", "new", "--out", out, "--bits", bits, "--json"]);
     expect(code).toBe(0);
     const key = createPrivateKey(await readFile(out, "utf8"));
     expect(key.asymmetricKeyType).toBe("rsa");
@@ -48,7 +47,7 @@ describe("keys new", () => {
   ])("gives the owner alone the key, even under the umask $name", async ({ umask }) => {
     const out = at(`umask-${umask}.pem`);
     const before = process.umask(umask);
-    const { code } = await runInProcess(["keys", "new", "--out", out]).finally(() => process.umask(before));
+    const { code } = await cli(["keys", "new", "--out", out]).finally(() => process.umask(before));
     expect(code).toBe(0);
     expect((await stat(out)).mode & 0o777).toBe(0o600);
   });
@@ -63,7 +62,7 @@ describe("keys new", () => {
     { name: "an unknown type", args: ["--type", "desktop"], says: "user-interface" },
   ];
   it.each(refused)("refuses $name, exits 2, and writes nothing", async ({ args, says }) => {
-    const result = await runInProcess(["keys", "new", "--out", at("never.pem"), ...args]);
+    const result = await cli(["keys", "new", "--out", at("never.pem"), ...args]);
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
     await expect(stat(at("never.pem"))).rejects.toMatchObject({ code: "ENOENT" });
@@ -71,14 +70,14 @@ describe("keys new", () => {
 
   it("overwrites no file, and says why", async () => {
     const out = await file("there.pem", "planted");
-    const result = await runInProcess(["keys", "new", "--out", out]);
+    const result = await cli(["keys", "new", "--out", out]);
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain("is there already");
     expect(await readFile(out, "utf8")).toBe("planted");
   });
 
   it("names the file that cannot be written: its folder does not exist", async () => {
-    const result = await runInProcess(["keys", "new", "--json", "--out", at("no/such/key.pem")]);
+    const result = await cli(["keys", "new", "--json", "--out", at("no/such/key.pem")]);
     expect(result.code).toBe(2);
     const { error } = JSON.parse(result.stdout);
     expect(error).toMatchObject({ code: "option_invalid", option: "out" });
@@ -88,7 +87,7 @@ describe("keys new", () => {
   it("prints the sheet on stdout, and where the key is on stderr; nothing of the key", async () => {
     const out = at("for a sheet.pem");
     const env = { BIVARIANT_A_CLIENT_ID: "reports", BIVARIANT_A_KEY_ID: "old" };
-    const { code, stdout, stderr } = await runInProcess(
+    const { code, stdout, stderr } = await cli(
       ["keys", "new", "--out", out, "--scope", "devices:read", "schedules:execute"],
       env,
     );
@@ -117,7 +116,7 @@ describe("keys jwks", () => {
   ];
   it.each(forms)("is made of the actual signing key, given as $name", async ({ content }) => {
     const path = await file("signing", content);
-    const result = await runInProcess(["keys", "jwks", "--a-private-key-file", path]);
+    const result = await cli(["keys", "jwks", "--a-private-key-file", path]);
     expect(result.code).toBe(0);
     const { keys } = JSON.parse(result.stdout);
     expect(keys).toEqual([
@@ -131,12 +130,12 @@ describe("keys jwks", () => {
   ];
   it.each(kids)("names the kid that assertions carry: $name", async ({ jwk, args, kid }) => {
     const path = await file("with-kid.json", JSON.stringify(jwk));
-    const { stdout } = await runInProcess(["keys", "jwks", "--a-private-key-file", path, ...args]);
+    const { stdout } = await cli(["keys", "jwks", "--a-private-key-file", path, ...args]);
     expect(JSON.parse(stdout).keys[0].kid).toBe(kid);
   });
 
   it("takes the key from the environment too", async () => {
-    const { stdout } = await runInProcess(["keys", "jwks"], { BIVARIANT_A_PRIVATE_KEY: privateKeyPem });
+    const { stdout } = await cli(["keys", "jwks"], { BIVARIANT_A_PRIVATE_KEY: privateKeyPem });
     expect(JSON.parse(stdout).keys[0].n).toBe(n);
   });
 
@@ -165,10 +164,10 @@ describe("keys jwks", () => {
   ];
   it.each(unusable)("refuses $name with $code, alone and as --also", async ({ content, code }) => {
     const path = await file("unusable", content);
-    const alone = await runInProcess(["keys", "jwks", "--a-private-key-file", path, "--json"]);
+    const alone = await cli(["keys", "jwks", "--a-private-key-file", path, "--json"]);
     expect(alone.code).toBe(2);
     expect(JSON.parse(alone.stdout).error.code).toBe(code);
-    const also = await runInProcess(["keys", "jwks", "--also", path, "--json"], deployment.env);
+    const also = await cli(["keys", "jwks", "--also", path, "--json"], deployment.env);
     expect(also.code).toBe(2);
     expect(JSON.parse(also.stdout).error).toMatchObject({ code, message: expect.stringContaining(path) });
     expect(leaksOf(alone, ["planted-garbage"])).toEqual([]);
@@ -183,14 +182,14 @@ describe("keys jwks --also, while keys are exchanged,", () => {
 
   it("holds both keys, the new one first", async () => {
     const path = await file("old.pem", oldPem);
-    const { stdout } = await runInProcess(["keys", "jwks", "--also", path], deployment.env);
+    const { stdout } = await cli(["keys", "jwks", "--also", path], deployment.env);
     expect(kidsOf(stdout)).toEqual([signingKey.kid, expect.stringMatching(/^[\w-]{43}$/)]);
     expect(stdout).not.toMatch(/"(?:d|p|q|dp|dq|qi)"/);
   });
 
   it("keeps the keys of the registered JWKS under their kids, without their private halves at hand", async () => {
     const path = await file("registered.json", JSON.stringify({ keys: [old.publicJwk] }));
-    const { stdout } = await runInProcess(["keys", "jwks", "--also", path], deployment.env);
+    const { stdout } = await cli(["keys", "jwks", "--also", path], deployment.env);
     expect(kidsOf(stdout)).toEqual([signingKey.kid, "registered-kid"]);
   });
 
@@ -216,14 +215,14 @@ describe("keys jwks --also, while keys are exchanged,", () => {
   ];
   it.each(rows)("refuses $name", async ({ content, says }) => {
     const path = await file("other.json", JSON.stringify(content));
-    const result = await runInProcess(["keys", "jwks", "--also", path], deployment.env);
+    const result = await cli(["keys", "jwks", "--also", path], deployment.env);
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
   });
 
   it("lets programs with either key have a token", async () => {
     const registered = await file("registered.json", JSON.stringify({ keys: [old.publicJwk] }));
-    const { stdout } = await runInProcess(["keys", "jwks", "--also", registered], deployment.env);
+    const { stdout } = await cli(["keys", "jwks", "--also", registered], deployment.env);
     deployment.emulator.registerPlugin({
       clientId: "rotating",
       tenantId: "acme",
@@ -232,10 +231,10 @@ describe("keys jwks --also, while keys are exchanged,", () => {
       scopes: ["devices:read"],
     });
     const args = ["token", "--a-client-id", "rotating"];
-    expect((await runInProcess(args, deployment.env)).code).toBe(0);
+    expect((await cli(args, deployment.env)).code).toBe(0);
     const oldFile = await file("old.pem", oldPem);
     const withOld = [...args, "--a-private-key-file", oldFile, "--a-key-id", "registered-kid"];
-    expect((await runInProcess(withOld, deployment.env)).code).toBe(0);
+    expect((await cli(withOld, deployment.env)).code).toBe(0);
   });
 });
 
@@ -248,7 +247,7 @@ describe("keys registration", () => {
     "of a plugin of type $type is the sheet that the customer needs",
     async ({ type, label, says }) => {
       const args = ["--type", type, "--scope", "devices:read", "--device", "d1", "d2"];
-      const { code, stdout } = await runInProcess(["keys", "registration", ...args], deployment.env);
+      const { code, stdout } = await cli(["keys", "registration", ...args], deployment.env);
       expect(code).toBe(0);
       for (const line of [
         "Where +Settings, Tenant Settings, External Plugins",
@@ -266,7 +265,7 @@ describe("keys registration", () => {
   );
 
   it("leaves a line to fill in where the client id is not known", async () => {
-    const { code, stdout } = await runInProcess(["keys", "registration"], {
+    const { code, stdout } = await cli(["keys", "registration"], {
       BIVARIANT_A_PRIVATE_KEY: privateKeyPem,
     });
     expect(code).toBe(0);
@@ -296,13 +295,13 @@ describe("keys registration", () => {
 
 describe("keys without a command", () => {
   it("shows its help, and exits 2", async () => {
-    const result = await runInProcess(["keys"]);
+    const result = await cli(["keys"]);
     expect(result.code).toBe(2);
     expect(result.stderr).toMatch(/Usage: bivariant keys .*new .*jwks .*registration /s);
   });
 
   it("with --json says that one is missing", async () => {
-    const { code, stdout } = await runInProcess(["keys", "--json"]);
+    const { code, stdout } = await cli(["keys", "--json"]);
     expect(code).toBe(2);
     expect(JSON.parse(stdout).error).toMatchObject({ code: "option_invalid", exitCode: 2 });
   });

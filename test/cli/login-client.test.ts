@@ -1,9 +1,8 @@
 // Which client logs in and with which secret, where a service account is configured too; and under which tenant.
 import { afterEach, describe, expect, it } from "vitest";
 import { clientSecret, leaksOf } from "./cli-deployment.js";
+import { cli, type Ended, type Environment, startCli } from "./command-line.js";
 import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
-import { type Ended, type Environment, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
 
 const loginSecret = "planted-login-secret-9876543210";
 
@@ -25,14 +24,14 @@ async function start(): Promise<LoginDeployment> {
 
 async function logIn({ emulator }: LoginDeployment, env: Environment, ...args: string[]): Promise<Ended> {
   const running = startCli(["login", ...args], env);
-  cleanups.push(() => running.child.kill("SIGKILL"));
+  cleanups.push(() => running.interrupt());
   const { callbackUrl } = emulator.login({ url: (await addressOf(running)).href, userId: "ada" });
   await fetch(callbackUrl);
   return running.ended;
 }
 
 const account = { BIVARIANT_B_CLIENT_ID: "account", BIVARIANT_B_CLIENT_SECRET: clientSecret };
-const call = (env: Environment, ...args: string[]) => runInProcess(["call", "listDevices", ...args], env);
+const call = (env: Environment, ...args: string[]) => cli(["call", "listDevices", ...args], env);
 
 describe("beside a service account", () => {
   it.each([
@@ -56,7 +55,7 @@ describe("beside a service account", () => {
     expect(clients().at(-1)).toBe("account");
     expect(await call(env, "--login")).toMatchObject({ code: 0 });
     expect(clients()).toHaveLength(2);
-    const tokens = [await runInProcess(["token"], env), await runInProcess(["token", "--login"], env)];
+    const tokens = [await cli(["token"], env), await cli(["token", "--login"], env)];
     expect(new Set(tokens.map(({ stdout }) => stdout)).size).toBe(2);
   });
 
@@ -139,10 +138,7 @@ describe("a login client of its own, without a service account,", () => {
     },
   ])("is refused with $name", async ({ changes, args, says }) => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", ...ofLogin, ...changes };
-    const result = await runInProcess(["login", ...args], {
-      ...env,
-      BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x",
-    });
+    const result = await cli(["login", ...args], { ...env, BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x" });
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
     expect(result.stderr).not.toContain(loginSecret);
@@ -174,7 +170,7 @@ describe("a login under another tenant", () => {
     expect((await call(env, "--login", "--b-login-client-id", "confidential")).stderr).not.toContain(
       "There is one",
     );
-    await runInProcess(["login", "--logout"], { ...env, BIVARIANT_TENANT: at });
+    await cli(["login", "--logout"], { ...env, BIVARIANT_TENANT: at });
     expect((await call(env, "--login", ...later)).stderr).not.toContain("There is one");
   });
 });

@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
+import { cli, type Ended, type Environment, startCli } from "./command-line.js";
 import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
-import { cli, type Ended, type Environment, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
 
 // Tests run side by side here: what they started ends with the last of them.
 const cleanups: (() => unknown)[] = [];
@@ -22,7 +21,7 @@ async function start(options?: EmulatorOptions): Promise<LoginDeployment> {
 
 function waitingLogin(env: Environment, ...args: string[]) {
   const running = startCli(["login", ...args], env);
-  cleanups.push(() => running.child.kill("SIGKILL"));
+  cleanups.push(() => running.interrupt());
   return running;
 }
 
@@ -106,7 +105,7 @@ describe.concurrent("a login", () => {
       code_challenge_method: "S256",
       scope: "devices:read",
     });
-    running.child.kill("SIGINT");
+    running.interrupt();
     expect((await running.ended).code).toBe(130);
   });
 
@@ -198,8 +197,8 @@ describe("a login that is over", () => {
       await new Promise((resolve) => other.once("listening", resolve));
       cleanups.push(() => other.close());
       const [call, again] = [
-        await runInProcess(["call", "listDevices"], deployment.env),
-        await runInProcess(["call", "listDevices", "--json"], deployment.env),
+        await cli(["call", "listDevices"], deployment.env),
+        await cli(["call", "listDevices", "--json"], deployment.env),
       ];
       expect(call).toMatchObject({ code: 3, stdout: "" });
       expect(call.stderr).toContain("api_unauthorized");
@@ -228,7 +227,7 @@ describe("a login that is over", () => {
       await new Promise((resolve) => other.once("listening", resolve));
       cleanups.push(() => other.close());
       for (const code of ["login_refused", "login_expired"]) {
-        const ended = await runInProcess(["token"], deployment.env);
+        const ended = await cli(["token"], deployment.env);
         expect(ended).toMatchObject({ code: 3, stdout: "" });
         expect(ended.stderr).toContain(code);
         expect(ended.stderr).toContain("Run bivariant login.");
@@ -254,7 +253,7 @@ describe("a login's browser", () => {
       BIVARIANT_B_CLIENT_SECRET: "planted-secret",
     };
     const args = ["login", "--wait-seconds", "1"];
-    const { code, stderr } = await runInProcess(args, env, { isTTY: true });
+    const { code, stderr } = await cli(args, env, { isTTY: true });
     expect(code).toBe(3);
     const told = await readFile(seen, "utf8");
     const [count, address] = told.split("\n");
@@ -262,8 +261,8 @@ describe("a login's browser", () => {
     expect(stderr).toContain(address);
     expect(told).not.toContain("planted-secret");
     await writeFile(seen, "");
-    await runInProcess([...args, "--no-browser"], env, { isTTY: true });
-    await runInProcess(args, env);
+    await cli([...args, "--no-browser"], env, { isTTY: true });
+    await cli(args, env);
     expect(await readFile(seen, "utf8")).toBe("");
   });
 });
@@ -273,33 +272,31 @@ describe("which identity asks:", () => {
     const deployment = await start();
     await logIn(deployment);
     const env = { ...deployment.env, BIVARIANT_B_CLIENT_SECRET: clientSecret };
-    const machine = await runInProcess(["token"], env);
+    const machine = await cli(["token"], env);
     expect(machine.code).toBe(3);
     expect(machine.stderr).toContain("token_refused");
-    expect((await runInProcess(["token", "--login"], env)).code).toBe(0);
+    expect((await cli(["token", "--login"], env)).code).toBe(0);
   });
 
   it("the login, where a plugin is configured too and only Variant B is served", async () => {
     const deployment = await start({ variants: ["B"] });
     await logIn(deployment);
     const plugin = { BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem };
-    expect((await runInProcess(["token"], { ...deployment.env, ...plugin })).code).toBe(0);
+    expect((await cli(["token"], { ...deployment.env, ...plugin })).code).toBe(0);
   });
 
   it("the plugin, where Variant A is served too", async () => {
     const deployment = await start();
     await logIn(deployment);
     const plugin = { BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem };
-    const { code, stderr } = await runInProcess(["token"], { ...deployment.env, ...plugin });
+    const { code, stderr } = await cli(["token"], { ...deployment.env, ...plugin });
     expect(stderr).toContain("token_refused");
     expect(code).toBe(3);
   });
 
   it("nobody, with --login and Variant A named", async () => {
     const deployment = await start();
-    expect(await runInProcess(["token", "--login", "--variant", "A"], deployment.env)).toMatchObject({
-      code: 2,
-    });
+    expect(await cli(["token", "--login", "--variant", "A"], deployment.env)).toMatchObject({ code: 2 });
   });
 });
 
@@ -334,10 +331,7 @@ describe("a login that is told wrongly exits 2 before anything is listened on or
     "$name",
     async ({ changes = {}, args = [], says }: { changes?: Environment; args?: string[]; says: string }) => {
       const deployment = await start();
-      const { code, stdout, stderr } = await runInProcess(["login", ...args], {
-        ...deployment.env,
-        ...changes,
-      });
+      const { code, stdout, stderr } = await cli(["login", ...args], { ...deployment.env, ...changes });
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
       expect(stderr).toContain(says);
       expect(stderr).not.toContain("planted");
@@ -349,7 +343,7 @@ describe("a login that is told wrongly exits 2 before anything is listened on or
     const deployment = await start();
     await logIn(deployment);
     await chmod(`${deployment.file}.key`, 0o644);
-    const { code, stderr } = await runInProcess(["token"], deployment.env);
+    const { code, stderr } = await cli(["token"], deployment.env);
     expect(code).toBe(2);
     expect(stderr).toContain("may be read by others");
   });

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { expect, test } from "vitest";
-import { main, startCli } from "./run-cli.js";
+import { startCli } from "./command-line.js";
 
 test.skipIf(!existsSync("/dev/full"))(
   "a full disk is told on stderr, with the exit code of a fault",

@@ -1,7 +1,7 @@
 // A deployment of Variant B whose token is known to the test, and whose API answers as the test says.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Environment } from "./run-cli.js";
+import type { Environment } from "./command-line.js";
 
 export const plantedToken = "planted-access-token-9876543210";
 

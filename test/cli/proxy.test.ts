@@ -5,9 +5,8 @@ import { makeFetch } from "../../src/cli/make-fetch.js";
 import { readProxies } from "../../src/cli/proxy-environment.js";
 import { createEmulator } from "../../src/emulator/index.js";
 import { clientSecret, leaksOf, signingKey, startDeployment } from "./cli-deployment.js";
+import { cli, type Environment } from "./command-line.js";
 import { startProxy } from "./loopback-proxy.js";
-import { cli, type Environment } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
 import { startSecureFront } from "./secure-front.js";
 
 const closing: (() => unknown)[] = [];
@@ -76,7 +75,7 @@ describe("plain http through a proxy", () => {
   ];
   it.each(variables)("takes the variable $name", async ({ set }) => {
     const { proxy, env } = await startBehindProxy();
-    const { code } = await runInProcess(["detect", insecure], { ...env, ...set(proxy.url) });
+    const { code } = await cli(["detect", insecure], { ...env, ...set(proxy.url) });
     expect(code).toBe(0);
     expect(proxy.requests).toHaveLength(3);
   });
@@ -86,7 +85,7 @@ describe("plain http through a proxy", () => {
     closing.push(close);
     const { proxy } = await startBehindProxy({ status: 500 });
     for (const name of ["NO_PROXY", "no_proxy"]) {
-      const { code } = await runInProcess(args, { ...env, HTTP_PROXY: proxy.url, [name]: "127.0.0.1" });
+      const { code } = await cli(args, { ...env, HTTP_PROXY: proxy.url, [name]: "127.0.0.1" });
       expect(code).toBe(0);
     }
     expect(proxy.requests).toEqual([]);
@@ -95,7 +94,7 @@ describe("plain http through a proxy", () => {
   it("gives the proxy its credentials, and shows them nowhere", async () => {
     const { proxy, env } = await startBehindProxy();
     const url = proxy.url.replace("//", "//planted-user:planted%2Fpassword@");
-    const result = await runInProcess(["call", "listDevices", insecure], { ...env, HTTP_PROXY: url });
+    const result = await cli(["call", "listDevices", insecure], { ...env, HTTP_PROXY: url });
     expect(result.code).toBe(0);
     const basic = `Basic ${Buffer.from("planted-user:planted/password").toString("base64")}`;
     expect(new Set(proxy.authorizations)).toEqual(new Set([basic]));
@@ -129,7 +128,7 @@ describe("https through a proxy", () => {
     const proxy = await startProxy(front.url);
     closing.push(front.close, proxy.close);
     const args = ["detect", "--json", "--base-url", "https://customer.example"];
-    const { code, stdout } = await runInProcess(args, { ...env, HTTPS_PROXY: proxy.url });
+    const { code, stdout } = await cli(args, { ...env, HTTPS_PROXY: proxy.url });
     expect(code).toBe(5);
     expect(JSON.parse(stdout).error).toMatchObject({
       code: "tls_failed",
@@ -141,7 +140,7 @@ describe("https through a proxy", () => {
     const { env, proxy } = await startBehindProxy();
     const args = ["detect", "--json", "--base-url", "https://customer.example"];
     const wrong = { ...env, HTTPS_PROXY: proxy.url.replace("http:", "https:") };
-    const { code, stdout } = await runInProcess(args, wrong);
+    const { code, stdout } = await cli(args, wrong);
     expect(code).toBe(5);
     expect(JSON.parse(stdout).error.message).toContain("HTTPS_PROXY");
   });
@@ -155,7 +154,7 @@ describe("a proxy that does not do its work exits 5, and the variable is named:"
     const { env, proxy } = await startBehindProxy();
     proxy.close();
     const limits = args[0] === "detect" ? [] : ["--rate-limit-deadline-ms", "0"];
-    const result = await runInProcess([...args, ...limits, insecure, "--json"], {
+    const result = await cli([...args, ...limits, insecure, "--json"], {
       ...env,
       HTTP_PROXY: withSecret(proxy.url),
     });
@@ -169,7 +168,7 @@ describe("a proxy that does not do its work exits 5, and the variable is named:"
   it("it is down: doctor, for whom it is a finding", async () => {
     const { env, proxy } = await startBehindProxy();
     proxy.close();
-    const result = await runInProcess(["doctor", insecure], { ...env, HTTP_PROXY: withSecret(proxy.url) });
+    const result = await cli(["doctor", insecure], { ...env, HTTP_PROXY: withSecret(proxy.url) });
     expect(result.code).toBe(1);
     expect(result.stdout).toMatch(/^fail {4}reachability .*HTTP_PROXY/m);
     expect(leaksOf(result, [secret, "planted-user"])).toEqual([]);
@@ -185,7 +184,7 @@ describe("a proxy that does not do its work exits 5, and the variable is named:"
     const both = { HTTP_PROXY: withSecret(proxy.url), HTTPS_PROXY: withSecret(proxy.url) };
     for (const url of tunnel ? ["https://customer.example"] : [publicUrl, "https://customer.example"]) {
       const args = ["detect", "--json", insecure, "--base-url", url];
-      const result = await runInProcess(args, { ...env, ...both });
+      const result = await cli(args, { ...env, ...both });
       expect(result.code).toBe(5);
       expect(JSON.parse(result.stdout).error.message).toMatch(says);
       expect(leaksOf(result, [secret, "planted-user"])).toEqual([]);
@@ -207,7 +206,7 @@ describe("a variable that names no proxy exits 2, before anything is sent:", () 
   it.each(rows)("$name", async ({ variable, value }) => {
     const { env } = await startBehindProxy();
     for (const { args } of commands) {
-      const result = await runInProcess([...args, "--json"], { ...env, [variable]: value });
+      const result = await cli([...args, "--json"], { ...env, [variable]: value });
       expect(result.code).toBe(2);
       const { error } = JSON.parse(result.stdout);
       expect(error).toMatchObject({ code: "option_invalid", message: expect.stringContaining(variable) });

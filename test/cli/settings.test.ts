@@ -9,8 +9,7 @@ import {
   privateKeyPem,
   startDeployment,
 } from "./cli-deployment.js";
-import type { Environment } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli, type Environment } from "./command-line.js";
 
 let deployment: CliDeployment;
 
@@ -114,7 +113,7 @@ describe("a credential that is told wrongly exits 2 before anything is sent:", (
 
   async function expectRefused(env: Environment, code: string, says: string) {
     const before = deployment.emulator.journal.entries().length;
-    const result = await runInProcess(["token"], env);
+    const result = await cli(["token"], env);
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(`error ${code}: `);
     expect(result.stderr).toContain(says);
@@ -196,7 +195,7 @@ describe("a credential is accepted", () => {
     },
   ] as const;
   it.each(rows)("$name", async ({ variant, changes, args }) => {
-    const result = await runInProcess(["token", ...args()], environment(variant, changes()));
+    const result = await cli(["token", ...args()], environment(variant, changes()));
     expect(result.stderr).toContain(`Variant ${variant}, tenant acme`);
     expect(result.code).toBe(0);
   });

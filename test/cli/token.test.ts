@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
+import { cli, startCli } from "./command-line.js";
 import { plantedToken, startPlanted } from "./planted-server.js";
-import { cli, startCli } from "./run-cli.js";
 
 async function serveAll(answer: { status: number; contentType: string; body: string } | undefined) {
   const server = createServer((request, response) => {
@@ -139,7 +139,7 @@ describe.concurrent("token", () => {
     const { url, close: closeSilent } = await serveAll(undefined);
     const running = startCli(["token", "--base-url", url], env);
     await running.seen(/Still asking which variant is served; Ctrl-C ends it\./);
-    running.child.kill("SIGINT");
+    running.interrupt();
     const result = await running.ended;
     await close();
     closeSilent();

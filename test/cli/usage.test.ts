@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { privateKeyPem } from "./cli-deployment.js";
-import { cli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli } from "./command-line.js";
 
 const planted = "planted-in-argv";
 
@@ -53,10 +52,10 @@ const refused = [
 
 describe("arguments", () => {
   it.each(refused)("$args are refused without repeating a value", async ({ args, says }) => {
-    const people = await runInProcess(args);
+    const people = await cli(args);
     expect(people).toMatchObject({ code: 2, stdout: "" });
     expect(people.stderr).toContain(says);
-    const script = await runInProcess(["--json", ...args]);
+    const script = await cli(["--json", ...args]);
     expect(script).toMatchObject({ code: 2, stderr: "" });
     expect(JSON.parse(script.stdout).error).toMatchObject({ exitCode: 2 });
     for (const { stdout, stderr } of [people, script]) expect(stdout + stderr).not.toContain(planted);
@@ -76,7 +75,7 @@ describe("arguments", () => {
   });
 
   it("that are none print the help and exit 2", async () => {
-    const { code, stdout, stderr } = await runInProcess([]);
+    const { code, stdout, stderr } = await cli([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("Usage: bivariant");
   });
@@ -86,7 +85,7 @@ describe("help", () => {
   it.each(["demo", "detect", "token", "call", "emulate"])(
     "of %s goes to stdout with an example",
     async (command) => {
-      const { code, stdout, stderr } = await runInProcess([command, "--help"]);
+      const { code, stdout, stderr } = await cli([command, "--help"]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toContain(`Usage: bivariant ${command}`);
       expect(stdout).toMatch(/Examples?.*\n +\$ .*bivariant/);
@@ -95,7 +94,7 @@ describe("help", () => {
   );
 
   it.each(["token", "call"])("of %s names every environment variable", async (command) => {
-    const { stdout } = await runInProcess([command, "--help"]);
+    const { stdout } = await cli([command, "--help"]);
     for (const name of [
       "BASE_URL",
       "TENANT",
