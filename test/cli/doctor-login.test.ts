@@ -1,4 +1,4 @@
-// `bivariant doctor` where a person has logged in: the stored login is what is examined.
+// `bivariant doctor` with a stored login.
 import { writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Finding } from "../../src/cli/doctor/finding.js";
@@ -42,7 +42,7 @@ async function doctor(env: Environment, ...args: string[]): Promise<Examination>
 }
 
 describe("doctor after a login", () => {
-  it("finds nothing wrong, asks for no token, and calls as that person", async () => {
+  it("passes without a token request and calls as that person", async () => {
     const { env, emulator } = await loggedIn();
     const before = emulator.journal.tokenRequests({ status: 200 }).length;
     const { code, of } = await doctor(env);
@@ -54,7 +54,7 @@ describe("doctor after a login", () => {
     expect(emulator.journal.entries({ operation: "listDevices" })).toHaveLength(1);
   });
 
-  it("takes the login with --login, though a service account and a plugin are configured", async () => {
+  it("uses the login with --login, although a service account and a plugin are configured", async () => {
     const { env } = await loggedIn();
     const machines = {
       BIVARIANT_B_CLIENT_ID: "account",
@@ -71,7 +71,7 @@ describe("doctor after a login", () => {
     expect(machine.of.token?.evidence).not.toContain("login");
   });
 
-  it("renews the token that has expired", async () => {
+  it("renews an expired token", async () => {
     const { env, emulator } = await loggedIn();
     const now = Date.now;
     vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
@@ -82,7 +82,7 @@ describe("doctor after a login", () => {
 
   it.each([
     {
-      name: "a login that was logged out elsewhere",
+      name: "a login that ended elsewhere",
       args: [],
       spoil: forgetTokens,
       check: "token",
@@ -90,7 +90,7 @@ describe("doctor after a login", () => {
       hours: 2,
     },
     {
-      name: "a token that the service does not know any more",
+      name: "a token that the service has forgotten",
       args: [],
       spoil: forgetTokens,
       check: "api_call",
@@ -98,7 +98,7 @@ describe("doctor after a login", () => {
       hours: 0.5,
     },
     {
-      name: "a login under another tenant",
+      name: "a login for another tenant",
       args: ["--tenant", "other", "--login"],
       spoil: async () => {},
       check: "token",
@@ -106,7 +106,7 @@ describe("doctor after a login", () => {
       hours: 0,
     },
     {
-      name: "a login under another tenant, that is not named,",
+      name: "a login for another tenant, without --login",
       args: ["--tenant", "other"],
       spoil: async () => {},
       check: "token",
@@ -114,14 +114,14 @@ describe("doctor after a login", () => {
       hours: 0,
     },
     {
-      name: "a store that is torn",
+      name: "a store that is damaged",
       args: [],
       spoil: async ({ file }: LoginDeployment) => writeFile(file, "torn", { mode: 0o600 }),
       check: "token",
       remedy: "BIVARIANT_STORE_FILE",
       hours: 0,
     },
-  ])("tells of $name and what to do", async ({ args, spoil, check, remedy, hours }) => {
+  ])("reports $name with a remedy", async ({ args, spoil, check, remedy, hours }) => {
     const deployment = await loggedIn();
     await spoil(deployment);
     const now = Date.now;
@@ -131,7 +131,7 @@ describe("doctor after a login", () => {
     expect(of[check]).toMatchObject({ verdict: "fail", remedy: expect.stringContaining(remedy) });
   });
 
-  it("contradicts itself with --login and Variant A", async () => {
+  it("exits 2 with --login and --variant A", async () => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", BIVARIANT_B_CLIENT_ID: "portal" };
     expect(await cli(["doctor", "--login", "--variant", "A"], env)).toMatchObject({ code: 2 });
   });

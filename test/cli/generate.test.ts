@@ -1,4 +1,4 @@
-// The commands that tell of the documents: generate, its check, and unknowns.
+// `bivariant generate` and its --check, and `bivariant unknowns`.
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const documents = [
 ];
 
 describe("bivariant generate", () => {
-  it("writes the files and names them; its check agrees, and sees a file that changed, is gone or is new", async () => {
+  it("writes and lists the files; --check finds a file that is changed, missing or new", async () => {
     const written = await cli(["generate", ...documents, "--json"]);
     expect(written.code).toBe(0);
     expect(JSON.parse(written.stdout)).toEqual({ out, files: readdirSync(out).sort() });
@@ -36,7 +36,7 @@ describe("bivariant generate", () => {
     });
   });
 
-  it("tells a document that is refused by code and place, with exit code 2", async () => {
+  it("exits 2 for an invalid document, with the code and the document", async () => {
     const path = join(folder, "broken.yaml");
     writeFileSync(path, "openapi: 3.0.0\n");
     const args = ["generate", "--variant-a", path, "--variant-b", path, "--out", out, "--json"];
@@ -47,16 +47,10 @@ describe("bivariant generate", () => {
       document: "broken.yaml",
     });
   });
-
-  it("asks for its documents", async () => {
-    const { code, stderr } = await cli(["generate"]);
-    expect(code).toBe(2);
-    expect(stderr).toContain("--variant-a");
-  });
 });
 
 describe("bivariant unknowns", () => {
-  it("lists every one, for people and for machines", async () => {
+  it("lists every unknown, as text and as JSON", async () => {
     const forPeople = await cli(["unknowns"]);
     const forMachines = await cli(["unknowns", "--json"]);
     expect(forPeople.code).toBe(0);

@@ -75,7 +75,7 @@ describe("the tables", () => {
   });
 
   test("the table of settings names every variable", () => {
-    const variables = [...read("src/cli/settings/setting-table.ts").matchAll(/env: "(\w+)"/g)].map(
+    const variables = [...read("src/cli/settings.ts").matchAll(/env: "(\w+)"/g)].map(
       ([, name = ""]) => name.replace(/_FILE$/, (end) => (name === "BIVARIANT_STORE_FILE" ? end : "")),
     );
     expect(variables.length).toBeGreaterThan(15);
