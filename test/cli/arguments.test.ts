@@ -167,9 +167,9 @@ describe("a credential", () => {
       ...{ code: "credential_invalid", says: "is set twice" },
     },
   ];
-  it.each(incomplete)("exits 2 before anything is sent: $name", ({ env, code, says }) =>
-    expectRefused(env, code, says),
-  );
+  it.each(incomplete)("exits 2 before anything is sent: $name", async ({ env, code, says }) => {
+    await expectRefused(env, code, says);
+  });
 
   it.each([
     { file: "no-such-file", code: "credential_invalid", says: "(ENOENT): " },

@@ -34,7 +34,11 @@ process.env = new Proxy(real, {
 });
 
 /** Starts a command in this process, with no environment but the given one. */
-export function startCli(args: readonly string[], env: Environment = {}, { isTTY = false } = {}): Running {
+export function startCli(
+  args: readonly string[],
+  env: Environment = {},
+  { isTTY = false }: { readonly isTTY?: boolean } = {},
+): Running {
   const output = new Recorder();
   const interruption = new AbortController();
   const streams = {

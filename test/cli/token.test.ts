@@ -141,34 +141,27 @@ describe("token", () => {
     expect(leaksOf(result)).toEqual([]);
   });
 
-  const page = "<p>a page";
   it.each([
-    {
-      ...{ name: "the named variant is not served", args: ["--variant", "A"], variants: ["B"] },
-      ...{ exit: 4, code: "variant_not_served" },
-    },
+    { name: "the named variant is not served", flag: "A", status: 404, exit: 4, code: "variant_not_served" },
     {
       name: "the variant cannot be determined",
-      args: [],
-      answer: [403, "text/html", page],
+      flag: undefined,
+      status: 403,
       exit: 4,
       code: "variant_unknown",
     },
-    {
-      ...{ name: "a page answers", args: ["--variant", "B"], answer: [200, "text/html", page] },
-      ...{ exit: 5, code: "response_not_json" },
-    },
-  ] as const)("exits $exit with $code when $name", async ({ args, exit, code, ...row }) => {
-    const { env, close } = await startDeployment("variants" in row ? { variants: row.variants } : {});
-    const front = "answer" in row ? await answering(...row.answer) : undefined;
-    const url = front === undefined ? [] : ["--base-url", front.url];
-    const result = await cli(["token", "--json", ...args, ...url], env);
+    { name: "a page answers", flag: "B", status: 200, exit: 5, code: "response_not_json" },
+  ])("exits $exit with $code when $name", async ({ flag, status, exit, code }) => {
+    const { env, close } = await startDeployment();
+    const front = await answering(status, "text/html", "<p>a page");
+    const args = ["--base-url", front.url, ...(flag === undefined ? [] : ["--variant", flag])];
+    const result = await cli(["token", "--json", ...args], env);
     await close();
-    front?.close();
+    front.close();
     expect(result.code).toBe(exit);
     const { error } = JSON.parse(result.stdout);
     expect(error.code).toBe(code);
-    if (code === "variant_not_served") expect(error.detection.evidence).not.toEqual([]);
+    if (exit === 4) expect(error.detection.evidence).not.toEqual([]);
     expect(leaksOf(result)).toEqual([]);
   });
 

@@ -75,8 +75,8 @@ describe("the tables", () => {
   });
 
   test("the table of settings names every variable", () => {
-    const variables = [...read("src/cli/settings.ts").matchAll(/env: "(\w+)"/g)].map(
-      ([, name = ""]) => name.replace(/_FILE$/, (end) => (name === "BIVARIANT_STORE_FILE" ? end : "")),
+    const variables = [...read("src/cli/settings.ts").matchAll(/env: "(\w+)"/g)].map(([, name = ""]) =>
+      name.replace(/_FILE$/, (end) => (name === "BIVARIANT_STORE_FILE" ? end : "")),
     );
     expect(variables.length).toBeGreaterThan(15);
     expect(variables.filter((name) => !readme.includes(`\`${name}\``))).toEqual([]);
