@@ -4,31 +4,16 @@ import { ConfigurationError } from "../errors.js";
 
 const processList = "Other users can see the command line, and the shell keeps it.";
 
-const secretOptions: readonly { readonly flags: RegExp; readonly instead: string }[] = [
-  {
-    flags: /^--(?:a-)?(?:private-)?key$/,
-    instead: "Set BIVARIANT_A_PRIVATE_KEY_FILE or BIVARIANT_A_PRIVATE_KEY, or pass --a-private-key-file.",
-  },
-  {
-    flags: /^--(?:b-)?(?:client-)?secret$/,
-    instead:
-      "Set BIVARIANT_B_CLIENT_SECRET_FILE or BIVARIANT_B_CLIENT_SECRET, or pass --b-client-secret-file.",
-  },
-  {
-    flags: /^--(?:b-)?login-(?:client-)?secret$/,
-    instead:
-      "Set BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE or BIVARIANT_B_LOGIN_CLIENT_SECRET, or pass --b-login-client-secret-file.",
-  },
-  {
-    flags: /^--store-key$/,
-    instead: "Set BIVARIANT_STORE_KEY_FILE or BIVARIANT_STORE_KEY, or pass --store-key-file.",
-  },
-  {
-    flags:
-      /^--(?:(?:access|bearer|refresh)-)?token$|^--(?:password|code|code-verifier|authorization|client-assertion)$/,
-    instead: "The token is fetched with the configured credential; see bivariant token --help.",
-  },
-];
+/** The options that would carry a secret, and the variable for it. */
+const secretOptions = [
+  { flags: /^--(?:a-)?(?:private-)?key$/, variable: "A_PRIVATE_KEY" },
+  { flags: /^--(?:b-)?(?:client-)?secret$/, variable: "B_CLIENT_SECRET" },
+  { flags: /^--(?:b-)?login-(?:client-)?secret$/, variable: "B_LOGIN_CLIENT_SECRET" },
+  { flags: /^--store-key$/, variable: "STORE_KEY" },
+] as const;
+/** Options for secrets that this program gets itself, or has no use for. */
+const tokenOptions =
+  /^--(?:(?:access|bearer|refresh)-)?token$|^--(?:password|code|code-verifier|authorization|client-assertion)$/;
 
 /**
  * Rejects options that would carry a secret, and a private key anywhere in the arguments.
@@ -38,16 +23,20 @@ const secretOptions: readonly { readonly flags: RegExp; readonly instead: string
 export function refuseSecrets(argv: readonly string[]): void {
   for (const argument of argv) {
     const name = argument.split("=", 1)[0] ?? "";
-    const secret = secretOptions.find(({ flags }) => flags.test(name));
-    if (secret !== undefined)
-      throw invalidFlag(
-        name,
-        `is not an option, because it would carry a secret. ${processList} ${secret.instead}`,
-      );
-    if (/PRIVATE KEY-----/.test(argument))
+    const variable = /PRIVATE KEY-----/.test(argument)
+      ? "A_PRIVATE_KEY"
+      : secretOptions.find(({ flags }) => flags.test(name))?.variable;
+    if (variable !== undefined) {
+      const flag = `--${variable.toLowerCase().replaceAll("_", "-")}-file`;
       throw new ConfigurationError(
         "option_invalid",
-        `The arguments contain a private key. ${processList} ${secretOptions[0]?.instead}`,
+        `The arguments must not hold a secret. ${processList} Set BIVARIANT_${variable}_FILE or BIVARIANT_${variable}, or pass ${flag}.`,
+      );
+    }
+    if (tokenOptions.test(name))
+      throw invalidFlag(
+        name,
+        `is not an option. ${processList} The token is fetched with the configured credential; see bivariant token --help.`,
       );
   }
 }

@@ -1,7 +1,5 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
 import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
-import { dirname } from "node:path";
 import { ConfigurationError, type Variant } from "../errors.js";
 import { type MachineCredential, serviceAccount, servicePlugin } from "../index.js";
 import { namesOf, type Settings, waysToConfigure } from "./settings.js";
@@ -135,7 +133,7 @@ const longestSecret = 65_536;
  * Reads a secret from the environment or its file, without one line break at the end, which editors and `echo` add.
  * Undefined if neither is set.
  *
- * @throws ConfigurationError `credential_invalid`; it quotes the path only if that cannot be the secret itself
+ * @throws ConfigurationError `credential_invalid`; it does not quote the path, which may be the secret by mistake
  */
 export async function readSecret(
   settings: Settings,
@@ -143,31 +141,26 @@ export async function readSecret(
 ): Promise<string | undefined> {
   const { variant, what, fileName } = secretTexts[name];
   const { [name]: value, [fileName]: path } = settings;
+  const names = namesOf(fileName);
   const invalid = (message: string) =>
     new ConfigurationError("credential_invalid", message, { option: fileName, variant });
   if (value !== undefined && path !== undefined)
-    throw invalid(`The ${what} is set twice, by ${namesOf(name)} and by ${namesOf(fileName)}. Remove one.`);
+    throw invalid(`The ${what} is set twice, by ${namesOf(name)} and by ${names}. Remove one.`);
   if (path === undefined) return value;
-  if (/[\r\n{}]|-----/.test(path) || path.length > 1024)
-    throw invalid(`${namesOf(fileName)} holds the ${what} itself. Set it to the path of a file.`);
-  let bytes: Buffer;
-  try {
-    bytes = await readBounded(path);
-  } catch (fault) {
-    const { code = "no code" } = fault as NodeJS.ErrnoException;
+  const bytes = await readBounded(path).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
     throw invalid(
-      (await isSurelyPath(path, code))
-        ? `The file with the ${what} cannot be read (${code}): ${path}`
-        : `The file with the ${what} cannot be read (${code}). Set ${namesOf(fileName)} to its path, not to the ${what} itself.`,
+      `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
     );
-  }
+  });
   if (bytes.length > longestSecret)
-    throw invalid(`The file with the ${what} is larger than ${longestSecret} bytes: ${path}`);
+    throw invalid(
+      `The file with the ${what} is larger than ${longestSecret} bytes. Check the path in ${names}.`,
+    );
   const secret = bytes
     .toString("utf8")
     .replace(/^\ufeff/, "")
     .replace(/\r?\n$/, "");
-  if (secret.trim() === "") throw invalid(`The file with the ${what} is empty: ${path}`);
+  if (secret.trim() === "") throw invalid(`The file with the ${what} is empty. Check the path in ${names}.`);
   return secret;
 }
 
@@ -176,13 +169,4 @@ async function readBounded(path: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of createReadStream(path, { end: longestSecret })) chunks.push(chunk);
   return Buffer.concat(chunks);
-}
-
-async function isSurelyPath(path: string, code: string): Promise<boolean> {
-  if (code === "EISDIR" || code === "EACCES") return true;
-  if (!path.includes("/")) return false;
-  return stat(dirname(path)).then(
-    (folder) => folder.isDirectory(),
-    () => false,
-  );
 }

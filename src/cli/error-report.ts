@@ -13,7 +13,6 @@ import {
   isUnexpectedResponseError,
   isVariantError,
 } from "../errors.js";
-import type { GenerateError } from "../generate/index.js";
 import { evidenceLines, type Output, type Paint, printableJson } from "./output.js";
 import { whereToSet } from "./settings.js";
 
@@ -50,7 +49,7 @@ export const exitCodesHelp: string = `Exit codes:
  * answered, and the user has to check the address.
  */
 export function exitCodeOf(error: unknown): ExitCode {
-  if (isConfigurationError(error) || isStoreError(error) || isEmulatorError(error) || isGenerateError(error))
+  if (isConfigurationError(error) || isStoreError(error) || isToolError(error))
     return exitCodes.configuration;
   // An API error too can mean that the login is over.
   if (isTokenRequestError(error) || isRateLimitedError(error) || personRequired(error) !== undefined)
@@ -60,13 +59,15 @@ export function exitCodeOf(error: unknown): ExitCode {
   return isApiError(error) ? exitCodes.apiRefused : exitCodes.fault;
 }
 
-// By name, because loading the classes would load the emulator and the generator for every command.
-function isEmulatorError(error: unknown): error is EmulatorError {
-  return error instanceof Error && error.name === "EmulatorError";
+/** An error of the emulator or the generator. By name, because loading the classes would load both for every command. */
+function isToolError(error: unknown): error is Error & ToolError {
+  return error instanceof Error && (error.name === "EmulatorError" || error.name === "GenerateError");
 }
 
-function isGenerateError(error: unknown): error is GenerateError {
-  return error instanceof Error && error.name === "GenerateError";
+interface ToolError extends Partial<Pick<EmulatorError, "issues">> {
+  readonly code: string;
+  readonly document?: string;
+  readonly pointer?: string;
 }
 
 /** Writes an error: for people to stderr, with `--json` to stdout. `body` is that of a refused call, without secrets. */
@@ -77,14 +78,13 @@ export function reportError(output: Output, error: unknown, body?: unknown): voi
 
 /** For people. `body` is that of a refused call, checked to hold no secret. */
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
-  if (isEmulatorError(error)) {
-    const { message, issues, cause } = error;
+  if (isToolError(error)) {
+    const { message, issues = [], cause } = error;
     const { code } = (cause ?? {}) as { code?: unknown };
     // A code of the system, such as EADDRINUSE.
     const system = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? [`  ${code}`] : [];
     return [head(error, paint), ...system, ...list(issues.filter((issue) => !message.includes(issue)))];
   }
-  if (isGenerateError(error)) return [head(error, paint)];
   if (!isBivariantError(error)) return faultLines(error, paint);
   const lines = [head(error, paint)];
   const where = isConfigurationError(error) ? whereToSet(error) : undefined;
@@ -148,13 +148,9 @@ function fieldsOf(error: unknown): Record<string, unknown> {
     const { code, message, name, ...rest } = error.toJSON();
     return { code, message, name, ...rest };
   }
-  if (isEmulatorError(error)) {
-    const { code, message, name, issues } = error;
-    return { code, message, name, issues };
-  }
-  if (isGenerateError(error)) {
-    const { code, message, name, document, pointer } = error;
-    return { code, message, name, document, pointer };
+  if (isToolError(error)) {
+    const { code, message, name, issues, document, pointer } = error;
+    return { code, message, name, issues, document, pointer };
   }
   const name = error instanceof Error ? error.name : "not an Error";
   return { code: "internal", message: `A fault of this program (${name}).` };

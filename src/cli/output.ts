@@ -7,8 +7,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The part of a stream of the process that is used. */
 export interface Stream {
   readonly isTTY?: boolean;
-  /** The width of a terminal. */
-  readonly columns?: number;
   write(text: string): unknown;
 }
 
@@ -40,11 +38,6 @@ export class Output {
   /** Whether stdout is a terminal. */
   get isTerminal(): boolean {
     return this.#streams.stdout.isTTY === true;
-  }
-
-  /** The width of the terminal; undefined for a pipe or a file. */
-  get columns(): number | undefined {
-    return this.isTerminal ? this.#streams.stdout.columns : undefined;
   }
 
   /** Writes lines of a result. */

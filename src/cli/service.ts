@@ -1,7 +1,7 @@
 /** From settings to a service that holds a token, with notes while the user waits. */
 import { type AccessToken, connect, createService, type Service } from "../index.js";
 import { readCredentials } from "./credentials.js";
-import { explainByLogin, useLogin } from "./login/identity.js";
+import { useLogin } from "./login/identity.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
 import type { Settings } from "./settings.js";
@@ -25,11 +25,7 @@ export async function openService(settings: Settings, context: Context): Promise
       ? await connectMachine(login === undefined ? settings : { ...settings, variant: "A" }, context)
       : { service: createService(login.auth) as Service, secrets: login.secrets };
   // Before any call, so that the time limit of a call does not include the wait for a token.
-  const token = await output.during("waiting for a token", () =>
-    service.auth.getAccessToken({ signal }).catch(async (error: unknown) => {
-      throw login === undefined ? await explainByLogin(error, settings, env) : error;
-    }),
-  );
+  const token = await output.during("waiting for a token", () => service.auth.getAccessToken({ signal }));
   return { service, token, secrets: [...secrets, token.value] };
 }
 

@@ -4,49 +4,18 @@ import type { ConfigurationError, Variant } from "../errors.js";
 import { wholeNumber } from "./arguments.js";
 import type { Environment } from "./output.js";
 
-type TextSetting =
-  | "baseUrl"
-  | "tenant"
-  | "aClientId"
-  | "aPrivateKeyFile"
-  | "aPrivateKey"
-  | "aKeyId"
-  | "bClientId"
-  | "bClientSecretFile"
-  | "bClientSecret"
-  | "bLoginClientId"
-  | "bLoginClientSecretFile"
-  | "bLoginClientSecret"
-  | "authorizationEndpoint"
-  | "scope"
-  | "refreshPath"
-  | "storeFile"
-  | "storeKeyFile"
-  | "storeKey";
-
-/** The values of one run. */
-export interface Settings extends Readonly<Partial<Record<TextSetting, string>>> {
-  readonly variant?: Variant;
-  /** Use the stored login, whatever else is configured. */
-  readonly login?: boolean;
-  readonly timeoutMs?: number;
-  readonly rateLimitDeadlineMs?: number;
-  readonly allowInsecureHttp?: boolean;
-}
-
-export type SettingName = keyof Settings;
-
 interface Setting {
   /** As commander takes it. Absent for secrets, which never come from the command line. */
   readonly flag?: string;
   readonly env?: string;
   readonly text: string;
   readonly choices?: readonly string[];
-  readonly parse?: (text: string) => unknown;
+  /** The least number of milliseconds. */
+  readonly least?: number;
 }
 
 /** The keys are those that commander derives from the flags. */
-const settingTable: Readonly<Record<SettingName, Setting>> = {
+const settingTable = {
   baseUrl: {
     flag: "--base-url <url>",
     env: "BIVARIANT_BASE_URL",
@@ -130,18 +99,31 @@ const settingTable: Readonly<Record<SettingName, Setting>> = {
   timeoutMs: {
     flag: "--timeout-ms <ms>",
     text: "time limit of one HTTP request (default 10000)",
-    parse: wholeNumber(1, 999_999_999, "a whole number of milliseconds"),
+    least: 1,
   },
   rateLimitDeadlineMs: {
     flag: "--rate-limit-deadline-ms <ms>",
     text: "how long to wait for a rate limit or a failing token endpoint (default 60000)",
-    parse: wholeNumber(0, 999_999_999, "a whole number of milliseconds"),
+    least: 0,
   },
   allowInsecureHttp: {
     flag: "--allow-insecure-http",
     text: "allow plain http to another machine, in a network that you trust",
   },
-};
+} as const;
+
+export type SettingName = keyof typeof settingTable;
+
+type ValueOf<Name> = Name extends "variant"
+  ? Variant
+  : Name extends "login" | "allowInsecureHttp"
+    ? boolean
+    : Name extends "timeoutMs" | "rateLimitDeadlineMs"
+      ? number
+      : string;
+
+/** The values of one run. */
+export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> };
 
 /** Finds a deployment. */
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
@@ -174,14 +156,15 @@ export const loginSettings: readonly SettingName[] = [
 export function addSettings(command: Command, names: readonly SettingName[], env: Environment): Command {
   const secrets: string[] = [];
   for (const name of names) {
-    const { flag, env: variable, text, choices, parse } = settingTable[name];
+    const { flag, env: variable, text, choices, least }: Setting = settingTable[name];
     if (flag === undefined) {
       secrets.push(`  ${variable?.padEnd(34)}${text}`);
       continue;
     }
     const option = new Option(flag, text);
     if (choices !== undefined) option.choices(choices);
-    if (parse !== undefined) option.argParser(parse);
+    if (least !== undefined)
+      option.argParser(wholeNumber(least, 999_999_999, "a whole number of milliseconds"));
     // Shells and CI systems leave variables that are set but empty. They count as not set.
     if (variable !== undefined && env[variable] !== "") option.env(variable);
     command.addOption(option);
@@ -207,7 +190,10 @@ const secretSettings = [
 export function readSettings(command: Command, env: Environment): Settings {
   const settings: Partial<Record<string, unknown>> = { ...command.opts() };
   const isFlag = (name: SettingName) => command.getOptionValueSource(name) === "cli";
-  const variableOf = (name: SettingName) => env[settingTable[name].env ?? ""] || undefined;
+  const variableOf = (name: SettingName) => {
+    const { env: variable }: Setting = settingTable[name];
+    return (variable && env[variable]) || undefined;
+  };
   for (const { value, file, ...owner } of secretSettings) {
     const client = "client" in owner ? variableOf(owner.client) : undefined;
     const isOfAnother = "client" in owner && client !== undefined && client !== settings[owner.client];
@@ -245,7 +231,7 @@ export function whereToSet({ code, option, variant }: ConfigurationError): strin
 
 /** For example `--tenant or BIVARIANT_TENANT`. */
 export function namesOf(name: SettingName): string {
-  const { flag, env } = settingTable[name];
+  const { flag, env }: Setting = settingTable[name];
   return [flag?.split(" ")[0], env].filter((one) => one !== undefined).join(" or ");
 }
 

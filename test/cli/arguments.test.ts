@@ -23,7 +23,10 @@ describe("arguments", () => {
     { args: `login --store-key ${planted}`, says: "BIVARIANT_STORE_KEY_FILE" },
     { args: `login --b-login-client-secret ${planted}`, says: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE" },
     { args: `call listDevices --token ${planted}`, says: "bivariant token --help" },
-    { args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`, says: "private key" },
+    {
+      args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`,
+      says: "BIVARIANT_A_PRIVATE_KEY_FILE",
+    },
     {
       args: `token --a-private-key-file={"kty":"RSA","d":"${planted}"} --a-client-id x`,
       says: "path of a file",
@@ -134,7 +137,6 @@ describe("a credential", () => {
     expect(result.stderr).toContain(says);
     expect(leaksOf(result, ["planted-garbage"])).toEqual([]);
     expect(deployment.emulator.journal.entries()).toHaveLength(before);
-    return result;
   }
 
   const A = { BIVARIANT_VARIANT: "A" };
@@ -172,14 +174,13 @@ describe("a credential", () => {
   });
 
   it.each([
-    { file: "no-such-file", code: "credential_invalid", says: "(ENOENT): " },
-    { file: "directory", code: "credential_invalid", says: "(EISDIR): " },
-    { file: "empty", code: "credential_invalid", says: "is empty: " },
+    { file: "no-such-file", code: "credential_invalid", says: "(ENOENT). Set" },
+    { file: "directory", code: "credential_invalid", says: "(EISDIR). Set" },
+    { file: "empty", code: "credential_invalid", says: "is empty. Check" },
     { file: "large", code: "credential_invalid", says: "larger than 65536 bytes" },
     { file: "garbage", code: "key_invalid", says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
   ])("exits 2 before anything is sent, with a key file that is $file", async ({ file, code, says }) => {
-    const result = await expectRefused({ ...A, BIVARIANT_A_PRIVATE_KEY_FILE: at(file) }, code, says);
-    if (code !== "key_invalid") expect(result.stderr).toContain(at(file));
+    await expectRefused({ ...A, BIVARIANT_A_PRIVATE_KEY_FILE: at(file) }, code, says);
   });
 
   const inEnvironment = (key: string) => ({

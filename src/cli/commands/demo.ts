@@ -3,7 +3,7 @@ import { generateKeyPair, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import type { Command } from "commander";
 import { createEmulator } from "../../emulator/index.js";
-import type { Detection, Evidence, Variant } from "../../errors.js";
+import type { Detection, Variant } from "../../errors.js";
 import { connect, isVariantError, serviceAccount, servicePlugin, unwrap } from "../../index.js";
 import { errorJson, errorLines, exitCodes } from "../error-report.js";
 import { evidenceLines, type Paint, printableJson } from "../output.js";
@@ -23,29 +23,11 @@ export const demoDeployments: readonly DemoDeployment[] = [
   { name: "neither variant", served: [], expected: null },
 ];
 
-/** A row of `demo --json`. */
-interface DemoRow {
-  readonly name: string;
-  readonly served: readonly Variant[];
-  /** The variants that were asked about, in order. The first one that is found ends the detection. */
-  readonly asked: readonly Variant[];
-  readonly variant: Variant | null;
-  readonly evidence: readonly Evidence[];
-  readonly tokenLifetimeSeconds: number | null;
-  /** The answer of Variant B shows no lifetime, so the default of the description is assumed. */
-  readonly isLifetimeAssumed: boolean;
-  readonly devices: number | null;
-  /** The devices as the API returned them. */
-  readonly data: unknown;
-  readonly error: Record<string, unknown> | null;
-  readonly asExpected: boolean;
-}
-
 export function defineDemo(command: Command, { output, signal, finish }: Context): void {
   command
     .action(async () => {
       const credentials = await createCredentials();
-      const rows: DemoRow[] = [];
+      const rows: Visit["row"][] = [];
       for (const deployment of demoDeployments) {
         const { row, error } = await visit(deployment, credentials, signal);
         rows.push(row);
@@ -83,34 +65,24 @@ async function createCredentials(): Promise<DemoCredentials> {
   };
 }
 
+interface Visit {
+  /** A row of `demo --json`. */
+  readonly row: ReturnType<typeof rowOf>;
+  readonly error?: unknown;
+}
+
 /** Starts an emulated deployment, uses it with both credentials, and stops it. */
 async function visit(
-  { name, served, expected }: DemoDeployment,
+  deployment: DemoDeployment,
   { privateKey, jwks, clientSecret }: DemoCredentials,
   signal: AbortSignal,
-): Promise<{ readonly row: DemoRow; readonly error?: unknown }> {
+): Promise<Visit> {
   const tenantId = "acme";
-  const emulator = createEmulator({ variants: served });
+  const emulator = createEmulator({ variants: deployment.served });
   const plugin = { tenantId, clientId: "demo-plugin", type: "service", scopes: ["devices:read"] } as const;
   emulator.registerPlugin({ ...plugin, jwks });
   emulator.registerServiceAccount({ tenantId, clientId: "demo-account", clientSecret });
   const { url: baseUrl, close } = await emulator.listen();
-  const rowOf = (detection: Detection | undefined): DemoRow => {
-    const evidence = detection?.evidence ?? [];
-    const asked = [...new Set(evidence.map(({ variant }) => variant))];
-    return {
-      ...{
-        name,
-        served,
-        asked,
-        variant: null,
-        evidence,
-        tokenLifetimeSeconds: null,
-        isLifetimeAssumed: false,
-      },
-      ...{ devices: null, data: null, error: null, asExpected: false },
-    };
-  };
   try {
     const credentials = [
       servicePlugin({ clientId: "demo-plugin", privateKey }),
@@ -119,29 +91,47 @@ async function visit(
     const service = await connect({ baseUrl, tenantId, credentials, signal });
     const { expiresAt, issuedAt } = await service.auth.getAccessToken({ signal });
     const data: unknown = unwrap(await service.call("listDevices", { signal }));
-    const devices = Array.isArray(data) ? data.length : null;
-    const row = {
-      ...rowOf(service.detection),
-      variant: service.variant,
-      tokenLifetimeSeconds: Math.round((expiresAt - (issuedAt ?? Date.now())) / 1000),
-      isLifetimeAssumed: service.variant === "B",
-      devices,
-      data,
-      asExpected: service.variant === expected && devices !== null && devices > 0,
+    const tokenLifetimeSeconds = Math.round((expiresAt - (issuedAt ?? Date.now())) / 1000);
+    return {
+      row: rowOf(deployment, service.detection, { variant: service.variant, tokenLifetimeSeconds, data }),
     };
-    return { row };
   } catch (error) {
     signal.throwIfAborted();
-    const isNotServed = isVariantError(error) && error.code === "variant_not_served";
-    const row = rowOf(isVariantError(error) ? error.detection : undefined);
-    const asExpected = expected === null && isNotServed;
-    return { row: { ...row, error: errorJson(error).error, asExpected }, error };
+    const detection = isVariantError(error) ? error.detection : undefined;
+    return { row: rowOf(deployment, detection, undefined, errorJson(error).error), error };
   } finally {
     await close();
   }
 }
 
-function demoLines(row: DemoRow, error: unknown, paint: Paint): string[] {
+function rowOf(
+  { name, served, expected }: DemoDeployment,
+  detection: Detection | undefined,
+  found?: { readonly variant: Variant; readonly tokenLifetimeSeconds: number; readonly data: unknown },
+  error?: Record<string, unknown>,
+) {
+  const { variant = null, tokenLifetimeSeconds = null, data = null } = found ?? {};
+  const { evidence = [] } = detection ?? {};
+  const devices = Array.isArray(data) ? data.length : null;
+  const isUsed = devices !== null && devices > 0;
+  return {
+    name,
+    served,
+    /** In order. The first variant that is found ends the detection. */
+    asked: [...new Set(evidence.map((one) => one.variant))],
+    variant,
+    evidence,
+    tokenLifetimeSeconds,
+    /** The answer of Variant B shows no lifetime, so the default of the description is assumed. */
+    isLifetimeAssumed: variant === "B",
+    devices,
+    data,
+    error: error ?? null,
+    asExpected: variant === expected && (expected === null ? error?.code === "variant_not_served" : isUsed),
+  };
+}
+
+function demoLines(row: Visit["row"], error: unknown, paint: Paint): string[] {
   const { name, asked, variant, evidence, devices, data, tokenLifetimeSeconds, isLifetimeAssumed } = row;
   const isFound = variant !== null;
   return [

@@ -30,7 +30,7 @@ export function defineDoctor(command: Command, { output, env, signal, finish }: 
       await output.during("examining", async () => {
         for await (const finding of examine(input)) {
           findings.push(finding);
-          if (!output.json) output.lines(findingLines(finding, output.paint, output.columns));
+          if (!output.json) output.lines(findingLines(finding, output.paint));
         }
       });
       signal.throwIfAborted();

@@ -1,6 +1,6 @@
 /** `bivariant keys`: a key for a plugin, its JWKS, and the sheet with which a customer registers the plugin. */
 import { createPrivateKey, generateKeyPair } from "node:crypto";
-import { lstat, open, rm } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { type Command, Option } from "commander";
@@ -168,30 +168,31 @@ function registrationSheet({ clientId, type, scopes, devices, jwks }: Registrati
  * @throws ConfigurationError `option_invalid`
  */
 async function createKey(file: string, modulusLength: number): Promise<string> {
-  const exists = () =>
-    invalidFlag("--out", `must name a new file: ${file} exists, and customers may have registered its key.`);
-  // Checked first, because making the key takes seconds. Opening the file decides.
-  if ((await lstat(file).catch(() => undefined)) !== undefined) throw exists();
-  const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
-  const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+  let handle: FileHandle;
   try {
-    const handle = await open(file, "wx", 0o600);
-    try {
-      await handle.chmod(0o600);
-      await handle.writeFile(pem);
-    } catch (fault) {
-      await rm(file, { force: true });
-      throw fault;
-    } finally {
-      await handle.close();
-    }
+    // Opened before the key is made, which takes seconds.
+    handle = await open(file, "wx", 0o600);
   } catch (fault) {
     const { code = "no code" } = fault as NodeJS.ErrnoException;
-    if (code === "EEXIST") throw exists();
-    const why = code === "ENOENT" ? "its folder does not exist" : code;
-    throw invalidFlag("--out", `names a file that cannot be written (${why}): ${file}`);
+    throw invalidFlag(
+      "--out",
+      code === "EEXIST"
+        ? `must name a new file: ${file} exists, and customers may have registered its key.`
+        : `names a file that cannot be written (${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
+    );
   }
-  return pem;
+  try {
+    await handle.chmod(0o600);
+    const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
+    const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+    await handle.writeFile(pem);
+    return pem;
+  } catch (fault) {
+    await rm(file, { force: true });
+    throw fault;
+  } finally {
+    await handle.close();
+  }
 }
 
 /** RFC 7517 section 5. */
@@ -247,14 +248,14 @@ function registrable({ kid, n, e }: { kid?: unknown; n?: unknown; e?: unknown })
 
 /** The keys of a file with a private key or a JWKS. @throws ConfigurationError; it names the file, not its content */
 async function readOtherKeys(file: string): Promise<JWK[]> {
-  const text = await readPrivateKey({ aPrivateKeyFile: file });
-  let jwks: { readonly keys?: unknown } = {};
   try {
-    jwks = JSON.parse(text) ?? {};
-  } catch {
-    // Not a JWKS: a private key as PEM.
-  }
-  try {
+    const text = await readPrivateKey({ aPrivateKeyFile: file });
+    let jwks: { readonly keys?: unknown } = {};
+    try {
+      jwks = JSON.parse(text) ?? {};
+    } catch {
+      // Not a JWKS: a private key as PEM.
+    }
     return Array.isArray(jwks.keys) ? jwks.keys.map(checkedKey) : [await publicJwk(text)];
   } catch (error) {
     if (!isConfigurationError(error)) throw error;

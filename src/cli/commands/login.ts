@@ -7,7 +7,7 @@ import { wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
 import { exitCodesHelp } from "../error-report.js";
 import { type Callback, type CallbackListener, listenForCallback, loginPages } from "../login/callback.js";
-import { authorizationEndpointOf, loginOptions } from "../login/identity.js";
+import { loginOptions } from "../login/identity.js";
 import {
   cliPerson,
   createLoginStore,
@@ -85,18 +85,16 @@ async function logOut(settings: Settings, { output, env }: Context): Promise<voi
 /** @throws LoginRequiredError `login_expired` if the person does not log in in time; every error of `completeLogin` */
 async function logIn(settings: Settings, flags: LoginFlags, context: Context): Promise<void> {
   const { output, env, signal } = context;
-  const login = { env, onEvent: output.onEvent };
-  const authorizationEndpoint = authorizationEndpointOf(settings);
-  // Wrong settings and an unusable store are reported before the person logs in.
-  await loginOptions(settings, login, { authorizationEndpoint });
-  const store = await createLoginStore(settings, env);
   const listener = await listenForCallback(flags.port);
   try {
-    const { redirectUri } = listener;
-    const options = {
-      ...(await loginOptions(settings, login, { authorizationEndpoint, redirectUri })),
-      store,
+    const addresses = {
+      // Without it, the library reports that it is missing.
+      authorizationEndpoint: settings.authorizationEndpoint as string,
+      redirectUri: listener.redirectUri,
     };
+    // Wrong settings and an unusable store are reported before the person logs in.
+    const person = await loginOptions(settings, { env, onEvent: output.onEvent }, addresses);
+    const options = { ...person, store: await createLoginStore(settings, env) };
     const begun = await beginLogin(options);
     const waiting = waitForCallback(listener, begun.login.state, flags.waitSeconds, signal);
     // Handled below, once the address is printed.

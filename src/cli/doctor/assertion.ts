@@ -104,20 +104,21 @@ const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 /** Whether the registered JWKS holds the public half of the signing key, with the kid of its assertions. */
 async function compareJwks(key: SigningKey, registered: RegisteredJwks | undefined): Promise<Finding> {
   const remedy = `Make the JWKS from the actual signing key (bivariant keys jwks) and register it under ${registrationPage}.`;
+  const failed = (evidence: string, more = "") => fail("jwks", evidence, remedy + more);
   if (registered === undefined)
     return unknown(
       "jwks",
       "The registered JWKS cannot be read from here.",
       "Ask the customer for it, and pass it with --jwks to compare it with the key.",
     );
-  if (registered === "not JSON") return fail("jwks", "The registered JWKS is not JSON.", remedy);
+  if (registered === "not JSON") return failed("The registered JWKS is not JSON.");
   const { value } = registered;
   if (!isObject(value) || !Array.isArray(value.keys)) {
     const evidence =
       isObject(value) && "kty" in value
         ? 'The file holds a single key, not a JWKS: { "keys": [ ... ] } around it is missing (RFC 7517 section 5).'
         : 'The file is not a JWKS: it has no array "keys" (RFC 7517 section 5).';
-    return fail("jwks", evidence, remedy);
+    return failed(evidence);
   }
   const keys: readonly unknown[] = value.keys;
   if (keys.some((one) => isObject(one) && privateMembers.some((member) => member in one)))
@@ -131,22 +132,16 @@ async function compareJwks(key: SigningKey, registered: RegisteredJwks | undefin
   const kid = key.keyId;
   const withKid = keys.filter((one) => isObject(one) && one.kid === kid);
   if (own.length === 0)
-    return fail(
-      "jwks",
+    return failed(
       `${countOf(keys)} the public half of the signing key${withKid.length === 0 ? "" : `, although there is a key with its kid ${kid}`}.`,
-      remedy,
     );
   const match = own.find((one) => one.kid === kid);
   const found = match ?? own[0];
   if ((found?.use ?? "sig") !== "sig" || (found?.alg ?? "RS256") !== "RS256")
-    return fail("jwks", "The signing key is registered for another use or algorithm than RS256.", remedy);
+    return failed("The signing key is registered for another use or algorithm than RS256.");
   if (match !== undefined)
     return withKid.length > 1
-      ? fail(
-          "jwks",
-          `${withKid.length} registered keys share the kid ${kid}; one is the signing key.`,
-          remedy,
-        )
+      ? failed(`${withKid.length} registered keys share the kid ${kid}; one is the signing key.`)
       : pass("jwks", `The signing key is registered, with its kid ${kid}.`);
   const hasKid = typeof found?.kid === "string";
   const otherKid = hasKid ? `with the kid ${wireText(found?.kid)}` : "without a kid";
@@ -154,7 +149,7 @@ async function compareJwks(key: SigningKey, registered: RegisteredJwks | undefin
   const more = hasKid ? ` Or set the registered kid with ${namesOf("aKeyId")}.` : "";
   return keys.length === 1
     ? unknown("jwks", `${evidence} That works only until a second key is registered.`, remedy + more)
-    : fail("jwks", `${evidence} That fails among ${keys.length} keys.`, remedy + more);
+    : failed(`${evidence} That fails among ${keys.length} keys.`, more);
 }
 
 function countOf({ length }: readonly unknown[]): string {

@@ -154,11 +154,13 @@ function examineClock({ headers, sentAt, receivedAt }: Answer): { finding: Findi
 
 const checkTenant = "Check the base URL and the tenant id: a wrong one looks the same.";
 
-/** `variant` is the one to request a token for: that of the only credential, as in the client, or the one that is found. */
-export async function examineDetection(
-  input: DoctorInput,
-  { isReached }: Reach,
-): Promise<{ readonly variant: Variant | undefined; readonly finding: Finding }> {
+interface Examined {
+  /** The variant to request a token for: that of the only credential, as in the client, or the one that is found. */
+  readonly variant: Variant | undefined;
+  readonly finding: Finding;
+}
+
+export async function examineDetection(input: DoctorInput, { isReached }: Reach): Promise<Examined> {
   const { baseUrl, tenantId, fetch, signal, timeoutMs, allowInsecureHttp } = input;
   const only = onlyVariant(input);
   if (!isReached)
@@ -175,7 +177,7 @@ export async function examineDetection(
   try {
     const target = { baseUrl, tenantId, allowInsecureHttp };
     const detection = await detectVariant({ ...target, fetch, signal, timeoutMs });
-    return only === undefined ? chooseVariant(input, detection) : confirmVariant(only, detection, input);
+    return only === undefined ? chooseVariant(detection) : confirmVariant(only, detection, input);
   } catch (error) {
     if (!isBivariantError(error)) throw error;
     const finding = fail("detection", `${error.code}: ${error.message}`, checkTenant);
@@ -191,44 +193,44 @@ function onlyVariant({ variant, plugin, account, login }: DoctorInput): Variant 
 }
 
 /** With a credential for one variant. */
-function confirmVariant(only: Variant, { served, evidence }: Detection, { variant }: DoctorInput) {
+function confirmVariant(only: Variant, { served, evidence }: Detection, { variant }: DoctorInput): Examined {
   const other = only === "A" ? "B" : "A";
   const answers = answersOf(evidence);
-  const use =
-    variant === undefined ? `The only credential is for Variant ${only}` : `Variant ${only} is named`;
+  const use = variant === undefined ? "The only credential is for" : "The named variant is";
   if (served[only] === "yes")
     return { variant: only, finding: pass("detection", `Variant ${only} is served. ${answers}`) };
   if (served[only] === "unknown") {
-    const unclear = `It is unknown whether Variant ${only} is served. ${answers} ${use}, so it is tried.`;
+    const unclear = `It is unknown whether Variant ${only} is served. ${answers} ${use} Variant ${only}, so it is tried.`;
     return { variant: only, finding: unknown("detection", unclear) };
   }
-  const isOther = served[other] === "yes";
-  const remedy = isOther
-    ? `Configure a credential for Variant ${other}: ${waysToConfigure[other]}. ${checkTenant}`
-    : checkTenant;
-  const notServed = `Variant ${only} is not served${isOther ? `, but Variant ${other} is` : ""}. ${answers} ${use}.`;
-  return { variant: undefined, finding: fail("detection", notServed, remedy) };
+  const [but, remedy] =
+    served[other] === "yes"
+      ? [
+          `, but Variant ${other} is`,
+          `Configure a credential for Variant ${other}: ${waysToConfigure[other]}. `,
+        ]
+      : ["", ""];
+  const notServed = `Variant ${only} is not served${but}. ${answers} ${use} Variant ${only}.`;
+  return { variant: undefined, finding: fail("detection", notServed, remedy + checkTenant) };
 }
 
-/** With credentials for both variants, or with none. */
-function chooseVariant({ plugin }: DoctorInput, { served, evidence }: Detection) {
+/** With credentials for both variants, or with none. As in `connect`, Variant A comes first. */
+function chooseVariant({ served, evidence }: Detection): Examined {
   const answers = answersOf(evidence);
-  if (served.A === "yes" && served.B === "yes") {
-    const chosen = plugin === undefined ? "" : " Variant A is used, because it comes first.";
-    return {
-      variant: "A",
-      finding: pass("detection", `Both variants are served. ${answers}${chosen}`),
-    } as const;
+  const found = (["A", "B"] as const).filter((one) => served[one] === "yes");
+  const [variant] = found;
+  if (variant !== undefined) {
+    const evidence =
+      found.length === 2
+        ? "Both variants are served, and Variant A comes first."
+        : `Variant ${variant} is served.`;
+    return { variant, finding: pass("detection", `${evidence} ${answers}`) };
   }
-  for (const variant of ["A", "B"] as const)
-    if (served[variant] === "yes")
-      return { variant, finding: pass("detection", `Variant ${variant} is served. ${answers}`) };
-  const isNeither = served.A === "no" && served.B === "no";
-  const result = isNeither ? "Neither variant is served." : "It is unknown which variant is served.";
-  const remedy = isNeither
-    ? checkTenant
-    : `If you know the variant, name it with ${namesOf("variant")}. ${checkTenant}`;
-  return { variant: undefined, finding: fail("detection", `${result} ${answers}`, remedy) };
+  const [result, naming] =
+    served.A === "no" && served.B === "no"
+      ? ["Neither variant is served.", ""]
+      : ["It is unknown which variant is served.", `If you know it, set ${namesOf("variant")}. `];
+  return { variant, finding: fail("detection", `${result} ${answers}`, naming + checkTenant) };
 }
 
 /** The last answer about each variant decided. */

@@ -67,41 +67,11 @@ const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
 
 const verdictColumns = "unknown ".length;
 const checkColumns = "reachability  ".length;
-/** On narrower terminals the evidence stands below the check instead of beside it. */
-const narrowColumns = 70;
-/** With less room than this, lines are not wrapped. */
-const leastTextColumns = 20;
-
-/** Wraps the lines on a terminal. Without `columns` the evidence and the remedy are one line each, for grep. */
-export function findingLines(
-  { check, verdict, evidence, remedy }: Finding,
-  paint: Paint,
-  columns: number = Number.POSITIVE_INFINITY,
-): string[] {
-  const isNarrow = columns < narrowColumns;
-  const indent = isNarrow ? 2 : verdictColumns + checkColumns;
-  const margin = " ".repeat(indent);
-  const [first = "", ...rest] = wrap(evidence, columns - indent);
-  const head = `${paint(styles[verdict], verdict.padEnd(verdictColumns))}${check}`;
-  const remedyLines = remedy === undefined ? [] : wrap(remedy, columns - indent - 3);
-  return [
-    ...(isNarrow ? [head, margin + first] : [`${head}${" ".repeat(checkColumns - check.length)}${first}`]),
-    ...rest.map((line) => margin + line),
-    ...remedyLines.map((line, index) => `${margin}${index === 0 ? "-> " : "   "}${line}`),
-  ];
-}
-
-/** Breaks lines between words only, so that a URL or a kid can be copied. */
-function wrap(text: string, columns: number): string[] {
-  if (columns < leastTextColumns) return [text];
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const line = lines.at(-1);
-    if (line !== undefined && line.length + 1 + word.length <= columns)
-      lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
+/** The finding on one line and its remedy on another, which suits grep; a terminal wraps long lines itself. */
+export function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
+  const head = paint(styles[verdict], verdict.padEnd(verdictColumns)) + check.padEnd(checkColumns);
+  const margin = " ".repeat(verdictColumns + checkColumns);
+  return [head + evidence, ...(remedy === undefined ? [] : [`${margin}-> ${remedy}`])];
 }
 
 /** The number of findings by verdict, and the failed checks. */

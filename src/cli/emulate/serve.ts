@@ -37,7 +37,7 @@ export async function serve(
   for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, stop);
   interruption.addEventListener("abort", stop);
   if (interruption.aborted) stop();
-  let folder: PrivateFolder | undefined;
+  let folder: string | undefined;
   let close = async () => {};
   let watching: Promise<void> | undefined;
   try {
@@ -46,7 +46,8 @@ export async function serve(
     const options = readOptions();
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
-    const files = await createPrivateFolder();
+    // `mkdtemp` gives the folder mode 0700.
+    const files = await mkdtemp(join(tmpdir(), "bivariant-"));
     folder = files;
     await announce(emulator, options, files, output);
     const { variants = ["A", "B"] } = options;
@@ -62,7 +63,7 @@ export async function serve(
     stop();
     await watching;
     // The secrets first: a second Ctrl-C does not wait for requests in progress.
-    await folder?.remove();
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
     await close();
     for (const name of ["SIGTERM", "SIGHUP"]) process.off(name, stop);
     interruption.removeEventListener("abort", stop);
@@ -77,7 +78,7 @@ function reloader(
   emulator: Emulator,
   { readOptions, watched }: ServeSettings,
   first: EmulatorOptions,
-  folder: PrivateFolder,
+  folder: string,
   output: Output,
 ): () => Promise<void> {
   let current = first;
@@ -119,7 +120,7 @@ interface KeyFile {
 async function announce(
   emulator: Emulator,
   options: EmulatorOptions,
-  folder: PrivateFolder,
+  folder: string,
   output: Output,
 ): Promise<void> {
   const { variants = ["A", "B"], seed = {}, admin } = options;
@@ -131,7 +132,7 @@ async function announce(
       .map(async ({ tenantId, clientId, type }): Promise<KeyFile> => {
         const name = `${encodeURIComponent(tenantId)}.${encodeURIComponent(clientId)}.key.json`;
         const key = JSON.stringify(emulator.testKey({ tenantId, clientId }));
-        return { tenant: tenantId, clientId, type, privateKeyFile: await folder.write(name, key) };
+        return { tenant: tenantId, clientId, type, privateKeyFile: await writePrivate(folder, name, key) };
       }),
   );
   const environment = await environmentOf(emulator, options, folder, keys);
@@ -149,7 +150,7 @@ async function announce(
 async function environmentOf(
   { publicUrl }: Emulator,
   { variants = ["A", "B"], seed = {} }: EmulatorOptions,
-  folder: PrivateFolder,
+  folder: string,
   keys: readonly KeyFile[],
 ): Promise<Readonly<Record<string, string>>> {
   const plugin = variants.includes("A") ? seed.plugins?.find(({ type }) => type === "service") : undefined;
@@ -165,53 +166,39 @@ async function environmentOf(
   }
   if (account !== undefined) {
     environment.BIVARIANT_B_CLIENT_ID = account.clientId;
-    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await folder.write("client-secret", account.clientSecret);
+    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await writePrivate(
+      folder,
+      "client-secret",
+      account.clientSecret,
+    );
   }
   if (client !== undefined) {
     environment.BIVARIANT_B_LOGIN_CLIENT_ID = client.clientId;
     if (client.clientSecret !== undefined)
-      environment.BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE = await folder.write(
+      environment.BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE = await writePrivate(
+        folder,
         "login-client-secret",
         client.clientSecret,
       );
     // The description does not show this path. It is the emulator's.
     environment.BIVARIANT_B_AUTHORIZATION_ENDPOINT = `${publicUrl}/v1/auth/authorize`;
     // Apart from the user's own logins, because these end with the emulator.
-    environment.BIVARIANT_STORE_FILE = folder.path("logins.json");
-    environment.BIVARIANT_STORE_KEY_FILE = await folder.writeOnce(
-      "store-key",
-      randomBytes(32).toString("base64"),
-    );
+    environment.BIVARIANT_STORE_FILE = join(folder, "logins.json");
+    const keyFile = join(folder, "store-key");
+    // Kept when the seed file is read again, because the stored logins need it.
+    if (!existsSync(keyFile)) await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
+    environment.BIVARIANT_STORE_KEY_FILE = keyFile;
   }
   return environment;
 }
 
-/** A temporary folder that only its owner can read. */
-interface PrivateFolder {
-  /** Writes or replaces a file with mode 0600, and resolves with its path. */
-  write(name: string, content: string): Promise<string>;
-  /** The same, but keeps a file that exists. */
-  writeOnce(name: string, content: string): Promise<string>;
-  path(name: string): string;
-  remove(): Promise<void>;
-}
-
-async function createPrivateFolder(): Promise<PrivateFolder> {
-  // `mkdtemp` gives the folder mode 0700.
-  const folder = await mkdtemp(join(tmpdir(), "bivariant-"));
-  const path = (name: string) => join(folder, name);
-  const write = async (name: string, content: string) => {
-    // Written under another name first, because another process may be reading the file.
-    await writeFile(path(`${name}.new`), content, { mode: 0o600 });
-    await rename(path(`${name}.new`), path(name));
-    return path(name);
-  };
-  return {
-    write,
-    writeOnce: async (name, content) => (existsSync(path(name)) ? path(name) : write(name, content)),
-    path,
-    remove: () => rm(folder, { recursive: true, force: true }),
-  };
+/** Writes or replaces a file with mode 0600, and resolves with its path. */
+async function writePrivate(folder: string, name: string, content: string): Promise<string> {
+  const path = join(folder, name);
+  // Written under another name first, because another process may be reading the file.
+  await writeFile(`${path}.new`, content, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+  return path;
 }
 
 const lookEveryMs = 50;

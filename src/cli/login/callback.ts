@@ -90,39 +90,28 @@ function show(page: LoginPage, response: ServerResponse): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     response.once("close", resolve);
-    response.writeHead(page.isGood ? 200 : 400, pageHeaders).end(htmlOf(page));
+    response.writeHead(page === loginPages.done ? 200 : 400, pageHeaders).end(htmlOf(page));
   });
 }
 
-export interface LoginPage {
-  readonly title: string;
-  readonly text: string;
-  /** Selects the mark beside the title. */
-  readonly isGood: boolean;
-}
+/** A title and a text. */
+type LoginPage = readonly [string, string];
 
-export const loginPages: Readonly<Record<"done" | "failed" | "denied" | "another", LoginPage>> = {
-  done: {
-    title: "You are logged in",
-    text: "You can close this window and go back to the terminal.",
-    isGood: true,
-  },
-  failed: {
-    title: "The login failed",
-    text: "The terminal shows the reason. Close this window and run bivariant login again.",
-    isGood: false,
-  },
-  denied: {
-    title: "The login was denied",
-    text: "Nothing was granted. Close this window. To try again, run bivariant login in the terminal.",
-    isGood: false,
-  },
-  another: {
-    title: "This is not the expected login",
-    text: "This answer belongs to another login. Close this window and open the address that the terminal shows.",
-    isGood: false,
-  },
-};
+export const loginPages = {
+  done: ["You are logged in", "You can close this window and go back to the terminal."],
+  failed: [
+    "The login failed",
+    "The terminal shows the reason. Close this window and run bivariant login again.",
+  ],
+  denied: [
+    "The login was denied",
+    "Nothing was granted. Close this window. To try again, run bivariant login in the terminal.",
+  ],
+  another: [
+    "This is not the expected login",
+    "This answer belongs to another login. Close this window and open the address that the terminal shows.",
+  ],
+} as const;
 
 const style = `:root{color-scheme:light dark}
 body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}
@@ -141,7 +130,9 @@ const pageHeaders: Readonly<Record<string, string>> = {
 };
 
 /** Takes only the texts above: the page shows nothing that came over the wire. */
-function htmlOf({ title, text, isGood }: LoginPage): string {
+function htmlOf(page: LoginPage): string {
+  const [title, text] = page;
+  const isGood = page === loginPages.done;
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -1,11 +1,5 @@
 /** Which identity a command uses in Variant B: the service account, or the login that a person stored. */
-import {
-  ConfigurationError,
-  isTokenRequestError,
-  LoginRequiredError,
-  TokenRequestError,
-  VariantError,
-} from "../../errors.js";
+import { ConfigurationError, LoginRequiredError, VariantError } from "../../errors.js";
 import {
   type ApiClientSettings,
   apiClient,
@@ -14,7 +8,8 @@ import {
   type PersonAuthOptions,
   type ServiceEvent,
 } from "../../index.js";
-import { isUnderBase, parseBaseUrl } from "../../variants/target.js";
+import { parseBaseUrl } from "../../variants/target.js";
+import { invalidFlag } from "../arguments.js";
 import { hasOwnLoginClient, readLoginClient } from "../credentials.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
@@ -38,7 +33,7 @@ export interface LoginContext {
   readonly onEvent?: (event: ServiceEvent) => void;
 }
 
-/** For stored logins, whose use and logout send nobody to the authorization endpoint. */
+/** For stored logins, whose use and logout send no one to the authorization endpoint. */
 const noLogin = {
   redirectUri: "http://127.0.0.1/callback",
   authorizationEndpoint: "http://127.0.0.1/",
@@ -48,7 +43,7 @@ const noLogin = {
 export async function loginOptions(
   settings: Settings,
   { env, onEvent }: LoginContext,
-  addresses: Partial<Pick<ApiClientSettings, "redirectUri" | "authorizationEndpoint">> = {},
+  addresses: Pick<ApiClientSettings, "redirectUri" | "authorizationEndpoint"> = noLogin,
 ): Promise<LoginOptions> {
   const { tenant, scope, refreshPath, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
   const baseUrl = parseBaseUrl(settings.baseUrl, allowInsecureHttp);
@@ -60,30 +55,11 @@ export async function loginOptions(
     clientId,
     secrets: clientSecret === undefined ? [] : [clientSecret],
     credential: apiClient({
-      ...{ ...noLogin, ...addresses, clientId, clientSecret, refreshPath, authorizationParameters },
+      ...{ ...addresses, clientId, clientSecret, refreshPath, authorizationParameters },
     }),
     fetch: proxyFetch(env),
     ...{ timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, onEvent },
   };
-}
-
-/** The URL of the authorization endpoint, which may be set as a path under the base URL. @throws ConfigurationError */
-export function authorizationEndpointOf(settings: Settings): string {
-  const { authorizationEndpoint: given, allowInsecureHttp } = settings;
-  const base = parseBaseUrl(settings.baseUrl, allowInsecureHttp);
-  const invalid = (problem: string) =>
-    new ConfigurationError(
-      "credential_missing",
-      `The authorization endpoint ${problem}. The description does not show it: ask the operator of the deployment.`,
-      { option: "authorizationEndpoint", variant: "B" },
-    );
-  if (given === undefined) throw invalid("is missing");
-  if (URL.canParse(given)) return given;
-  const url = base + given;
-  if (given.startsWith("/") && URL.canParse(url) && isUnderBase(new URL(url), base)) return url;
-  throw invalid(
-    `must be a URL or a path under the base URL, such as /v1/auth/authorize (${namesOf("authorizationEndpoint")})`,
-  );
 }
 
 export interface WantedLogin {
@@ -104,13 +80,7 @@ export async function wantedLogin(
 ): Promise<WantedLogin | undefined> {
   const isNamed = settings.login === true;
   if (isNamed && settings.variant === "A")
-    throw new ConfigurationError(
-      "option_invalid",
-      "--login uses Variant B, but Variant A is named. Remove one.",
-      {
-        option: "variant",
-      },
-    );
+    throw invalidFlag("--login", "uses Variant B, but Variant A is named. Remove one.");
   if (!isNamed && !meansLogin(settings)) return undefined;
   const options = await loginOptions(settings, context);
   const store = await openLoginStore(settings, context.env);
@@ -198,35 +168,4 @@ async function servesA(settings: Settings, options: LoginOptions, signal: AbortS
     `It is unknown which variant the deployment serves. If you know it, set ${namesOf("variant")}.`,
     { detection },
   );
-}
-
-/**
- * Explains a refused service account whose client id is that of a stored login, which is a likely mistake: the same
- * error, with that cause first.
- */
-export async function explainByLogin(error: unknown, settings: Settings, env: Environment): Promise<unknown> {
-  const { bClientId: clientId, allowInsecureHttp } = settings;
-  if (!isTokenRequestError(error) || error.variant !== "B" || clientId === undefined) return error;
-  if (hasOwnLoginClient(settings)) return error;
-  try {
-    const baseUrl = parseBaseUrl(settings.baseUrl, allowInsecureHttp);
-    const store = await openLoginStore(settings, env);
-    if (store === undefined || (await loginsOf(store, { baseUrl, clientId })).length === 0) return error;
-  } catch {
-    // A store that cannot be read explains nothing.
-    return error;
-  }
-  const cause = {
-    id: "secret_of_api_client",
-    summary: "The client id belongs to an API client, which people log in to, not to a service account",
-    evidence: `A login with the client id ${clientId} is stored, but with a client secret the service account is used.`,
-    remedy: `Use the login with --login; or set ${namesOf("bLoginClientId")} and ${namesOf("bLoginClientSecretFile")} for the API client, instead of the settings of the service account.`,
-  };
-  const { message, variant, status, error: code, errorDescription, errorUri, causes, retryAt } = error;
-  // This cause replaces the one that the library found most likely.
-  const [start = ""] = message.split(" Most likely: ");
-  return new TokenRequestError(`${start} Most likely: ${cause.summary}. ${cause.remedy}`, {
-    ...{ variant, status, error: code, errorDescription, errorUri, retryAt },
-    causes: [cause, ...causes],
-  });
 }
