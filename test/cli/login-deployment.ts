@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
-import type { Environment, Running } from "./run-cli.js";
+import type { Environment, Running } from "./command-line.js";
 
 export interface LoginDeployment {
   readonly emulator: Emulator;
