@@ -1,11 +1,11 @@
 /** The server half of an app for people: one handler for its routes, and typed calls as the person behind a request. */
 import type { OperationTypes } from "../../generated/operations.js";
-import type { Operator } from "../auth/access-token.js";
+import type { Operator } from "../auth/auth.js";
 import { resolveAuthOptions } from "../auth/auth-options.js";
 import type { LookupTypes } from "../client/outcome.js";
-import { type Service, serviceMaker } from "../create-service.js";
 import { ConfigurationError, type Variant } from "../errors.js";
 import { requireObject } from "../options.js";
+import { type Service, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
 import { errorAnswer, errorPage, isWorthReporting, Refusal, wantsPage } from "./error-answer.js";
 import { answerLaunch } from "./launch-route.js";

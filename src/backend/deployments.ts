@@ -1,7 +1,7 @@
 /** The deployments that people come from, and how a request finds its own: the page only chooses among those configured. */
 import { z } from "zod";
-import type { PersonCredential } from "../auth/credential.js";
-import { personDriverOf } from "../auth/person-credential.js";
+import type { PersonCredential } from "../auth/credentials/credential.js";
+import { personDriverOf } from "../auth/credentials/credential.js";
 import type { ConfigurationError } from "../errors.js";
 import { invalidOption } from "../options.js";
 import { parseBaseUrl, parseTenantId } from "../variants/target.js";

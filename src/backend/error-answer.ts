@@ -1,5 +1,5 @@
 /** Which answer the browser receives for an error: a stable code and what to do, and nothing else about the error. */
-import { personRequired } from "../client/person-required.js";
+import { personRequired } from "../client/refused-call.js";
 import {
   BivariantError,
   isApiError,

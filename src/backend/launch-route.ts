@@ -1,7 +1,7 @@
 /** POST launch: exchanges the code of a launch (Variant A) for a token, and opens a session. */
 import { z } from "zod";
 import { isRelaunchRequiredError } from "../errors.js";
-import { redeemLaunch } from "../redeem-launch.js";
+import { redeemLaunch } from "../people.js";
 import { Refusal } from "./error-answer.js";
 import { randomToken } from "./records.js";
 import { isSecure, readJson } from "./request-checks.js";

@@ -1,6 +1,6 @@
 /** GET login and GET callback: a person's way to the authorization endpoint of their deployment and back (Variant B). */
 import { isLoginRequiredError } from "../errors.js";
-import { beginLogin, completeLogin } from "../login.js";
+import { beginLogin, completeLogin } from "../people.js";
 import { requireOwnRedirectUri } from "./deployments.js";
 import { errorAnswer, isWorthReporting, Refusal } from "./error-answer.js";
 import type { TakenLogin } from "./pending-logins.js";

@@ -4,7 +4,7 @@
  * Each login has a cookie of its own, so that tabs that start at the same time do not overwrite each other's. The cookie
  * holds a random id; the store holds a record under the hash of that id.
  */
-import type { PendingLogin } from "../login.js";
+import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
 import { areEqual, hashOf, isTokenShaped, Records, randomToken } from "./records.js";

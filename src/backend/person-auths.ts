@@ -1,12 +1,10 @@
 /** The Auths of the people who have sessions, kept in memory so that all requests of one person share one renewal. */
-import type { AccessToken, Operator } from "../auth/access-token.js";
-import type { Auth } from "../auth/auth.js";
-import type { PersonAuth } from "../auth/person-auth.js";
-import { personContext } from "../auth/person-context.js";
+import type { AccessToken, Auth, Operator, PersonAuth } from "../auth/auth.js";
+import { personContext } from "../auth/person-tokens.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
-import { personRequired } from "../client/person-required.js";
+import { personRequired } from "../client/refused-call.js";
 import { isStoreError, LoginRequiredError, type Variant } from "../errors.js";
-import { type ResumeAuthOptions, resumeAuth } from "../resume-auth.js";
+import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import type { BackendDeployment } from "./deployments.js";
 import { SessionError } from "./error-answer.js";

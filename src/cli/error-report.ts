@@ -1,5 +1,5 @@
 /** How an error ends the program: its exit code, its lines for people and its JSON for scripts. */
-import { personRequired } from "../client/person-required.js";
+import { personRequired } from "../client/refused-call.js";
 import type { EmulatorError } from "../emulator/index.js";
 import {
   isApiError,

@@ -1,11 +1,10 @@
 /** The checks of Variant A's credential: the key, the registered JWKS, `aud`, and an assertion that is not sent. */
 import { createPrivateKey, type JsonWebKey } from "node:crypto";
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, type JWK } from "jose";
-import { signClientAssertion } from "../../auth/client-assertion.js";
-import { importSigningKey, type SigningKey } from "../../auth/signing-key.js";
+import { signClientAssertion } from "../../auth/keys/client-assertion.js";
+import { importSigningKey, type SigningKey } from "../../auth/keys/signing-key.js";
 import { isConfigurationError, wireText } from "../../errors.js";
-import { parseBaseUrl, parseTenantId } from "../../variants/target.js";
-import { tokenEndpointOfA } from "../../variants/token-endpoints.js";
+import { parseBaseUrl, parseTenantId, tokenEndpointOfA } from "../../variants/target.js";
 import { namesOf, whereToSet } from "../settings.js";
 import type { Reach } from "./deployment.js";
 import { type DoctorInput, type Finding, fail, pass, type RegisteredJwks, unknown } from "./finding.js";

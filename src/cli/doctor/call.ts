@@ -1,5 +1,5 @@
 /** The checks that use the credential: one token request and one API call, with an explanation of each refusal. */
-import { personRequired } from "../../client/person-required.js";
+import { personRequired } from "../../client/refused-call.js";
 import {
   type BivariantError,
   type Cause,
