@@ -89,10 +89,13 @@ export async function run(
     return exitCode;
   } catch (error) {
     if (signal.aborted) {
+      const exitCode: ExitCode = signal.reason;
       const message = "Interrupted.";
-      if (json) output.value({ error: { code: "interrupted", message, exitCode: signal.reason } });
-      else if (signal.reason === exitCodes.interrupted) output.note(message);
-      return signal.reason;
+      // Otherwise the output is closed.
+      if (exitCode === exitCodes.interrupted)
+        if (json) output.value({ error: { code: "interrupted", message, exitCode } });
+        else output.note(message);
+      return exitCode;
     }
     if (!(error instanceof CommanderError)) return fail(error);
     if (error.exitCode === 0) return exitCodes.done;

@@ -125,16 +125,16 @@ type ValueOf<Name> = Name extends "variant"
 /** The values of one run. */
 export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> };
 
-/** Finds a deployment. */
+/** The settings that find a deployment. */
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
 
-/** Finds, renews and stores a login. */
+/** The settings that find, renew and store a login. */
 const storedLoginSettings: readonly SettingName[] = [
   ...(["bLoginClientId", "bLoginClientSecretFile", "bLoginClientSecret"] as const),
   ...(["refreshPath", "storeFile", "storeKeyFile", "storeKey"] as const),
 ];
 
-/** Gets a token, for a machine or for a person who logged in. */
+/** The settings for a token, of a machine or of a person who logged in. */
 export const identitySettings: readonly SettingName[] = [
   ...(["baseUrl", "tenant", "variant"] as const),
   ...(["aClientId", "aPrivateKeyFile", "aPrivateKey", "aKeyId"] as const),
@@ -144,7 +144,7 @@ export const identitySettings: readonly SettingName[] = [
   "login",
 ];
 
-/** Logs a person in. */
+/** The settings to log a person in. */
 export const loginSettings: readonly SettingName[] = [
   ...(["baseUrl", "tenant", "bClientId", "bClientSecretFile", "bClientSecret"] as const),
   ...(["authorizationEndpoint", "scope"] as const),
@@ -204,7 +204,7 @@ export function readSettings(command: Command, env: Environment): Settings {
   return settings;
 }
 
-/** The setting of each option of the library. */
+/** Which setting sets each option of the library. */
 const settingOfOption: Readonly<Record<string, SettingName>> = {
   baseUrl: "baseUrl",
   tenantId: "tenant",

@@ -3,8 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Finding } from "../../src/cli/doctor/finding.js";
 import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
-import { cli, type Environment, startCli } from "./command-line.js";
-import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
+import { cli, type Environment } from "./command-line.js";
+import { type LoginDeployment, logIn, startLoginDeployment } from "./login-deployment.js";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -15,11 +15,7 @@ afterEach(async () => {
 async function loggedIn(): Promise<LoginDeployment> {
   const deployment = await startLoginDeployment({ variants: ["B"] });
   cleanups.push(() => deployment.close());
-  const running = startCli(["login"], deployment.env);
-  cleanups.push(() => running.interrupt());
-  const url = (await addressOf(running)).href;
-  await fetch(deployment.emulator.login({ url, userId: "ada" }).callbackUrl);
-  expect((await running.ended).code).toBe(0);
+  expect((await logIn(deployment)).ended.code).toBe(0);
   return deployment;
 }
 

@@ -66,10 +66,10 @@ describe("an error", () => {
   it("that is a fault of this program exits 70 and hides its message", () => {
     const fault = new TypeError("planted-in-message");
     expect(exitCodeOf(fault)).toBe(70);
-    const told = [...errorLines(fault, plain), JSON.stringify(errorJson(fault))].join("\n");
-    expect(told).toContain("TypeError");
-    expect(told).toMatch(/\n\s+at /);
-    expect(told).not.toContain("planted-in-message");
+    const printed = [...errorLines(fault, plain), JSON.stringify(errorJson(fault))].join("\n");
+    expect(printed).toContain("TypeError");
+    expect(printed).toMatch(/\n\s+at /);
+    expect(printed).not.toContain("planted-in-message");
     expect(errorLines("a text that was thrown", plain)).toHaveLength(1);
   });
 });

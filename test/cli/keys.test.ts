@@ -15,7 +15,7 @@ afterAll(() => deployment.close());
 
 const at = (name: string) => join(deployment.folder, name);
 
-/** Writes a file and gives its path. */
+/** Writes a file and returns its path. */
 async function file(name: string, content: string): Promise<string> {
   await writeFile(at(name), content);
   return at(name);
@@ -44,7 +44,7 @@ describe("keys new", () => {
   it.skipIf(process.platform === "win32").each([
     { name: "000", umask: 0 },
     { name: "277", umask: 0o277 },
-  ])("gives the owner alone the key, even under the umask $name", async ({ umask }) => {
+  ])("gives only the owner access, even with the umask $name", async ({ umask }) => {
     const out = at(`umask-${umask}.pem`);
     const before = process.umask(umask);
     const { code } = await cli(["keys", "new", "--out", out]).finally(() => process.umask(before));
@@ -54,7 +54,7 @@ describe("keys new", () => {
 
   const refused = [
     { name: "1024 bits", args: ["--bits", "1024"], says: "--bits" },
-    { name: "a size that is no number", args: ["--bits", "abc"], says: "2048, 3072, 4096" },
+    { name: "a size that is not a number", args: ["--bits", "abc"], says: "2048, 3072, 4096" },
     { name: "scopes with a comma", args: ["--scope", "devices:read,schedules:read"], says: "without commas" },
     { name: "a scope of another form", args: ["--scope", "devices:delete"], says: "area:execute" },
     { name: "an unknown type", args: ["--type", "desktop"], says: "user-interface" },

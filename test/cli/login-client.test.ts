@@ -1,8 +1,8 @@
 // Which client logs in, with which secret, and for which tenant.
 import { afterEach, describe, expect, it } from "vitest";
 import { clientSecret, leaksOf } from "./cli-deployment.js";
-import { cli, type Ended, type Environment, startCli } from "./command-line.js";
-import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
+import { cli, type Environment } from "./command-line.js";
+import { type LoginDeployment, logIn, startLoginDeployment } from "./login-deployment.js";
 
 const loginSecret = "planted-login-secret-9876543210";
 
@@ -20,14 +20,6 @@ async function start(): Promise<LoginDeployment> {
   const redirectUris = ["http://127.0.0.1/callback"];
   emulator.registerApiClient({ clientId: "confidential", clientSecret: loginSecret, redirectUris });
   return deployment;
-}
-
-async function logIn({ emulator }: LoginDeployment, env: Environment, ...args: string[]): Promise<Ended> {
-  const running = startCli(["login", ...args], env);
-  cleanups.push(() => running.interrupt());
-  const { callbackUrl } = emulator.login({ url: (await addressOf(running)).href, userId: "ada" });
-  await fetch(callbackUrl);
-  return running.ended;
 }
 
 const account = { BIVARIANT_B_CLIENT_ID: "account", BIVARIANT_B_CLIENT_SECRET: clientSecret };
@@ -48,7 +40,7 @@ describe("beside a service account", () => {
     async ({ ofLogin }) => {
       const deployment = await start();
       const env = { ...deployment.env, ...account, ...ofLogin };
-      const ended = await logIn(deployment, env);
+      const { ended } = await logIn(deployment, { changes: env });
       expect(ended).toMatchObject({ code: 0 });
       expect(ended.stderr).toContain("--login");
       const clients = () => deployment.emulator.journal.tokenRequests().map(({ clientId }) => clientId);
@@ -65,7 +57,8 @@ describe("beside a service account", () => {
   it("a client named by a flag is not sent the secret of the client in the environment", async () => {
     const deployment = await start();
     const env = { ...deployment.env, ...account };
-    expect(await logIn(deployment, env, "--b-client-id", "portal")).toMatchObject({ code: 0 });
+    const { ended } = await logIn(deployment, { changes: env, args: ["--b-client-id", "portal"] });
+    expect(ended.code).toBe(0);
     expect(await call(env, "--b-client-id", "portal")).toMatchObject({ code: 0 });
     expect(await call(env)).toMatchObject({ code: 0 });
   });
@@ -86,7 +79,7 @@ describe("a confidential client that shares the settings of service accounts", (
       BIVARIANT_B_CLIENT_ID: "confidential",
       BIVARIANT_B_CLIENT_SECRET: loginSecret,
     };
-    const ended = await logIn(deployment, env);
+    const { ended } = await logIn(deployment, { changes: env });
     expect(ended).toMatchObject({ code: 0 });
     const refused = await call(env);
     expect(refused).toMatchObject({ code: 3, stdout: "" });
@@ -97,7 +90,7 @@ describe("a confidential client that shares the settings of service accounts", (
   });
 });
 
-describe("a login client of its own, without a service account,", () => {
+describe("an API client of its own, without a service account,", () => {
   const ofLogin = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_LOGIN_CLIENT_ID: "portal" };
 
   it("is the identity of call, which exits 3 without a login", async () => {
@@ -106,7 +99,7 @@ describe("a login client of its own, without a service account,", () => {
     const before = await call(env);
     expect(before).toMatchObject({ code: 3 });
     expect(before.stderr).toContain("Run bivariant login.");
-    await logIn(deployment, env);
+    await logIn(deployment, { changes: env });
     expect(await call(env)).toMatchObject({ code: 0 });
   });
 
@@ -148,7 +141,7 @@ describe("a login for another tenant", () => {
   ])("$name is mentioned, and not used", async ({ at, later, says }) => {
     const deployment = await start();
     const env = { ...deployment.env, BIVARIANT_VARIANT: "B", BIVARIANT_TENANT: "" };
-    await logIn(deployment, { ...env, BIVARIANT_TENANT: at });
+    await logIn(deployment, { changes: { ...env, BIVARIANT_TENANT: at } });
     const unnamed = await call(env, ...later);
     expect(unnamed).toMatchObject({ code: 2, stdout: "" });
     expect(unnamed.stderr).toContain(says);

@@ -1,13 +1,13 @@
 // `bivariant login`: from the browser to the loopback address and into the store, and how later commands use it.
+import { once } from "node:events";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { createServer as createHttpServer } from "node:http";
-import { createServer } from "node:net";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
-import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
+import { clientSecret, closedUrl, leaksOf, privateKeyPem } from "./cli-deployment.js";
 import { cli, type Ended, type Environment, startCli } from "./command-line.js";
-import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
+import { addressOf, type LoginDeployment, logIn, startLoginDeployment } from "./login-deployment.js";
 
 // Tests run side by side here: what they started ends with the last of them.
 const cleanups: (() => unknown)[] = [];
@@ -25,17 +25,7 @@ function waitingLogin(env: Environment, ...args: string[]) {
   return running;
 }
 
-/** Logs ada in, as her browser would. */
-async function logIn({ emulator, env }: LoginDeployment, ...args: string[]) {
-  const running = waitingLogin(env, ...args);
-  const address = await addressOf(running);
-  const { callbackUrl } = emulator.login({ url: address.href, userId: "ada" });
-  const page = await fetch(callbackUrl);
-  const text = await page.text();
-  return { ended: await running.ended, address, callbackUrl, page, text };
-}
-
-/** The state and the challenge of the printed address look like tokens, and are none. */
+/** The state and the challenge in the printed address look like tokens. */
 function withoutAddress({ stdout, stderr }: Ended): { stdout: string; stderr: string } {
   return { stdout, stderr: stderr.replace(/^https?:\S+state=\S+$/m, "") };
 }
@@ -64,7 +54,7 @@ describe.concurrent("a login", () => {
 
   it("with --json prints where it is stored and until when, and no secret", async () => {
     const deployment = await start();
-    const { ended } = await logIn(deployment, "--json");
+    const { ended } = await logIn(deployment, { args: ["--json"] });
     const { expires_at, ...rest } = JSON.parse(ended.stdout);
     expect(rest).toEqual({
       variant: "B",
@@ -75,7 +65,7 @@ describe.concurrent("a login", () => {
     expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(60_000);
   });
 
-  it("leaves no token, code, verifier or secret in its output or its store, and both files to its user", async () => {
+  it("shows and stores no secret in the clear, and only its user can read its files", async () => {
     const deployment = await start();
     const { ended, callbackUrl, text } = await logIn(deployment);
     const code = queryOf(callbackUrl, "code");
@@ -92,11 +82,8 @@ describe.concurrent("a login", () => {
 
   it("uses PKCE with S256, the given scopes, and an IP literal with the given port", async () => {
     const deployment = await start();
-    const reserved = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => reserved.once("listening", resolve));
-    const { port } = reserved.address() as { port: number };
-    await new Promise((resolve) => reserved.close(resolve));
-    const running = waitingLogin(deployment.env, "--port", String(port), "--scope", "devices:read");
+    const { port } = new URL(await closedUrl());
+    const running = waitingLogin(deployment.env, "--port", port, "--scope", "devices:read");
     const address = await addressOf(running);
     expect(Object.fromEntries(address.searchParams)).toMatchObject({
       response_type: "code",
@@ -181,59 +168,43 @@ describe.concurrent("a login", () => {
 });
 
 describe("a login that is over", () => {
-  it("makes the first refused call exit 3", async () => {
+  /** Another server in the place of the deployment, which has forgotten every token, some time later. */
+  async function expired(laterMs: number): Promise<Environment> {
     const deployment = await start();
     await logIn(deployment);
+    await deployment.closeServer();
+    const other = createServer(({ url }, response) => {
+      response.writeHead(url?.includes("token") ? 400 : 401, { "content-type": "application/json" });
+      response.end('{"error":"invalid_grant"}');
+    });
+    other.listen(Number(new URL(deployment.env.BIVARIANT_BASE_URL ?? "").port), "127.0.0.1");
+    await once(other, "listening");
     const now = Date.now;
-    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 60_000);
-    try {
-      const other = createHttpServer(({ url }, response) => {
-        response.writeHead(url?.includes("token") ? 400 : 401, { "content-type": "application/json" });
-        response.end('{"error":"invalid_grant"}');
-      });
-      const { port } = new URL(deployment.env.BIVARIANT_BASE_URL ?? "");
-      await deployment.closeServer();
-      other.listen(Number(port), "127.0.0.1");
-      await new Promise((resolve) => other.once("listening", resolve));
-      cleanups.push(() => other.close());
-      const [call, again] = [
-        await cli(["call", "listDevices"], deployment.env),
-        await cli(["call", "listDevices", "--json"], deployment.env),
-      ];
-      expect(call).toMatchObject({ code: 3, stdout: "" });
-      expect(call.stderr).toContain("api_unauthorized");
-      expect(call.stderr).toContain("Run bivariant login.");
-      expect(again.code).toBe(3);
-      expect(JSON.parse(again.stdout).error).toMatchObject({ code: "login_expired", exitCode: 3 });
-    } finally {
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + laterMs);
+    onTestFinished(() => {
       clock.mockRestore();
-    }
+      other.close();
+    });
+    return deployment.env;
+  }
+
+  it("makes call exit 3 with a remedy, first by its refusal", async () => {
+    const env = await expired(60_000);
+    const first = await cli(["call", "listDevices"], env);
+    expect(first).toMatchObject({ code: 3, stdout: "" });
+    expect(first.stderr).toMatch(/api_unauthorized[\s\S]*Run bivariant login\./);
+    const { code, stdout } = await cli(["call", "listDevices", "--json"], env);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: "login_expired", exitCode: 3 });
   });
 
-  it("makes token exit 3 with a remedy, every time", async () => {
-    const deployment = await start();
-    await logIn(deployment);
-    const now = Date.now;
-    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
-    try {
-      // Another server in the deployment's place, which refuses every refresh token.
-      const other = createHttpServer((request, response) => {
-        request.resume();
-        response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_grant"}');
-      });
-      const { port } = new URL(deployment.env.BIVARIANT_BASE_URL ?? "");
-      await deployment.closeServer();
-      other.listen(Number(port), "127.0.0.1");
-      await new Promise((resolve) => other.once("listening", resolve));
-      cleanups.push(() => other.close());
-      for (const code of ["login_refused", "login_expired"]) {
-        const ended = await cli(["token"], deployment.env);
-        expect(ended).toMatchObject({ code: 3, stdout: "" });
-        expect(ended.stderr).toContain(code);
-        expect(ended.stderr).toContain("Run bivariant login.");
-      }
-    } finally {
-      clock.mockRestore();
+  it("makes token exit 3 with a remedy, first by the refused renewal", async () => {
+    const env = await expired(2 * 3_600_000);
+    for (const code of ["login_refused", "login_expired"]) {
+      const ended = await cli(["token"], env);
+      expect(ended).toMatchObject({ code: 3, stdout: "" });
+      expect(ended.stderr).toContain(code);
+      expect(ended.stderr).toContain("Run bivariant login.");
     }
   });
 });
@@ -255,11 +226,11 @@ describe("a login's browser", () => {
     const args = ["login", "--wait-seconds", "1"];
     const { code, stderr } = await cli(args, env, { isTTY: true });
     expect(code).toBe(3);
-    const told = await readFile(seen, "utf8");
-    const [count, address] = told.split("\n");
+    const received = await readFile(seen, "utf8");
+    const [count, address] = received.split("\n");
     expect(count).toBe("1");
     expect(stderr).toContain(address);
-    expect(told).not.toContain("planted-secret");
+    expect(received).not.toContain("planted-secret");
     await writeFile(seen, "");
     await cli([...args, "--no-browser"], env, { isTTY: true });
     await cli(args, env);

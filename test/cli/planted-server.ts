@@ -12,7 +12,7 @@ export interface PlantedServer {
   close(): void;
 }
 
-/** `api` answers what is no token request. */
+/** `api` answers every request but those for a token. */
 export async function startPlanted(api: (response: ServerResponse) => void): Promise<PlantedServer> {
   const requests: { request: IncomingMessage; body: string }[] = [];
   const server = createServer(async (request, response) => {

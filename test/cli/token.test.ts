@@ -67,7 +67,7 @@ describe("detect", () => {
 
   it("notes what it waits for, and exits 5 at the time limit", async () => {
     const { url, close } = await silent();
-    const args = ["--base-url", url, "--tenant", "acme", "--timeout-ms", "3000"];
+    const args = ["--base-url", url, "--tenant", "acme", "--timeout-ms", "1500"];
     const result = await cli(["detect", ...args]);
     close();
     expect(result).toMatchObject({ code: 5, stdout: "" });

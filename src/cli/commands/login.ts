@@ -64,7 +64,7 @@ client secret, if one is set, is that of --b-login-client-id, or without it that
 
 One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
 encrypted. Its key is BIVARIANT_STORE_KEY or in BIVARIANT_STORE_KEY_FILE; otherwise it is made once, as <store file>.key
-with mode 0600, and whoever can read your files can read the login too. The login is renewed without a prompt for as long
+with mode 0600, and every program that can read your files can read the login too. The login is renewed without a prompt for as long
 as the deployment allows. A logout deletes it here; the deployment is not informed.
 
 With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, with expires_at of the first access token
@@ -167,11 +167,11 @@ const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** An opener that has not failed by then has taken the address. */
+/** An opener that has not failed by then has opened the address. */
 const openerFailsWithinMs = 3_000;
 
 /**
- * Resolves with whether a program took the address. Other users can see the address in the process list, but it is of no
+ * Resolves with whether a program opened the address. Other users can see the address in the process list, but it is of no
  * use to them: the code that comes back needs the verifier, which only this process has (RFC 7636 section 1).
  */
 async function openBrowser(url: string, env: Environment): Promise<boolean> {

@@ -10,7 +10,7 @@ import { readSecret } from "../credentials.js";
 import type { Environment } from "../output.js";
 import { namesOf, type Settings } from "../settings.js";
 
-/** Logins of the command line are told apart by deployment, tenant and client id, not by person. */
+/** The same for all: logins of the command line differ by deployment, tenant and client id, not by person. */
 export const cliPerson = "cli";
 
 /** In the state folder of the XDG Base Directory Specification, which ignores a relative XDG_STATE_HOME. */
