@@ -23,7 +23,7 @@ import {
   type TokenReply,
 } from "./token-request.js";
 
-export interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
+interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
   /** Replaces an error that the other variant would explain by one that says so. */
   readonly explain?: ((error: unknown, signal: StopSignal) => Promise<unknown>) | undefined;

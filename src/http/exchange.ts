@@ -13,7 +13,7 @@ export interface Answer {
 }
 
 /** The time limit is that of the whole exchange, from sending to the last byte. */
-export interface ExchangeOptions extends TimeLimitOptions {
+interface ExchangeOptions extends TimeLimitOptions {
   readonly now: () => number;
 }
 
