@@ -100,7 +100,7 @@ export async function writeGrant(
   return version;
 }
 
-export interface StoredGrantContext {
+interface StoredGrantContext {
   readonly variant: Variant;
   readonly store: TokenStore;
   readonly key: string;

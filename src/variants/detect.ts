@@ -82,11 +82,8 @@ export async function detectVariant(options: DetectVariantOptions): Promise<Dete
   return detect(target, ["A", "B"], { ...checked, untilYes: false });
 }
 
-export interface DetectOptions {
-  readonly fetch?: Fetch | undefined;
-  readonly now?: (() => number) | undefined;
+export interface DetectOptions extends Pick<DetectVariantOptions, "fetch" | "now" | "timeoutMs"> {
   readonly signal?: StopSignal | undefined;
-  readonly timeoutMs?: number | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
   /** Called with each answer, which may report a rate limit and the server's clock. */

@@ -90,7 +90,7 @@ describe("the emulator, which checks every rule,", () => {
 });
 
 describe("the causes of a refusal", () => {
-  const undecided = /only the customer's log tells them apart/;
+  const undecided = /only the customer's log shows which one it was/;
   const looksTheSame = /looks the same/;
 
   interface Row {
