@@ -140,7 +140,7 @@ async function follow(
 }
 
 /**
- * The request that follows a redirect; `undefined` if there is none to follow. Outside the base URL a request carries no
+ * The request that follows a redirect; `undefined` if no redirect can be followed. Outside the base URL a request carries no
  * bearer, and a request with a body is not sent at all. Once outside, the bearer does not come back.
  */
 function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
