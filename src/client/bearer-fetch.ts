@@ -23,7 +23,7 @@ export interface BearerFetchContext {
   readonly emit: (event: EventBody) => void;
 }
 
-export interface BearerRequest<T> {
+interface BearerRequest<T> {
   /** The caller has checked that it lies under the base URL. */
   readonly url: string;
   readonly method: string;
@@ -41,7 +41,7 @@ export interface BearerRequest<T> {
   readonly anonymous?: boolean | undefined;
 }
 
-export interface BearerAnswer<T> {
+interface BearerAnswer<T> {
   readonly response: Response;
   /** Whether the server that answered got the bearer: a redirect may have left the base URL. */
   readonly withBearer: boolean;

@@ -21,7 +21,7 @@ export interface Api<T extends LookupTypes> {
   };
 }
 
-export interface Operation extends OperationEntry {
+interface Operation extends OperationEntry {
   readonly operationId: string;
 }
 
@@ -94,7 +94,7 @@ export interface ValidatedAnswer {
 export type Validate = (answer: ValidatedAnswer, emit: (event: EventBody) => void) => void;
 
 /** An outcome as it is at run time; the generated tables give it its type. */
-export type AnyOutcome =
+type AnyOutcome =
   | { ok: true; status: number; variant: Variant; data: unknown; response: Response }
   | { ok: false; status: number; variant: Variant; error: ApiError; response: Response };
 
