@@ -56,7 +56,7 @@ export function requireDuration(option: string, value: unknown, fallback: number
 }
 
 /**
- * Checks that a signal is an `AbortSignal` of any realm. `null` means that there is none, as in a RequestInit.
+ * Checks that a signal is an `AbortSignal` of any realm. `null` is the same as `undefined`, as in a RequestInit.
  *
  * @throws ConfigurationError `option_invalid`
  */

@@ -5,13 +5,10 @@ import {
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
-  type Variant,
 } from "../errors.js";
 import { parseRetryAfterMs } from "../http/exchange.js";
 import { type StopSignal, waitWithin } from "../http/time-limit.js";
-import type { Target } from "../variants/target.js";
 import { type AccessToken, createAccessToken } from "./auth.js";
-import type { ResolvedAuthOptions } from "./auth-options.js";
 import type { CredentialDriver, PreparedCredential } from "./credentials/credential.js";
 import { emitter } from "./events.js";
 import { backoffMs, sleep } from "./rate-limit-gate.js";
@@ -23,16 +20,11 @@ import {
   readTokens,
   sendTokenRequest,
   type TokenEndpoint,
-  type TokenEndpointState,
   type TokenReply,
 } from "./token-request.js";
 
-export interface MachineTokenSourceContext {
-  readonly variant: Variant;
-  readonly target: Target;
+interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
-  readonly state: TokenEndpointState;
-  readonly options: ResolvedAuthOptions;
   /** Replaces an error that the other variant would explain by one that says so. */
   readonly explain?: ((error: unknown, signal: StopSignal) => Promise<unknown>) | undefined;
 }
@@ -97,7 +89,7 @@ export class MachineTokenSource implements TokenSource {
     { signal, isBackground }: Renewal,
   ): Promise<AccessToken> {
     const { state, options } = this.#endpoint;
-    // In the background nobody waits: one attempt, so that nothing goes on after the program is done.
+    // In the background no caller waits: one attempt, so that nothing goes on after the program has ended.
     const deadlineAt = options.now() + (isBackground ? 0 : options.rateLimitDeadlineMs);
     const mostRetries = isBackground ? 0 : mostFaultRetries;
     let faults = 0;
@@ -130,8 +122,17 @@ export class MachineTokenSource implements TokenSource {
         if (!(error instanceof TokenRequestError)) throw error;
         wasInBounds ||= !mayBeOutOfBounds(this.#endpoint, reply);
         const next = otherClock === undefined ? this.#otherClock(reply, error) : undefined;
-        if (next === undefined) throw await this.#refused(credential.prepared, round, error, wasInBounds);
-        otherClock = next;
+        if (next !== undefined) {
+          otherClock = next;
+          continue;
+        }
+        const { prepared } = credential;
+        throw await explainRefusal(this.#endpoint, prepared, error, {
+          grant: "client_credentials",
+          workedBefore: this.#acceptedFingerprint === prepared.fingerprint,
+          wasInBounds,
+          retryAt: this.#backoff.refused(round, prepared.fingerprint),
+        });
       }
     }
   }
@@ -166,20 +167,6 @@ export class MachineTokenSource implements TokenSource {
     const { clock } = this.#endpoint.state;
     if (mayBeOutOfBounds(this.#endpoint, reply)) return "server";
     return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
-  }
-
-  #refused(
-    prepared: PreparedCredential,
-    round: number,
-    error: TokenRequestError,
-    wasInBounds: boolean,
-  ): Promise<TokenRequestError> {
-    return explainRefusal(this.#endpoint, prepared, error, {
-      grant: "client_credentials",
-      workedBefore: this.#acceptedFingerprint === prepared.fingerprint,
-      wasInBounds,
-      retryAt: this.#backoff.refused(round, prepared.fingerprint),
-    });
   }
 
   #prepare(): Promise<PreparedCredential> {

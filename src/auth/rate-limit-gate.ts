@@ -2,6 +2,7 @@
 import { RateLimitedError, type Variant } from "../errors.js";
 import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
 import type { StopSignal } from "../http/time-limit.js";
+import type { ResolvedAuthOptions } from "./auth-options.js";
 
 /** The share of a `Retry-After` that is added at random: never earlier than the server asked for. */
 const retryAfterJitter = 0.1;
@@ -10,13 +11,8 @@ const probeCheckMs = 1_000;
 /** A request that was killed never ends its probe: a probe this much over the time limit counts as ended. */
 const probeGraceMs = 5_000;
 
-export interface RateLimitGateOptions {
-  readonly now: () => number;
-  /** The time limit of one HTTP request, and so of one probe. */
-  readonly timeoutMs: number;
-  /** Whether a promise made by one caller may be awaited by another. */
-  readonly shareInFlight: boolean;
-}
+/** `timeoutMs` limits one HTTP request, and so one probe. */
+export type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">;
 
 /** A request that was let through after a 429, before another answer has come. */
 interface Probe {

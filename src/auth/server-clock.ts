@@ -9,13 +9,13 @@ const reportBeyondMs = 5_000;
 const acceptedAheadMs = 30_000;
 const acceptedBehindMs = 90_000;
 
-export interface SentAssertion {
+interface SentAssertion {
   readonly issuedAtSeconds: number;
   /** Epoch milliseconds. */
   readonly sentAt: number;
 }
 
-export interface AcceptedAssertion extends SentAssertion {
+interface AcceptedAssertion extends SentAssertion {
   /** What had been added to this machine's clock. */
   readonly correctedByMs: number;
   /** Whether it was made by this machine's clock because one made by the server's was refused. */

@@ -81,7 +81,7 @@ function parseGrant(value: string): PersonGrant | undefined {
 }
 
 /**
- * Writes a grant and returns its version. With `ifVersion` only over that version (`null`: only where there is none).
+ * Writes a grant and returns its version. With `ifVersion` only over that version (`null`: only if nothing is stored).
  *
  * @throws StoreError `store_conflict` when another process wrote or deleted it first
  */
@@ -100,7 +100,7 @@ export async function writeGrant(
   return version;
 }
 
-export interface StoredGrantContext {
+interface StoredGrantContext {
   readonly variant: Variant;
   readonly store: TokenStore;
   readonly key: string;

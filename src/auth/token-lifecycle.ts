@@ -55,7 +55,7 @@ interface HeldToken {
   readonly renewAt: number;
 }
 
-export interface TokenLifecycleContext {
+interface TokenLifecycleContext {
   readonly variant: Variant;
   readonly target: Target;
   readonly options: ResolvedAuthOptions;

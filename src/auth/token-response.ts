@@ -10,7 +10,7 @@ const longestLifetimeSeconds = 366 * 24 * 3_600;
 /** The tokens of a successful answer. */
 export interface IssuedTokens {
   readonly token: AccessToken;
-  /** Absent, null and empty all mean that there is none. */
+  /** `undefined` when it is absent, null or empty. */
   readonly refreshToken: string | undefined;
 }
 

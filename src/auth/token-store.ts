@@ -14,7 +14,7 @@ export interface StoredValue {
 export interface TokenStore {
   get(key: string): Promise<StoredValue | undefined>;
   /**
-   * Writes a value. With `ifVersion` only over that version (`null`: only where there is none), else
+   * Writes a value. With `ifVersion` only over that version (`null`: only if nothing is stored), else
    * `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it.
    */
   set(

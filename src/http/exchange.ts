@@ -1,6 +1,6 @@
 /** One HTTP exchange, as detections and token requests use it: a request, its bounded answer, and Retry-After. */
 import { UnexpectedResponseError, type Variant } from "../errors.js";
-import { type StopSignal, withTimeLimit } from "./time-limit.js";
+import { type TimeLimitOptions, withTimeLimit } from "./time-limit.js";
 
 /** An answer whose body was read completely. */
 export interface Answer {
@@ -12,14 +12,9 @@ export interface Answer {
   readonly receivedAt: number;
 }
 
-export interface ExchangeOptions {
-  readonly variant: Variant;
-  /** The address of the deployment, for error messages. */
-  readonly baseUrl: string;
+/** The time limit is that of the whole exchange, from sending to the last byte. */
+interface ExchangeOptions extends TimeLimitOptions {
   readonly now: () => number;
-  /** The time limit of the whole exchange, from sending to the last byte. */
-  readonly timeoutMs: number;
-  readonly signal?: StopSignal | undefined;
 }
 
 const maximumBodyBytes = 1024 * 1024;
@@ -34,20 +29,17 @@ const maximumBodyBytes = 1024 * 1024;
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
-  { variant, baseUrl, now, timeoutMs, signal }: ExchangeOptions,
+  { now, ...limit }: ExchangeOptions,
 ): Promise<Answer> {
-  return withTimeLimit(
-    async (abort) => {
-      const sentAt = now();
-      const response = await send(abort);
-      const receivedAt = now();
-      const text = await readBounded(response, variant);
-      // In a browser a redirect that is not followed has the status 0.
-      const status = response.type === "opaqueredirect" ? 302 : response.status;
-      return { status, headers: response.headers, text, sentAt, receivedAt };
-    },
-    { variant, baseUrl, timeoutMs, signal },
-  );
+  return withTimeLimit(async (abort) => {
+    const sentAt = now();
+    const response = await send(abort);
+    const receivedAt = now();
+    const text = await readBounded(response, limit.variant);
+    // In a browser a redirect that is not followed has the status 0.
+    const status = response.type === "opaqueredirect" ? 302 : response.status;
+    return { status, headers: response.headers, text, sentAt, receivedAt };
+  }, limit);
 }
 
 /** Reads the text of a body of at most 1 MiB, without a byte order mark. */

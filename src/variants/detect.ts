@@ -16,7 +16,7 @@ import {
   tokenEndpointOfB,
 } from "./target.js";
 
-/** Sent with each question, so that an administrator who finds it in a log can look it up. */
+/** Sent with each question, so that administrators can look it up when they find it in a log. */
 export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;
 
 /** A grant type that no service knows: a Variant A endpoint answers it with a documented refusal (section 7.1). */
@@ -82,11 +82,8 @@ export async function detectVariant(options: DetectVariantOptions): Promise<Dete
   return detect(target, ["A", "B"], { ...checked, untilYes: false });
 }
 
-export interface DetectOptions {
-  readonly fetch?: Fetch | undefined;
-  readonly now?: (() => number) | undefined;
+export interface DetectOptions extends Pick<DetectVariantOptions, "fetch" | "now" | "timeoutMs"> {
   readonly signal?: StopSignal | undefined;
-  readonly timeoutMs?: number | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
   /** Called with each answer, which may report a rate limit and the server's clock. */

@@ -2,8 +2,6 @@
 import { ConfigurationError, type Variant } from "../errors.js";
 import { invalidOption } from "../options.js";
 
-export type { Variant };
-
 /** A deployment and a tenant. `baseUrl` is parsed: without a trailing slash. */
 export interface Target {
   readonly baseUrl: string;

@@ -1,4 +1,4 @@
-// A 429 of the token endpoint: one gate for a tenant, Retry-After honoured, a schedule where there is none.
+// A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { resolveAuthOptions } from "../../src/auth/auth-options.js";
 import { driverOf } from "../../src/auth/credentials/credential.js";
@@ -58,11 +58,11 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     { name: "a fraction", headers: { "retry-after": "1.5" }, least: 2, most: 2.5 },
     { name: "a word", headers: { "retry-after": "soon" }, least: 2, most: 2.5 },
     { name: "a past date", headers: { "retry-after": httpDate(START - 7_000) }, least: 2, most: 2.5 },
-    { name: "a date that is none", headers: { "retry-after": "Foo, 99 Bar 2026" }, least: 2, most: 2.5 },
+    { name: "an invalid date", headers: { "retry-after": "Foo, 99 Bar 2026" }, least: 2, most: 2.5 },
   ];
   describe.each([{ random: 0 }, { random: 0.999_999 }])("with the jitter at $random", ({ random }) => {
     test.each(rows)(
-      "Retry-After $name: waited for between $least and $most s, then a token",
+      "Retry-After $name: the client waits $least to $most s and then gets a token",
       async ({ headers, least, most }) => {
         vi.spyOn(Math, "random").mockReturnValue(random);
         const { clock, fetch, auth, events } = limiting((_call, index) =>
@@ -79,7 +79,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     );
   });
 
-  test("without Retry-After the steps double: 2, 4, 8, 16 s and a quarter at most", async () => {
+  test("without Retry-After the waits double from 2 s to 16 s, each at most a quarter longer", async () => {
     const { clock, auth } = limiting((_call, index) => (index < 4 ? limited() : tokenAnswer()));
     const waits = skippedWaits(clock);
     await auth.getAccessToken();
@@ -90,7 +90,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(waits).toHaveLength(4);
   });
 
-  test("beyond the deadline it throws at once, with retryAt and without another request", async () => {
+  test("a Retry-After beyond the deadline rejects at once with retryAt, without another request", async () => {
     const { clock, fetch, auth } = limiting(() => limited({ "retry-after": "61" }));
     const waits = skippedWaits(clock);
     const before = clock.now();
@@ -105,7 +105,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(clock.now()).toBe(before);
   });
 
-  test("on a schedule that passes the deadline it ends there, not before", async () => {
+  test("without Retry-After the client retries until the deadline and then rejects", async () => {
     const { clock, fetch, auth } = limiting(() => limited());
     skippedWaits(clock);
     await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
@@ -114,7 +114,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(clock.now() - START).toBeLessThanOrEqual(60_000);
   });
 
-  test("rateLimitDeadlineMs: 0 never waits", async () => {
+  test("with rateLimitDeadlineMs: 0 a 429 rejects without a wait", async () => {
     const { clock, fetch, auth } = limiting(() => limited(), { rateLimitDeadlineMs: 0 });
     const waits = skippedWaits(clock);
     await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
@@ -122,7 +122,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 
   test.each(["9".repeat(20), "9".repeat(400)])(
-    "an absurd Retry-After is an error that tells a date",
+    "an absurdly long Retry-After rejects with a valid retryAt",
     async (value) => {
       const { clock, auth } = limiting(() => limited({ "retry-after": value }));
       const error = await rejectionOf(auth.getAccessToken());
@@ -133,7 +133,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     },
   );
 
-  test("when the gate opens the next caller asks, and gets a token", async () => {
+  test("after the gate has opened the next caller requests and gets a token", async () => {
     const { clock, auth } = limiting((_call, index) =>
       index === 0 ? limited({ "retry-after": "600" }) : tokenAnswer(),
     );
@@ -153,7 +153,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("while a live token is held it is served meanwhile", async () => {
+  test("a held token is served while its renewal is rate limited", async () => {
     const { clock, fetch, auth } = limiting((_call, index) =>
       index === 0 ? tokenAnswer() : limited({ "retry-after": "120" }),
     );
@@ -168,7 +168,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("without shared requests a crowd still goes through one at a time after a 429", async () => {
+  test("with shareInFlight: false callers still pass the gate one at a time after a 429", async () => {
     let under = 0;
     let most = 0;
     let allArrived = () => {};
@@ -213,8 +213,8 @@ test("an answer to a request that was sent before the 429 came does not open the
   expect(fetch.calls).toHaveLength(2);
 });
 
-describe("the gate is one per tenant", () => {
-  test("another tenant's, and another deployment's, is open", async () => {
+describe("each tenant has its own gate", () => {
+  test("a closed gate does not close that of another tenant or deployment", async () => {
     const clock = steppedClock();
     const fetch = scriptedFetch(({ url }) =>
       url.includes("/acme/") && url.startsWith(baseUrl) ? limited({ "retry-after": "600" }) : tokenAnswer(),
@@ -231,9 +231,9 @@ describe("the gate is one per tenant", () => {
 });
 
 describe.each(["seconds", "date", false] as const)(
-  "against the emulator, Retry-After as %s",
+  "against the emulator with Retry-After as %s",
   (retryAfter) => {
-    test("a client that keeps asking gets its tokens, and meets few refusals", async () => {
+    test("a client that keeps requesting tokens gets them all with few refusals", async () => {
       const clock = steppedClock();
       const emulator = deployment({
         variants: ["A"],
@@ -293,10 +293,10 @@ describe("a tenant at its rate limit", () => {
     { name: "no Retry-After", retryAfter: false, windowSeconds: 12, refusals: 3 },
   ] as const;
 
-  describe.each(limits)("200 callers of a rate-limited tenant beside 200 of another, $name", (limit) => {
+  describe.each(limits)("200 callers of a rate-limited tenant and 200 of another, with $name", (limit) => {
     const { retryAfter, windowSeconds, refusals } = limit;
 
-    test(`meet ${refusals} refusals in all, recover, and keep nobody of the other tenant waiting`, async () => {
+    test(`meet ${refusals} refusals in all and recover, without a wait for the other tenant`, async () => {
       const { advance, through, until } = timeTravel();
       const emulator = deployment({
         tenants,
@@ -335,7 +335,7 @@ describe("a tenant at its rate limit", () => {
     });
   });
 
-  test("a detection's 429 closes the gate for the token requests of the tenant too, and is told", async () => {
+  test("a 429 to a detection closes the tenant's gate for token requests and emits rate_limited", async () => {
     const { advance, through } = timeTravel();
     const emulator = deployment({
       variants: ["A"],
@@ -377,8 +377,8 @@ describe("Retry-After on a failing server", () => {
     { name: "beyond the deadline of 60 s", headers: { "retry-after": "61" } },
   ];
 
-  describe.each(["A", "B"] as const)("the Retry-After of Variant %s's token endpoint", (variant) => {
-    test.each(rows)("on a 503, $name", async ({ headers, waits }) => {
+  describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant) => {
+    test.each(rows)("on a 503, Retry-After $name: the retry waits for it", async ({ headers, waits }) => {
       stillDigests();
       const { advance } = timeTravel({ isPure: true });
       let refusals = 1;
@@ -455,28 +455,31 @@ describe("a gate shared by the plugins of a tenant", () => {
     return { auths: await Promise.all(making), refusals };
   }
 
-  describe.each([{ shareInFlight: true }, { shareInFlight: false }])("with %o five plugins", (sharing) => {
-    test("of a tenant with room for three recover without meeting the limit again", async () => {
-      const { through, until } = timeTravel();
-      const { auths, refusals } = await plugins({ requests: 3, windowSeconds: 20, ...sharing });
-      const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
-      // One or two: the first refusal may come before the last of the crowd has signed.
-      await until(() => refusals() > 0);
-      expect(new Set((await through(tokens)).map(({ value }) => value)).size).toBe(5);
-      expect(refusals()).toBeLessThanOrEqual(2);
-    });
+  describe.each([{ shareInFlight: true }, { shareInFlight: false }])(
+    "five plugins of a tenant with %o",
+    (sharing) => {
+      test("recover from a limit of three requests without meeting it again", async () => {
+        const { through, until } = timeTravel();
+        const { auths, refusals } = await plugins({ requests: 3, windowSeconds: 20, ...sharing });
+        const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+        // One or two: the first refusal may come before the last of the crowd has signed.
+        await until(() => refusals() > 0);
+        expect(new Set((await through(tokens)).map(({ value }) => value)).size).toBe(5);
+        expect(refusals()).toBeLessThanOrEqual(2);
+      });
 
-    test("of a tenant with room for one meet the limit once more for each that follows, never all at once", async () => {
-      const { through, until } = timeTravel();
-      const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, ...sharing });
-      const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
-      await until(() => refusals() > 0);
-      await through(tokens);
-      expect(refusals()).toBeLessThanOrEqual(7);
-    });
-  });
+      test("meet a limit of one request once more for each plugin that follows, never all at once", async () => {
+        const { through, until } = timeTravel();
+        const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, ...sharing });
+        const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+        await until(() => refusals() > 0);
+        await through(tokens);
+        expect(refusals()).toBeLessThanOrEqual(7);
+      });
+    },
+  );
 
-  test("five plugins with a gate each meet the limit more often: the measure can tell", async () => {
+  test("five plugins with a gate each meet the limit more often (control)", async () => {
     const { through, until } = timeTravel();
     const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, shareGate: false });
     const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
@@ -485,7 +488,7 @@ describe("a gate shared by the plugins of a tenant", () => {
     expect(refusals()).toBeGreaterThan(7);
   });
 
-  describe("the gate", () => {
+  describe("the rate limit gate", () => {
     const answer = (headers: Record<string, string> = {}) => ({
       headers: new Headers(headers),
       sentAt: Date.now(),
@@ -496,7 +499,7 @@ describe("a gate shared by the plugins of a tenant", () => {
     const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
       of.enter({ deadlineAt: Date.now() + deadlineMs, signal: new AbortController().signal });
 
-    test("that was told a later instant while somebody waited lets him through only then", async () => {
+    test("keeps a waiting caller until the later instant of a second 429", async () => {
       const { advance } = timeTravel({ isPure: true });
       const one = gate();
       one.refused(answer({ "retry-after": "2" }));
@@ -509,7 +512,7 @@ describe("a gate shared by the plugins of a tenant", () => {
       expect(await isSettled(waiting)).toBe(true);
     });
 
-    test("takes the 429s of requests that were under way together for one step of the schedule", async () => {
+    test("counts the 429s of requests that were in flight together as one step of the schedule", async () => {
       const { advance } = timeTravel({ isPure: true });
       const one = gate();
       const underWay = five.map(() => answer());
@@ -521,7 +524,7 @@ describe("a gate shared by the plugins of a tenant", () => {
       expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(4_000);
     });
 
-    test("keeps nobody beyond his deadline, though one after another is let through in vain", async () => {
+    test("keeps no caller beyond its deadline while probes fail one after another", async () => {
       const { advance } = timeTravel({ isPure: true });
       const one = gate();
       one.refused(answer());
@@ -538,7 +541,7 @@ describe("a gate shared by the plugins of a tenant", () => {
       expect(ends.filter((end) => end === "RateLimitedError")).toHaveLength(3);
     });
 
-    test("whose clock was set back by a day opens when it was asked to", async () => {
+    test("opens in time although the clock was set back by a day", async () => {
       const { advance } = timeTravel({ isPure: true });
       let setBackMs = 0;
       const one = new RateLimitGate("A", {
@@ -556,7 +559,7 @@ describe("a gate shared by the plugins of a tenant", () => {
       await expect(waiting).resolves.toBeTypeOf("function");
     });
 
-    test("awaits no other caller's request where that is forbidden, and gives one that was killed up", async () => {
+    test("with shareInFlight: false does not await another caller's request, and gives up a killed one", async () => {
       const { advance } = timeTravel({ isPure: true });
       const one = gate(false);
       one.refused(answer());

@@ -1,4 +1,4 @@
-// A token near its expiry is served while a new one is fetched; one that expired is waited for.
+// A token near its expiry is served while it is renewed; callers wait for the successor of an expired one.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
 import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
@@ -112,7 +112,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     { name: "a 500", answer: () => new Response("", { status: 500 }), code: "response_not_json" },
   ];
   test.each(failures)(
-    "$name in the background harms nobody while the old token lives",
+    "$name in the background fails no caller while the old token is valid",
     async ({ answer, code }) => {
       const { clock, fetch, auth, have, events } = holding({ rateLimitDeadlineMs: 0 });
       await have("token-1");
@@ -128,7 +128,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     },
   );
 
-  test("after a failure it is tried again, on the schedule, and heals", async () => {
+  test("a failed background renewal is retried on the schedule", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
     clock.advance(3_400_000);
@@ -148,7 +148,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await auth.getAccessToken()).value).toBe("token-2");
   });
 
-  test("expired while its renewal is under way: callers join that renewal", async () => {
+  test("when the token expires during its renewal, callers join that renewal", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
     clock.advance(3_500_000);
@@ -161,7 +161,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("a token of a second is used for that second, not asked for per call", async () => {
+  test("a token that lives one second is served for that second", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1", 1);
     clock.advance(500);
@@ -170,7 +170,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("a slow answer does not lengthen a token's life: it counts from the sending", async () => {
+  test("the lifetime of a token counts from the sending of its request", async () => {
     const { clock, fetch, auth } = holding();
     const sentAt = clock.now();
     const token = auth.getAccessToken();
@@ -181,7 +181,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 
   describe("invalidate", () => {
-    test("drops the token that is held: the next caller gets a new one", async () => {
+    test("drops the held token, and the next caller gets a new one", async () => {
       const { fetch, auth, have } = holding();
       auth.invalidate(await have("token-1"));
       const next = auth.getAccessToken();
@@ -190,7 +190,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect((await next).value).toBe("token-2");
     });
 
-    test("about a token already replaced is ignored: a late 401 cannot discard a fresh one", async () => {
+    test("of a replaced token is ignored, so that a late 401 does not drop a fresh token", async () => {
       const { fetch, auth, have } = holding();
       const old = await have("token-1");
       auth.invalidate(old);
@@ -200,7 +200,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect(fetch.calls).toHaveLength(2);
     });
 
-    test("twice about one token, by two callers, costs one request", async () => {
+    test("of one token by two callers costs one request", async () => {
       const { fetch, auth, have } = holding();
       const old = await have("token-1");
       auth.invalidate(old);
@@ -213,7 +213,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect(fetch.calls).toHaveLength(2);
     });
 
-    test("about a token of another Auth is ignored", async () => {
+    test("of a token of another Auth is ignored", async () => {
       const { auth, have } = holding();
       const own = await have("token-1");
       const fetch = scriptedFetch(() => tokenAnswer("foreign"));
@@ -223,7 +223,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("in the background", () => {
+describe("background renewal", () => {
   function auths(variant: "A" | "B", count: number, lifetimeSeconds: number) {
     stillDigests();
     const clock = steppedClock();
@@ -246,8 +246,8 @@ describe("in the background", () => {
     return { all, clock, service, refuse };
   }
 
-  describe.each(["A", "B"] as const)("tokens of 3600 s of Variant %s in a fleet of 40", (variant) => {
-    test("are renewed in the last 270 to 300 s, and not all in one instant", async () => {
+  describe.each(["A", "B"] as const)("tokens of 3600 s of Variant %s in 40 processes", (variant) => {
+    test("are renewed in the last 270 to 300 s, spread over time", async () => {
       const { all, clock, service } = auths(variant, 40, 3_600);
       await Promise.all(all.map((auth) => auth.getAccessToken()));
       const issuedAt = clock.now();
@@ -266,7 +266,7 @@ describe("in the background", () => {
   });
 
   describe.each(["A", "B"] as const)("a renewal of Variant %s that fails near every expiry", (variant) => {
-    test("is tried again in the same window each time: what failed before the last success is forgotten", async () => {
+    test("is retried equally often each time, since a success resets the failures", async () => {
       const { all, clock, service, refuse } = auths(variant, 1, 100);
       const [auth] = all as [(typeof all)[0]];
       const attempts: number[] = [];
@@ -291,9 +291,9 @@ describe("in the background", () => {
   });
 
   describe.each(["A", "B"] as const)(
-    "a listener that asks for a token of Variant %s at every event",
+    "a listener that requests a token of Variant %s at each event",
     (variant) => {
-      test("joins what it is told of: one token request each for the first token, the renewal and the expiry", async () => {
+      test("joins the reported renewal, so that each renewal is one token request", async () => {
         stillDigests();
         const clock = steppedClock();
         const { credential, fetch, tokenRequests } = fakeService({

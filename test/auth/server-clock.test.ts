@@ -1,4 +1,4 @@
-// The server's clock, learnt from Date: a machine whose clock is off gets its token all the same.
+// The server's clock, learnt from Date: a machine with a wrong clock gets its token all the same.
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
@@ -39,7 +39,7 @@ function world({ offSeconds, dateOffSeconds = 0, age, emulator: options }: World
   return { server, now, emulator, fetch, events, common, tokenRequests, issuedAt };
 }
 
-describe("what is learnt is applied beyond 15 s and told beyond 5 s", () => {
+describe("a clock offset is applied beyond 15 s and reported beyond 5 s", () => {
   const rows = [
     { offSeconds: 3, applied: false, told: false },
     { offSeconds: -3, applied: false, told: false },
@@ -65,7 +65,7 @@ describe("what is learnt is applied beyond 15 s and told beyond 5 s", () => {
     }
   });
 
-  test("half the round trip is part of the error", async () => {
+  test("the reported error includes half the round trip", async () => {
     const { common, server, events, fetch } = world({ offSeconds: 600 });
     const slow = async (url: string, init?: RequestInit) => {
       const answer = await fetch(url, init);
@@ -79,7 +79,7 @@ describe("what is learnt is applied beyond 15 s and told beyond 5 s", () => {
   });
 });
 
-test("a machine whose clock is set right while it runs gets its next token", async () => {
+test("a machine whose clock is corrected while it runs gets its next token", async () => {
   let offSeconds = 300;
   const { common, server, tokenRequests } = world({ offSeconds: 0 });
   const now = () => server.now() + offSeconds * 1000;
@@ -92,7 +92,7 @@ test("a machine whose clock is set right while it runs gets its next token", asy
   expect(tokenRequests().length - before).toBeLessThanOrEqual(2);
 });
 
-test("a refusal for another reason is not tried again for the clock's sake", async () => {
+test("a refusal with another error than invalid_client is not retried with another clock", async () => {
   const { common, emulator, tokenRequests } = world({ offSeconds: 0 });
   emulator.updatePlugin({ clientId: "reporter-plugin", tenantId: "acme", enabled: false });
   const error = await rejectionOf(createAuth({ ...common, credential: plugin() }).getAccessToken());
@@ -100,11 +100,11 @@ test("a refusal for another reason is not tried again for the clock's sake", asy
   expect(tokenRequests()).toHaveLength(1);
 });
 
-describe("a machine whose clock is off", () => {
+describe("a machine with a wrong clock", () => {
   const offsets = [1, 29, 31, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
 
   describe.each(offsets)("a clock that is %i s ahead of the service's", (clientAheadSeconds) => {
-    test("costs at most two token requests at first, one at each renewal, and one event if beyond 5 s", async () => {
+    test("needs at most two token requests at first, one for each renewal, and one event beyond 5 s", async () => {
       const deployed = clockDeployment({ clientAheadSeconds });
       const { auth, requests, clockOff, expire } = deployed;
       expect((await auth.getAccessToken()).value).not.toBe("");
@@ -121,7 +121,7 @@ describe("a machine whose clock is off", () => {
       for (const offset of told) expect(Math.abs(Number(offset) + clientAheadSeconds)).toBeLessThanOrEqual(1);
     });
 
-    test("is met again after the machine's clock was right for a while", async () => {
+    test("is corrected again after the machine's clock was right for a while", async () => {
       const { auth, requests, expire, setAhead } = clockDeployment({});
       await auth.getAccessToken();
       requests();
@@ -134,7 +134,7 @@ describe("a machine whose clock is off", () => {
     });
   });
 
-  test("a refusal for the clock's sake is tried again once, not for ever: with a wrong Date and a wrong key two requests", async () => {
+  test("with a wrong Date and a wrong key a refusal is retried only once", async () => {
     const { auth, requests } = clockDeployment({
       clientAheadSeconds: 300,
       key: { audience: "https://elsewhere.example" },
@@ -143,7 +143,7 @@ describe("a machine whose clock is off", () => {
     expect(requests()).toBe(2);
   });
 
-  test("a clock that drifts by a second an hour is told once it is beyond 5 s, and again 5 s later", async () => {
+  test("a clock that drifts is reported beyond 5 s, and again 5 s further", async () => {
     const { auth, clockOff, expire, setAhead } = clockDeployment({});
     for (let hour = 0; hour <= 12; hour++) {
       setAhead(hour);
@@ -153,7 +153,7 @@ describe("a machine whose clock is off", () => {
     expect(clockOff()).toHaveLength(2);
   });
 
-  test("the event says by how much the server's clock is ahead, give or take what the round trip hides", async () => {
+  test("clock_off reports by how much the server's clock is ahead, within its error", async () => {
     const { auth, clockOff } = clockDeployment({ clientAheadSeconds: -300 });
     await auth.getAccessToken();
     expect(clockOff()).toMatchObject([{ type: "clock_off", variant: "A", tenantId: "acme", errorMs: 1_000 }]);
@@ -162,14 +162,14 @@ describe("a machine whose clock is off", () => {
   });
 });
 
-describe("a Date that is wrong", () => {
+describe("a wrong Date", () => {
   const wrongBySeconds = [16, 29, 31, 40, 89, 91, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
 
-  describe.each(wrongBySeconds)("a Date that is wrong by %i s beside a right clock", (seconds) => {
+  describe.each(wrongBySeconds)("a Date that is wrong by %i s, with a right clock", (seconds) => {
     const rewrite = (headers: Headers, serverNow: number) =>
       headers.set("date", new Date(serverNow + seconds * 1_000).toUTCString());
 
-    test("costs no token: one request at first, two at one renewal at most, then one each", async () => {
+    test("fails no token: one request at first, at most two for one renewal, then one each", async () => {
       const { auth, requests, expire } = clockDeployment({ rewrite });
       await auth.getAccessToken();
       const counts = [requests()];
@@ -184,7 +184,7 @@ describe("a Date that is wrong", () => {
       expect(counts.slice(2)).toEqual([1, 1, 1, 1]);
     });
 
-    test("that a detection met first costs at most one request more", async () => {
+    test("learnt from a detection costs at most one more request", async () => {
       const clock = steppedClock();
       const emulator = deployment({ now: clock.now, variants: ["A"] });
       const connector = createConnector({
@@ -222,7 +222,7 @@ describe("a Date that is wrong", () => {
   ];
 
   describe.each(unusable)("$name", ({ rewrite }) => {
-    test("teaches nothing: a right clock needs one request for each token, and no event is told", async () => {
+    test("teaches nothing: a right clock needs one request for each token and emits no event", async () => {
       const { auth, requests, clockOff, expire } = clockDeployment({ rewrite });
       for (let token = 0; token < 3; token++) {
         await auth.getAccessToken();
@@ -232,7 +232,7 @@ describe("a Date that is wrong", () => {
       expect(clockOff()).toEqual([]);
     });
 
-    test("leaves a wrong clock unknown: the refusal names it as one possible cause, and is not tried again", async () => {
+    test("leaves a wrong clock unknown: the refusal names it as a possible cause and is not retried", async () => {
       const { auth, requests } = clockDeployment({ rewrite, clientAheadSeconds: 300 });
       const error = await auth.getAccessToken().catch((reason: unknown) => reason);
       const { causes } = error as { causes: { id: string; evidence: string }[] };
@@ -242,7 +242,7 @@ describe("a Date that is wrong", () => {
     });
   });
 
-  test("a clock that a detection found to be off is told once, though no token was asked for yet", async () => {
+  test("a wrong clock that a detection shows is reported once, before any token request", async () => {
     const clock = steppedClock();
     const emulator = deployment({ now: clock.now, variants: ["A"] });
     const events: ServiceEvent[] = [];

@@ -1,4 +1,4 @@
-// One token request for all who wait, and each caller's abort is that caller's alone.
+// Callers share one token request, and an abort ends only that caller's wait.
 import { describe, expect, test } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { BASE_URL, fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
@@ -38,7 +38,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, reads]).toEqual([1, 1]);
   });
 
-  test("a caller without a signal keeps the request alive", async () => {
+  test("a request with a waiting caller without a signal is not aborted", async () => {
     const { auth, fetch } = waiting();
     const controller = new AbortController();
     const patient = auth.getAccessToken();
@@ -51,7 +51,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await patient).value).toBe("token-1");
   });
 
-  test("an abort closes nothing: it was no refusal", async () => {
+  test("an abort starts no backoff, since nothing was refused", async () => {
     const { auth, fetch } = waiting({ now: steppedClock().now });
     const controller = new AbortController();
     const left = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
@@ -65,7 +65,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await next).value).toBe("token-2");
   });
 
-  test("a rejection is not kept: who comes when it is open again makes a new request", async () => {
+  test("a rejection is not cached: after the backoff the next caller sends a new request", async () => {
     const clock = steppedClock();
     const { auth, fetch } = waiting({ now: clock.now });
     const refused = [rejectionOf(auth.getAccessToken()), rejectionOf(auth.getAccessToken())];
@@ -80,7 +80,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await next).value).toBe("token-1");
   });
 
-  test("shareInFlight: false: each caller makes a request of its own", async () => {
+  test("with shareInFlight: false each caller sends its own request", async () => {
     const { auth, fetch } = waiting({ shareInFlight: false });
     const callers = Array.from({ length: 3 }, () => auth.getAccessToken());
     await fetch.arrived(3);
@@ -91,14 +91,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(3);
   });
 
-  test("two Auths share nothing: state belongs to the instance", async () => {
+  test("two Auths without a store share no token", async () => {
     const fetch = scriptedFetch((_call, index) => tokenAnswer(`token-${index}`));
     const [one, other] = [0, 1].map(() => createAuth({ baseUrl, tenantId, credential, fetch }));
     const values = await Promise.all([one, other].map((auth) => auth?.getAccessToken()));
     expect(new Set(values.map((token) => token?.value)).size).toBe(2);
   });
 
-  test("one connector gives one identity's token to all its services", async () => {
+  test("the services of one connector and identity share one token", async () => {
     const fetch = scriptedFetch(() => tokenAnswer());
     const connector = createConnector({ credentials: [credential], fetch });
     const services = await Promise.all(
@@ -110,8 +110,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("no identity gets another's token", () => {
-  test("tenants, base URLs and clients at once, each with a token of its own", async () => {
+describe("no identity gets the token of another", () => {
+  test("concurrent tenants and base URLs each get their own token", async () => {
     const fetch = scriptedFetch(({ url, body }) => tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")));
     const connector = createConnector({ credentials: [credentialOf("A")], fetch });
     const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap((base) =>
@@ -130,7 +130,7 @@ describe("no identity gets another's token", () => {
     expect(fetch.calls).toHaveLength(targets.length);
   });
 
-  test("the emulator refuses a token on another tenant's route, so that a mix-up would show", async () => {
+  test("the emulator refuses a token on another tenant's route (control)", async () => {
     const emulator = deployment({ tenants: ["acme", "globex"], variants: ["A"] });
     const options = { baseUrl: "http://service.localhost", credential: credentialOf("A") };
     const auth = createAuth({ ...options, tenantId: "acme", fetch: emulator.fetch });
@@ -142,7 +142,7 @@ describe("no identity gets another's token", () => {
   });
 });
 
-describe("a crowd of callers", () => {
+describe("many concurrent callers", () => {
   interface CrowdOptions {
     readonly shareInFlight?: boolean;
   }
@@ -185,7 +185,7 @@ describe("a crowd of callers", () => {
 
   const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-  describe.each(["A", "B"] as const)("at the expiry of a token of Variant %s", (variant) => {
+  describe.each(["A", "B"] as const)("when a token of Variant %s expires", (variant) => {
     test("10 000 concurrent callers make one token request and get one token", async () => {
       const { auth, answerAll, requested, untilExpiry } = expiring(variant);
       await untilExpiry();
@@ -217,7 +217,7 @@ describe("a crowd of callers", () => {
       expect(service.tokenRequests.map(({ signal }) => signal.aborted)).toEqual([false, false]);
     });
 
-    test("all 100 callers abort: the request is aborted, and the next caller starts anew", async () => {
+    test("when all 100 callers abort, the request is aborted and the next caller sends another", async () => {
       const { auth, service, answerAll, requested, untilExpiry } = expiring(variant);
       await untilExpiry();
       const controllers = numbers(100).map(() => new AbortController());
@@ -233,7 +233,7 @@ describe("a crowd of callers", () => {
       expect(service.tokenRequests[2]?.signal.aborted).toBe(false);
     });
 
-    test("all callers abort before anything is sent: nothing is sent, and nothing told", async () => {
+    test("when all callers abort before anything is sent, nothing is sent and no event is emitted", async () => {
       const { auth, events, service, untilExpiry } = expiring(variant);
       await untilExpiry();
       const controllers = numbers(100).map(() => new AbortController());
@@ -245,7 +245,7 @@ describe("a crowd of callers", () => {
       expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(1);
     });
 
-    test("a renewal in the background is aborted by nobody's leaving", async () => {
+    test("a background renewal continues when the caller that started it aborts", async () => {
       const { auth, clock, service, answerAll, requested, untilExpiry } = expiring(variant);
       await untilExpiry();
       clock.advance(-10_000);
@@ -260,14 +260,14 @@ describe("a crowd of callers", () => {
       expect((await auth.getAccessToken()).value).toBe("token-acme-2");
     });
 
-    test("a caller who is gone already gets the signal's reason, and no request is made for him", async () => {
+    test("a caller whose signal is already aborted gets its reason, and no request is sent", async () => {
       const { auth, service } = expiring(variant);
       expect(await rejectionOf(auth.getAccessToken({ signal: AbortSignal.abort("gone") }))).toBe("gone");
       await settle();
       expect(service.tokenRequests).toHaveLength(0);
     });
 
-    test("a failure is shared by all who waited, and the next caller meets no failure that is over", async () => {
+    test("all waiting callers get the same failure, and the next caller sends a new request", async () => {
       const { auth, service, requested, untilExpiry, answerAll } = expiring(variant);
       await untilExpiry();
       const callers = numbers(100).map(() => rejectionOf(auth.getAccessToken()));

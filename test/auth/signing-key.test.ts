@@ -1,4 +1,4 @@
-// Which keys sign, under which kid, and how those that cannot are refused before anything is sent.
+// Signing keys: the accepted forms and their kid, the refused ones, and rotation.
 import { createPrivateKey, createSecretKey, sign } from "node:crypto";
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
@@ -42,7 +42,7 @@ const signer = {
   sign: async (bytes: Uint8Array) => new Uint8Array(sign("sha256", bytes, rsaKey().privateKey)),
 };
 
-describe("a key that signs: jose verifies the assertion, and kid names the key", () => {
+describe("an accepted private key signs an assertion that jose verifies, with the right kid", () => {
   const rows: { name: string; key: () => unknown; keyId?: string; kid: string }[] = [
     { name: "PKCS#8 PEM", key: () => pkcs8(rsaKey()), kid: "thumbprint" },
     { name: "PKCS#8 PEM with spaces around", key: () => `\n  ${pkcs8(rsaKey())}\n\n`, kid: "thumbprint" },
@@ -88,7 +88,7 @@ describe("a key that signs: jose verifies the assertion, and kid names the key",
       kid: "kms-8",
     },
     {
-      name: "signer that gives what WebCrypto gives, an ArrayBuffer",
+      name: "signer that returns an ArrayBuffer, as WebCrypto does",
       key: async () => {
         const key = await cryptoKey(rsaKey());
         const algorithm = "RSASSA-PKCS1-v1_5";
@@ -116,14 +116,14 @@ describe("a key that signs: jose verifies the assertion, and kid names the key",
     expect(verified.protectedHeader).toEqual({ alg: "RS256", typ: "JWT", kid: expected });
   });
 
-  test("another key's signature would not verify", async () => {
+  test("an assertion signed with another key does not verify", async () => {
     const assertion = await assertionWith(pkcs8(otherRsaKey()));
     await expect(jwtVerify(assertion, await importJWK(publicJwk(rsaKey()), "RS256"))).rejects.toThrow();
     expect(decodeProtectedHeader(assertion).kid).not.toBe(await thumbprint());
   });
 });
 
-describe("a key that does not sign is refused before anything is sent, and shown nowhere", () => {
+describe("a refused private key causes an error before any request, and is not shown", () => {
   const withoutEnd = () => pkcs8(rsaKey()).replace(/-----END.*/s, "");
   const cut = (pem: string) => {
     const lines = pem.trim().split("\n");
@@ -217,7 +217,7 @@ describe("a key that does not sign is refused before anything is sent, and shown
       tells: /truncated/,
     },
     {
-      name: "PEM whose body is no base64",
+      name: "PEM whose body is not base64",
       key: () => "-----BEGIN PRIVATE KEY-----\n!!!\n-----END PRIVATE KEY-----",
       code: invalid,
       tells: /cannot be read/,
@@ -333,12 +333,12 @@ describe("a key that does not sign is refused before anything is sent, and shown
   });
 });
 
-test("keyId that is no text is refused", async () => {
+test("a keyId that is not a text is refused", async () => {
   const error = await rejectionOf(assertionWith(pkcs8(rsaKey()), 7 as never));
   expect(error).toMatchObject({ code: "key_invalid", option: "keyId" });
 });
 
-test("a key function is read for each assertion, so that keys rotate without a restart", async () => {
+test("a key function is called for each assertion, so that keys rotate without a restart", async () => {
   const keys = [pkcs8(rsaKey()), pkcs8(otherRsaKey())];
   const fetch = scriptedFetch(() =>
     Response.json({ access_token: `t${fetch.calls.length}`, expires_in: 60 }),
@@ -367,12 +367,12 @@ function certificate(): string {
   return "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----";
 }
 
-test("the fixtures are what they are called", () => {
+test("the key fixtures have the types in their names", () => {
   expect(createPrivateKey(pkcs1(rsaKey())).asymmetricKeyType).toBe("rsa");
   expect(pkcs8(rsaKey()).split("\n").length).toBeGreaterThan(10);
 });
 
-describe("rotation", () => {
+describe("key and secret rotation", () => {
   const oldKey = () => ({ pair: rsaKey(), keyId: "key-2025" });
   const newKey = () => ({ pair: otherRsaKey(), keyId: "key-2026" });
   type Key = ReturnType<typeof oldKey>;
@@ -387,8 +387,8 @@ describe("rotation", () => {
     { name: "KeyObject", privateKey: ({ privateKey }) => privateKey },
   ];
 
-  describe.each(forms)("a function that gives a $name and its keyId", ({ privateKey }) => {
-    test("is read for every assertion: no restart, no refusal, at no stage of the rotation", async () => {
+  describe.each(forms)("a function that returns a $name and its keyId", ({ privateKey }) => {
+    test("is called for each assertion, so that no stage of a rotation needs a restart or causes a refusal", async () => {
       const clock = steppedClock();
       const { now } = clock;
       const emulator = deployment({ now });
@@ -424,7 +424,7 @@ describe("rotation", () => {
     });
   });
 
-  test("a key that is rotated while a rate limit is waited out signs the attempt that follows", async () => {
+  test("a key rotated during the wait for a rate limit signs the next attempt", async () => {
     const { through, until } = timeTravel();
     const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 20 } });
     const { publicUrl: baseUrl, fetch } = emulator;
@@ -441,7 +441,7 @@ describe("rotation", () => {
     expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual(["token-request.rate-limit"]);
   });
 
-  test("a key function that fails is told as a wrong key, and the next call reads it again", async () => {
+  test("a failing key function causes key_invalid, and the next call tries it again", async () => {
     const emulator = deployment();
     let isDown = true;
     const credential = plugin({
@@ -464,7 +464,7 @@ describe("rotation", () => {
     expect((await auth.getAccessToken()).value).not.toBe("");
   });
 
-  test("a client secret that is rotated is read for every token request, and opens what the old one closed", async () => {
+  test("a rotated client secret is read for the next token request and ends the backoff of the old one", async () => {
     const emulator = deployment();
     let clientSecret = "the-secret-of-last-year";
     const credential = serviceAccount(async () => ({ clientId: ACCOUNT_ID, clientSecret }));

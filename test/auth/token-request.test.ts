@@ -21,19 +21,19 @@ async function assertionFor(baseUrl: string, settings: { audience?: string } = {
   return { url: sent?.url, header: decodeProtectedHeader(assertion), claims: decodeJwt(assertion) };
 }
 
-test("holds iss, sub, aud, jti, iat and exp, and no nbf", async () => {
+test("a client assertion has iss, sub, aud, jti, iat and exp, and no nbf", async () => {
   const { claims } = await assertionFor("https://service.example");
   expect(Object.keys(claims).sort()).toEqual(["aud", "exp", "iat", "iss", "jti", "sub"]);
   expect(claims).toMatchObject({ iss: PLUGIN_ID, sub: PLUGIN_ID, iat: START / 1000, exp: START / 1000 + 60 });
   expect(claims.jti).toMatch(/^[\w-]{20,}$/);
 });
 
-test("is RS256, with the kid", async () => {
+test("a client assertion is RS256, with the kid", async () => {
   const { header } = await assertionFor("https://service.example");
   expect(header).toEqual({ alg: "RS256", typ: "JWT", kid: expect.stringMatching(/^[\w-]{43}$/) });
 });
 
-describe("aud is the exact URL posted to, as one string", () => {
+describe("aud is the exact URL of the request, as one string", () => {
   const path = "/api/v1/acme/external-plugin/oauth/token";
   const rows = [
     { name: "an origin", baseUrl: "https://service.example", aud: `https://service.example${path}` },
@@ -53,7 +53,7 @@ describe("aud is the exact URL posted to, as one string", () => {
     expect(url).toBe(aud);
   });
 
-  test("unless audience says otherwise, for sites behind a proxy that rewrites", async () => {
+  test("aud is the configured audience, for deployments behind a rewriting proxy", async () => {
     const audience = "https://inner.example/api/v1/acme/external-plugin/oauth/token";
     const { url, claims } = await assertionFor("https://outer.example", { audience });
     expect(claims.aud).toBe(audience);
@@ -61,8 +61,8 @@ describe("aud is the exact URL posted to, as one string", () => {
   });
 });
 
-describe("the emulator, which checks every rule, accepts it", () => {
-  test("as it is", async () => {
+describe("the emulator, which checks every rule,", () => {
+  test("accepts the assertion", async () => {
     const emulator = deployment({ variants: ["A"] });
     const options = { baseUrl: "http://service.localhost", tenantId: "acme", fetch: emulator.fetch };
     const token = await createAuth({ ...options, credential: plugin() }).getAccessToken();
@@ -78,7 +78,7 @@ describe("the emulator, which checks every rule, accepts it", () => {
     },
     { name: "another key", settings: { privateKey: pkcs8(otherRsaKey()) } },
   ];
-  test.each(broken)("and refuses one with $name", async ({ settings }) => {
+  test.each(broken)("refuses an assertion with $name", async ({ settings }) => {
     const emulator = deployment({ variants: ["A"] });
     const options = { baseUrl: "http://service.localhost", tenantId: "acme", fetch: emulator.fetch };
     const error = await rejectionOf(
@@ -117,7 +117,7 @@ describe("the causes of a refusal", () => {
   const rows: Row[] = [
     {
       name: "a plugin that is not registered",
-      settings: { clientId: "nobody" },
+      settings: { clientId: "nonexistent" },
       rule: "plugin.registered",
       cause: "plugin_not_registered_or_disabled",
       undecided,
@@ -186,7 +186,7 @@ describe("the causes of a refusal", () => {
       undecided: looksTheSame,
     },
     {
-      name: "a clock that is off, where no Date tells it",
+      name: "a wrong clock, without a Date",
       provoke: (emulator, clock) => {
         clock.advance(200_000);
         return withoutDate(emulator);
@@ -236,7 +236,7 @@ describe("the causes of a refusal", () => {
     return { error, rule: emulator.customerLog.entries().at(-1)?.rule };
   }
 
-  test.each(rows)("$name: the log says $rule, and the error $cause", async (row) => {
+  test.each(rows)("$name: the log names $rule, and the error $cause", async (row) => {
     const { error, rule } = await refuse(row);
     expect(rule).toBe(row.rule);
     const ids = error.causes.map(({ id }) => id);
@@ -248,7 +248,7 @@ describe("the causes of a refusal", () => {
       expect([summary, evidence, remedy].every((text) => text.length > 10)).toBe(true);
   });
 
-  test("of all causes of an invalid_grant none is ranked by guess: the first two are the same for each", async () => {
+  test("the first two causes are the same for each invalid_grant, since nothing tells them apart", async () => {
     const [missing, disabled, wrongType] = await Promise.all(rows.slice(0, 3).map(refuse));
     const idsOf = (refused: typeof missing) => refused?.error.causes.map(({ id }) => id);
     expect(idsOf(missing)).toEqual(["plugin_not_registered_or_disabled", "wrong_grant_for_plugin_type"]);
@@ -257,7 +257,7 @@ describe("the causes of a refusal", () => {
   });
 
   describe("a wrong key", () => {
-    test("on a machine whose clock is off is named first: the clock was corrected and did not help", async () => {
+    test("is the first cause although the clock is wrong, when a corrected clock did not help", async () => {
       const server = steppedClock();
       const client = steppedClock(server.now() - 300_000);
       const emulator = deployment({ now: server.now });
@@ -276,7 +276,7 @@ describe("the causes of a refusal", () => {
     });
   });
 
-  describe("the rows of the table that only local evidence decides", () => {
+  describe("the causes that only local evidence decides", () => {
     const request: RefusedRequest = {
       clientId: "reports",
       tenantId: "acme",
@@ -336,7 +336,7 @@ describe("the causes of a refusal", () => {
       expect(new Set(causes.map(({ id }) => id)).size).toBe(causes.length);
     });
 
-    test("a code that is spent: the remedy is a relaunch, and the registration is named after it", () => {
+    test("for a spent code the first remedy is a relaunch, before the registration", () => {
       const causes = explainRefusalOfA(
         { ...refusal, grant: "authorization_code", error: "invalid_grant" },
         request,

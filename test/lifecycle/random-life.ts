@@ -147,3 +147,14 @@ export async function live(variant: "A" | "B", life: Life, mutation?: Mutation):
   vi.clearAllTimers();
   return wrong;
 }
+
+/** The property that no rule is broken in any life. */
+export const lifeProperty = (
+  variant: "A" | "B",
+  mutation?: Mutation,
+  isAllowed = (_wrong: string) => false,
+): fc.IAsyncProperty<[Life]> =>
+  fc.asyncProperty(lives, async (life: Life) => {
+    const wrong = (await live(variant, life, mutation)).filter((one) => !isAllowed(one));
+    if (wrong.length > 0) throw new Error(wrong.join("; "));
+  });

@@ -1,4 +1,4 @@
-// A day in the life of a token: who calls often enough never waits for a renewal, and nobody asks for more than is needed.
+// A day in the life of a token: frequent callers never wait for a renewal, and no needless request is sent.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createAuth } from "../../src/index.js";
 import { START, steppedClock } from "../support/clock.js";
@@ -76,7 +76,7 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
   ];
 
   test.each(often)(
-    "$name: nobody waits after the first token, and at most 1.15 requests go out per lifetime",
+    "$name: no caller waits after the first token, and at most 1.15 requests are sent per lifetime",
     async ({ lifetimeSeconds, gapSeconds }) => {
       stillDigests();
       const { requests, waits } = await liveThroughADay(variant, lifetimeSeconds, gapSeconds);
@@ -86,7 +86,7 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
     },
   );
 
-  test("calls rarer than the renewal window do wait: the measure can tell", async () => {
+  test("calls rarer than the renewal window do wait (control)", async () => {
     stillDigests();
     const { waits, calls } = await liveThroughADay(variant, 600, () => 599);
     expect(waits).toBeGreaterThan(calls / 2);

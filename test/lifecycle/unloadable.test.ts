@@ -1,4 +1,4 @@
-// Parts that are loaded when they are needed, and what is told when that fails: never less than what went wrong before.
+// Lazy modules that cannot be loaded: a typed error, and never in place of the error that they would explain.
 import { describe, expect, test, vi } from "vitest";
 import { lazy } from "../../src/auth/lazy.js";
 import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
@@ -19,22 +19,22 @@ async function rejectionFor(answer: () => Response): Promise<unknown> {
   return rejectionOf(service.auth.getAccessToken());
 }
 
-describe("what cannot be loaded", () => {
-  test("costs a refusal its causes, and nothing else", async () => {
+describe("a lazy module that cannot be loaded", () => {
+  test("leaves a refusal without causes", async () => {
     const error = await rejectionFor(() => Response.json({ error: "invalid_client" }, { status: 400 }));
     if (!isTokenRequestError(error)) throw error;
     expect(error).toMatchObject({ error: "invalid_client", status: 400, causes: [] });
     expect(error.retryAt).toBeGreaterThan(Date.now());
   });
 
-  test("costs a misplaced answer the look at the other variant, and nothing else", async () => {
+  test("leaves the answer of a wrong endpoint without a detection", async () => {
     const error = await rejectionFor(() => new Response("<h1>Not here</h1>", { status: 404 }));
     if (!isUnexpectedResponseError(error)) throw error;
     expect(error).toMatchObject({ code: "response_not_json", status: 404 });
     expect(error).not.toHaveProperty("detection");
   });
 
-  test("is tried again, and is then at hand without a promise", async () => {
+  test("causes network_failed, is requested again next time, and is then returned without a promise", async () => {
     let loads = 0;
     const needed = lazy(async () => {
       if (++loads === 1) throw new Error("offline");

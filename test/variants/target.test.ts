@@ -1,9 +1,9 @@
-// Which base URLs are taken, and how far the bearer goes from one.
+// The checks of base URL and tenant id, and the URLs that the bearer is sent to.
 import { describe, expect, test } from "vitest";
 import { isUnderBase, parseBaseUrl, parseTenantId } from "../../src/variants/target.js";
 
 describe("the base URL", () => {
-  describe("a base URL that is taken", () => {
+  describe("an accepted base URL", () => {
     const rows = [
       { name: "an origin", given: "https://a.example", parsed: "https://a.example" },
       { name: "a trailing slash is dropped", given: "https://a.example/", parsed: "https://a.example" },
@@ -31,12 +31,12 @@ describe("the base URL", () => {
       expect(parseBaseUrl(given)).toBe(parsed);
     });
 
-    test("plain http to another machine, once it is allowed by name", () => {
+    test("plain http to another machine is accepted with allowInsecureHttp", () => {
       expect(parseBaseUrl("http://a.example", true)).toBe("http://a.example");
     });
   });
 
-  describe("a base URL that is refused", () => {
+  describe("a refused base URL", () => {
     const invalid = "base_url_invalid";
     const rows: { name: string; given: unknown; code: string }[] = [
       { name: "nothing", given: undefined, code: invalid },
@@ -82,13 +82,13 @@ describe("the base URL", () => {
       expect((error as Error).message).not.toContain("pass-secret");
     });
 
-    test("allowing plain http allows nothing else", () => {
+    test("allowInsecureHttp allows no other scheme", () => {
       for (const given of ["ftp://a.example", "http://user:x@a.example", "http://a.example?x=1"])
         expect(() => parseBaseUrl(given, true)).toThrow(expect.objectContaining({ code: invalid }));
     });
   });
 
-  describe("the bearer goes only under the base URL", () => {
+  describe("the bearer is sent only under the base URL", () => {
     const base = "https://a.example/api";
     const rows = [
       { name: "the base itself", url: "https://a.example/api", under: true },
@@ -114,7 +114,7 @@ describe("the base URL", () => {
 });
 
 describe("the tenant id", () => {
-  describe("a tenant id that is taken", () => {
+  describe("an accepted tenant id", () => {
     const rows = ["acme", "ACME-2", "a", "a.b", "a..b", "_x", "~x", "-x", "0f8a-77.eu~1", "x".repeat(200)];
     test.each(rows)("%s", (given) => {
       expect(parseTenantId(given)).toBe(given);
@@ -143,7 +143,7 @@ describe("the tenant id", () => {
     { name: "a placeholder", given: "{tenantId}" },
   ];
 
-  describe("a tenant id that is refused", () => {
+  describe("a refused tenant id", () => {
     const rows: { name: string; given: unknown }[] = [
       { name: "nothing", given: undefined },
       { name: "null", given: null },
@@ -166,12 +166,12 @@ describe("the tenant id", () => {
   });
 
   describe("tenantIdPattern", () => {
-    test("widens what a tenant id looks like", () => {
+    test("allows other characters", () => {
       expect(() => parseTenantId("eu:acme")).toThrow();
       expect(parseTenantId("eu:acme", /^[a-z]+:[a-z]+$/)).toBe("eu:acme");
     });
 
-    test("narrows it", () => {
+    test("forbids characters", () => {
       expect(() => parseTenantId("acme", /^tenant-\d+$/)).toThrow(/tenantIdPattern/);
     });
 
@@ -181,7 +181,7 @@ describe("the tenant id", () => {
       );
     });
 
-    test("keeps no position between calls", () => {
+    test("with the flag g keeps no position between calls", () => {
       const pattern = /acme/g;
       for (let times = 0; times < 3; times++) expect(parseTenantId("acme", pattern)).toBe("acme");
     });
