@@ -16,8 +16,7 @@ export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/
 export type { OnEvent, ServiceEvent } from "./auth/events.js";
 export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/keys/signing-key.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
-export type { Validate, ValidatedAnswer } from "./client/caller.js";
-export type { Api } from "./client/operations.js";
+export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";
 export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";

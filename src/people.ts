@@ -108,7 +108,11 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
   if (typeof login?.state !== "string" || login.state === "")
     throw invalidOption("login", "must be the login that beginLogin returned");
   if (login.clientId !== prepared.clientId || login.redirectUri !== prepared.redirectUri)
-    throw invalidOption("login", "was begun with another credential");
+    throw invalidOption(
+      "login",
+      "was begun with another credential",
+      "Complete it with the credential that began it.",
+    );
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const signal = requireSignal(options.signal);
   const { readCallback } = await authorization();
@@ -135,8 +139,10 @@ export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAu
 export async function resumeAuth<V extends Variant>(
   options: ResumeAuthOptions<V>,
 ): Promise<PersonAuth<V> | undefined> {
-  for (const option of ["person", "store"] as const)
-    if (options?.[option] === undefined) throw invalidOption(option, "is missing");
+  if (options?.person === undefined)
+    throw invalidOption("person", "is missing", "Pass the name that the tokens were stored under.");
+  if (options.store === undefined)
+    throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");
   const context = await personContext(options);
   const stored = await readGrant(options.store, context.key);
   if (stored === undefined) return undefined;

@@ -8,8 +8,15 @@ import {
   withoutUndefined,
 } from "./auth/auth-options.js";
 import { emitter } from "./auth/events.js";
-import { type Caller, type CallInit, createCaller, type Validate } from "./client/caller.js";
-import { type Api, indexOperations, type OperationIndex } from "./client/operations.js";
+import {
+  type Api,
+  type Caller,
+  type CallInit,
+  createCaller,
+  indexOperations,
+  type OperationIndex,
+  type Validate,
+} from "./client/caller.js";
 import type { CallArgs, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
 import type { Detection, Variant } from "./errors.js";

@@ -23,7 +23,7 @@ export interface BearerFetchContext {
   readonly emit: (event: EventBody) => void;
 }
 
-export interface BearerRequest<T> {
+interface BearerRequest<T> {
   /** The caller has checked that it lies under the base URL. */
   readonly url: string;
   readonly method: string;
@@ -41,7 +41,7 @@ export interface BearerRequest<T> {
   readonly anonymous?: boolean | undefined;
 }
 
-export interface BearerAnswer<T> {
+interface BearerAnswer<T> {
   readonly response: Response;
   /** Whether the server that answered got the bearer: a redirect may have left the base URL. */
   readonly withBearer: boolean;
@@ -140,7 +140,7 @@ async function follow(
 }
 
 /**
- * The request that follows a redirect; `undefined` if there is none to follow. Outside the base URL a request carries no
+ * The request that follows a redirect; `undefined` if no redirect can be followed. Outside the base URL a request carries no
  * bearer, and a request with a body is not sent at all. Once outside, the bearer does not come back.
  */
 function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {

@@ -1,14 +1,69 @@
-/** Calls an operation: builds its request, sends it with the bearer and makes an outcome of the response. */
+/** Looks an operation up and calls it: builds its request, sends it with the bearer, makes an outcome of the response. */
+
+import type { OperationEntry } from "../../generated/operations.js";
 import type { Auth } from "../auth/auth.js";
 import type { EventBody } from "../auth/events.js";
-import { type ApiError, UnexpectedResponseError, type Variant } from "../errors.js";
+import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { readBounded } from "../http/exchange.js";
 import { withTimeLimit } from "../http/time-limit.js";
 import { invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
-import type { Operation } from "./operations.js";
+import type { LookupTypes } from "./outcome.js";
 import { apiErrorOf } from "./refused-call.js";
 import { type CallParameters, headerRecord, requestBody, requestUrl } from "./request.js";
+
+/** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
+export interface Api<T extends LookupTypes> {
+  readonly operations: {
+    readonly A: object;
+    readonly B: object;
+    readonly types?: T;
+  };
+}
+
+interface Operation extends OperationEntry {
+  readonly operationId: string;
+}
+
+export interface OperationIndex {
+  /** @throws ConfigurationError `operation_unknown` */
+  byId(operationId: string): Operation;
+  /** @throws ConfigurationError `operation_unknown` */
+  byPath(method: string, path: string): Operation;
+}
+
+/** Looks operations of one variant up. Costs nothing until a path is asked for, however many operations there are. */
+export function indexOperations(entries: object, variant: Variant): OperationIndex {
+  const table = entries as Readonly<Record<string, OperationEntry>>;
+  let paths: Map<string, string> | undefined;
+
+  const operationOf = (operationId: string | undefined): Operation | undefined => {
+    // Own keys only: an operation may be called "constructor".
+    if (operationId === undefined || !Object.hasOwn(table, operationId)) return undefined;
+    return { ...(table[operationId] as OperationEntry), operationId };
+  };
+
+  const unknownOperation = (looked: string, known: Iterable<string>) =>
+    new ConfigurationError(
+      "operation_unknown",
+      `Variant ${variant} has no ${looked}. It has: ${[...known].join(", ")}.`,
+      { variant },
+    );
+
+  return {
+    byId(operationId) {
+      const operation = operationOf(operationId);
+      if (operation !== undefined) return operation;
+      throw unknownOperation("operation with that id", Object.keys(table));
+    },
+    byPath(method, path) {
+      paths ??= new Map(Object.entries(table).map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
+      const operation = operationOf(paths.get(`${method} ${path}`));
+      if (operation !== undefined) return operation;
+      throw unknownOperation(`${method} operation at that path`, paths.keys());
+    },
+  };
+}
 
 /** The options of `call` and `paths` for any operation: as in openapi-fetch, and `envelope`. */
 export interface CallInit {
@@ -39,7 +94,7 @@ export interface ValidatedAnswer {
 export type Validate = (answer: ValidatedAnswer, emit: (event: EventBody) => void) => void;
 
 /** An outcome as it is at run time; the generated tables give it its type. */
-export type AnyOutcome =
+type AnyOutcome =
   | { ok: true; status: number; variant: Variant; data: unknown; response: Response }
   | { ok: false; status: number; variant: Variant; error: ApiError; response: Response };
 

@@ -12,7 +12,7 @@ import {
 } from "../errors.js";
 import { parseRetryAfterMs } from "../http/exchange.js";
 
-export interface RefusedCall {
+interface RefusedCall {
   readonly variant: Variant;
   readonly response: Response;
   /** The parsed body; `undefined` if it was empty. */

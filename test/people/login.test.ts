@@ -13,7 +13,7 @@ import {
   type TokenRequestError,
 } from "../../src/index.js";
 import { rejectionOf } from "../support/wait.js";
-import { client, loggedIn, loginServer } from "./person.js";
+import { backFromLogin, client, loggedIn, loginServer } from "./person.js";
 
 const target = { baseUrl: "https://service.example" };
 
@@ -115,33 +115,26 @@ describe("a callback", () => {
   ])("$name is rejected before its code is sent", async ({ query, code, issuer }) => {
     const server = loginServer();
     const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
-    const { login } = await beginLogin(options);
-    const callbackUrl = `${client.redirectUri}?${query(login.state)}`;
-    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl }));
+    const back = await backFromLogin(options, query);
+    const error = await rejectionOf(completeLogin({ ...options, ...back }));
     expect(error).toMatchObject({ name: "LoginRequiredError", code, variant: "B" });
     expect(server.fetch.calls).toHaveLength(0);
-    expect(inspect(error, { depth: 9 })).not.toContain(login.state);
+    expect(inspect(error, { depth: 9 })).not.toContain(back.login.state);
   });
 
   test("with the expected issuer, or with any if none is expected, is accepted", async () => {
     for (const issuer of ["https://service.example", undefined]) {
       const server = loginServer();
       const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
-      const { login } = await beginLogin(options);
-      const callbackUrl = `${client.redirectUri}?code=c&state=${login.state}&iss=https%3A%2F%2Fservice.example`;
-      expect(await completeLogin({ ...options, login, callbackUrl })).toBeDefined();
+      const query = (state: string) => `code=c&state=${state}&iss=https%3A%2F%2Fservice.example`;
+      expect(await completeLogin({ ...options, ...(await backFromLogin(options, query)) })).toBeDefined();
     }
   });
 
   test("that comes twice sends its code once", async () => {
     const { server, options } = await loggedIn();
-    const { login } = await beginLogin(options);
-    const again = {
-      ...options,
-      login,
-      callbackUrl: `${client.redirectUri}?code=the-code&state=${login.state}`,
-    };
-    expect(await rejectionOf(completeLogin(again))).toMatchObject({ code: "login_refused" });
+    const again = completeLogin({ ...options, ...(await backFromLogin(options)) });
+    expect(await rejectionOf(again)).toMatchObject({ code: "login_refused" });
     expect(server.codes).toHaveLength(1);
   });
 });
@@ -227,20 +220,10 @@ describe("beginLogin and resumeAuth reject", () => {
   );
 
   test("completeLogin rejects a login that was begun for another client", async () => {
-    const { login } = await beginLogin({
-      ...target,
-      credential: apiClient({ ...client, clientId: "another" }),
-    });
-    const options = {
-      ...target,
-      credential: apiClient(client),
-      login,
-      callbackUrl: `${client.redirectUri}?code=c&state=${login.state}`,
-    };
-    expect(await rejectionOf(completeLogin(options))).toMatchObject({
-      code: "option_invalid",
-      option: "login",
-    });
+    const another = { ...target, credential: apiClient({ ...client, clientId: "another" }) };
+    const back = await backFromLogin(another);
+    const completing = completeLogin({ ...target, credential: apiClient(client), ...back });
+    expect(await rejectionOf(completing)).toMatchObject({ code: "option_invalid", option: "login" });
   });
 });
 
@@ -273,9 +256,8 @@ describe("a refused client", () => {
     server.before = answer;
     const credential = apiClient({ ...client, ...settings });
     const options = { ...target, credential, fetch: server.fetch };
-    const { login } = await beginLogin(options);
-    const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
-    const error = (await rejectionOf(completeLogin({ ...options, login, callbackUrl }))) as Error;
+    const back = await backFromLogin(options);
+    const error = (await rejectionOf(completeLogin({ ...options, ...back }))) as Error;
     const refused = (isTokenRequestError(error) ? error : error.cause) as TokenRequestError;
     expect(refused.causes.map((cause) => cause.id)).toEqual([id]);
     for (const part of says) expect(error.message).toContain(part);
@@ -286,9 +268,8 @@ describe("a refused client", () => {
     const server = loginServer();
     server.before = refusal({ error: "invalid_grant" }, 400);
     const options = { ...target, credential: apiClient(client), fetch: server.fetch };
-    const { login } = await beginLogin(options);
-    const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
-    const error = (await rejectionOf(completeLogin({ ...options, login, callbackUrl }))) as Error;
+    const back = await backFromLogin(options);
+    const error = (await rejectionOf(completeLogin({ ...options, ...back }))) as Error;
     expect((error.cause as TokenRequestError).causes).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import {
   beginLogin,
   completeLogin,
   memoryStore,
+  type PendingLogin,
   type PersonAuth,
   type ServiceEvent,
   type TokenStore,
@@ -60,6 +61,15 @@ export const client = {
   authorizationEndpoint: "https://service.example/authorize",
 };
 
+/** Begins a login and comes back from the authorization endpoint. */
+export async function backFromLogin(
+  options: Parameters<typeof beginLogin>[0],
+  query: (state: string) => string = (state) => `code=the-code&state=${state}`,
+): Promise<{ login: PendingLogin; callbackUrl: string }> {
+  const { login } = await beginLogin(options);
+  return { login, callbackUrl: `${client.redirectUri}?${query(login.state)}` };
+}
+
 export interface LoggedIn {
   readonly auth: PersonAuth<"B">;
   readonly server: LoginServer;
@@ -90,8 +100,6 @@ export async function loggedIn(
     onEvent: (event: ServiceEvent) => void events.push(event),
     ...given.options,
   };
-  const { login } = await beginLogin(options);
-  const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
-  const auth = await completeLogin({ ...options, login, callbackUrl });
+  const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });
   return { auth, server, clock, store, events, options };
 }

@@ -79,7 +79,7 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("sends the newest refresh token after another process has renewed twice", async () => {
+  test("sends the newest refresh token after another process has renewed the login", async () => {
     const { auth: slept, server, clock, options } = await loggedIn();
     const other = await resumeAuth(options);
     clock.advance(hourMs);

@@ -21,7 +21,7 @@ const entries = [
   "test/types/walk-service.ts",
 ];
 
-/** The program of somebody who uses the client; the comments name the places that an editor is asked about. */
+/** A program that uses the client; its comments name the places of the hovers. */
 const probe = {
   file: "test/types/probe.ts",
   text: `import type { Service } from "../../src/index.js";
