@@ -4,6 +4,7 @@ import { operations } from "../../generated/operations.js";
 import { createBackend, isSessionError, SessionError } from "../../src/backend/index.js";
 import {
   ApiError,
+  type ApiErrorCode,
   ConfigurationError,
   type Fetch,
   LoginRequiredError,
@@ -227,82 +228,43 @@ describe("answer", () => {
   const told: unknown[] = [];
   const { backend } = rig({ onError: (error) => void told.push(error) });
   const secret = "canary-of-the-service";
-  const cases: { name: string; error: unknown; is: [number, string] }[] = [
-    ...(["session_missing", "session_unknown", "session_expired"] as const).map((code) => ({
-      ...{ name: code, error: new SessionError(code, "x") },
-      is: [401, code] as [number, string],
-    })),
-    ...(["origin_refused", "csrf_refused"] as const).map((code) => ({
-      ...{ name: code, error: new SessionError(code, "x") },
-      is: [403, code] as [number, string],
-    })),
-    {
-      name: "a launch that is over",
-      error: new RelaunchRequiredError("launch_expired", secret),
-      is: [401, "relaunch_required"],
-    },
-    {
-      name: "a login that is over",
-      error: new LoginRequiredError("login_expired", secret),
-      is: [401, "login_required"],
-    },
-    {
-      name: "a rate limit",
-      error: new RateLimitedError(secret, { retryAt: START + 2_500 }),
-      is: [503, "rate_limited"],
-    },
-    {
-      name: "a refused token",
-      error: new TokenRequestError(secret, { variant: "A", status: 400, errorDescription: secret }),
-      is: [502, "exchange_failed"],
-    },
-    {
-      name: "an odd answer",
-      error: new UnexpectedResponseError("response_shape", secret, { status: 200 }),
-      is: [502, "exchange_failed"],
-    },
-    {
-      name: "a network fault",
-      error: new TransportError("network_failed", secret, { retryable: true }),
-      is: [503, "service_unreachable"],
-    },
-    {
-      name: "a store that fails",
-      error: new StoreError("store_unavailable", secret),
-      is: [503, "store_unavailable"],
-    },
-    {
-      name: "a wrong setting",
-      error: new ConfigurationError("option_invalid", secret),
-      is: [500, "backend_failed"],
-    },
-    ...(
-      [
-        ["api_unauthorized", 401, 502],
-        ["api_forbidden", 403, 403],
-        ["api_refused", 404, 502],
-        ["api_failed", 500, 502],
-        ["api_undocumented", 418, 502],
-      ] as const
-    ).map(([code, status, answered]) => ({
-      name: `${code} of the API`,
-      error: new ApiError(code, secret, { variant: "A", status, body: secret }),
-      is: [answered, code] as [number, string],
-    })),
-    {
-      name: "a rate limit of the API",
-      error: new ApiError("api_rate_limited", secret, { variant: "B", status: 429, body: secret }),
-      is: [503, "rate_limited"],
-    },
-    { name: "any other error", error: new Error(secret), is: [500, "backend_failed"] },
-    { name: "a thrown text", error: secret, is: [500, "backend_failed"] },
-    { name: "a thrown undefined", error: undefined, is: [500, "backend_failed"] },
+  const api = (code: ApiErrorCode, status: number) =>
+    new ApiError(code, secret, { variant: "A", status, body: secret });
+  const cases: [name: string, error: unknown, status: number, code: string][] = [
+    ["session_missing", new SessionError("session_missing", "x"), 401, "session_missing"],
+    ["session_unknown", new SessionError("session_unknown", "x"), 401, "session_unknown"],
+    ["session_expired", new SessionError("session_expired", "x"), 401, "session_expired"],
+    ["origin_refused", new SessionError("origin_refused", "x"), 403, "origin_refused"],
+    ["csrf_refused", new SessionError("csrf_refused", "x"), 403, "csrf_refused"],
+    ["a launch that is over", new RelaunchRequiredError("launch_expired", secret), 401, "relaunch_required"],
+    ["a login that is over", new LoginRequiredError("login_expired", secret), 401, "login_required"],
+    ["a rate limit", new RateLimitedError(secret, { retryAt: START + 2_500 }), 503, "rate_limited"],
+    ["a refused token", new TokenRequestError(secret, { variant: "A", status: 400 }), 502, "exchange_failed"],
+    [
+      ...(["an odd answer", new UnexpectedResponseError("response_shape", secret, { status: 200 })] as const),
+      ...([502, "exchange_failed"] as const),
+    ],
+    [
+      ...(["a network fault", new TransportError("network_failed", secret, { retryable: true })] as const),
+      ...([503, "service_unreachable"] as const),
+    ],
+    ["a store that fails", new StoreError("store_unavailable", secret), 503, "store_unavailable"],
+    ["a wrong setting", new ConfigurationError("option_invalid", secret), 500, "backend_failed"],
+    ["api_unauthorized of the API", api("api_unauthorized", 401), 502, "api_unauthorized"],
+    ["api_forbidden of the API", api("api_forbidden", 403), 403, "api_forbidden"],
+    ["api_refused of the API", api("api_refused", 404), 502, "api_refused"],
+    ["api_failed of the API", api("api_failed", 500), 502, "api_failed"],
+    ["api_undocumented of the API", api("api_undocumented", 418), 502, "api_undocumented"],
+    ["a rate limit of the API", api("api_rate_limited", 429), 503, "rate_limited"],
+    ["any other error", new Error(secret), 500, "backend_failed"],
+    ["a thrown text", secret, 500, "backend_failed"],
+    ["a thrown undefined", undefined, 500, "backend_failed"],
   ];
-  test.each(cases)("to $name has its status and code, and does not quote it", async ({ error, is }) => {
+  test.each(cases)("to %s has its status and code, and does not quote it", async (_, error, status, code) => {
     told.length = 0;
     const answer = backend.answer(error);
     const text = await answer.text();
-    expect([answer.status, JSON.parse(text).error]).toEqual(is);
+    expect([answer.status, JSON.parse(text).error]).toEqual([status, code]);
     expect(text + JSON.stringify([...answer.headers])).not.toContain(secret);
     expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(told).toEqual(isSessionError(error) ? [] : [error]);

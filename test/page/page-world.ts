@@ -54,6 +54,18 @@ export async function pageWorld(
   return world;
 }
 
+/** Launches the plugin in a new world, and calls `startSession` in its frame. */
+export async function launched(
+  browser: Browser,
+  worldOptions: Parameters<typeof pageWorld>[1] = {},
+  options: object = {},
+): Promise<{ world: World; page: Page; frame: Frame; outcome: Outcome }> {
+  const world = await pageWorld(browser, worldOptions);
+  const { page, frame } = await world.launch();
+  const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin], ...options });
+  return { world, page, frame, outcome };
+}
+
 /** The plugin's frame. */
 export function frameOf(page: Page): Frame {
   const frame = page.frame({ name: "plugin" });
