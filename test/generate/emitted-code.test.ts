@@ -388,6 +388,11 @@ const rows: readonly Row[] = [
     instances: [[], [1]],
   },
   {
+    name: "a reference with an escaped tilde",
+    schema: { $ref: "#/components/schemas/Tree/properties/left~0right" },
+    instances: ["a", 1],
+  },
+  {
     name: "a default",
     schema: { type: "object", properties: { a: { type: "string", default: "x" } } },
     instances: [{}, { a: "y" }],
@@ -443,7 +448,10 @@ const components = {
     Tree: {
       type: "object",
       required: ["children"],
-      properties: { children: { type: "array", items: { $ref: "#/components/schemas/Tree" } } },
+      properties: {
+        children: { type: "array", items: { $ref: "#/components/schemas/Tree" } },
+        "left~right": { type: "string" },
+      },
     },
     ...Object.fromEntries(rows.map((row, index) => [`Row${index}`, row.schema])),
   },

@@ -234,6 +234,15 @@ const refused = [
     pointer: "/x-not-shown/0",
   },
   {
+    name: "a mark without an id at a property named default",
+    document: answer({
+      type: "object",
+      properties: { default: { "x-not-shown": [{ section: "1", says: "This." }] } },
+    }),
+    code: "not_shown_invalid",
+    pointer: `${SCHEMA}/properties/default`,
+  },
+  {
     name: "one id for two unknowns",
     document: {
       ...openapi(ONE_OPERATION),
