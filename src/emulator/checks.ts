@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { EmulatorError, isName } from "./errors.js";
-import type { RuleAnswer } from "./rules/rule.js";
+import type { RuleAnswer } from "./rules.js";
 import { type RuleId, rules } from "./rules.js";
 
 /** What was expected and what came instead, in words that are safe to log (see `shown`). */

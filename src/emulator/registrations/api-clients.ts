@@ -31,7 +31,7 @@ export interface ApiClientIdentity {
   readonly clientId: string;
 }
 
-/** A live change of one client; what is left out stays. */
+/** A live change of one client; a member that is left out stays. */
 export interface ApiClientUpdate extends ApiClientIdentity {
   readonly redirectUris?: readonly string[] | undefined;
   /** `null` makes it a public client. */
@@ -64,24 +64,7 @@ export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject(
   tenantId: tenantIdSchema.nullable().optional(),
 });
 
-export function parseApiClient(input: unknown): ApiClientRegistration {
-  return parseInput<ApiClientRegistration>(apiClientSchema, input, "registration_invalid", "API client");
-}
-
-export function parseApiClientUpdate(input: unknown): ApiClientUpdate {
-  return parseInput<ApiClientUpdate>(
-    apiClientUpdateSchema,
-    input,
-    "registration_invalid",
-    "API client update",
-  );
-}
-
-/** Whole registrations are identities too: what else they hold does not matter. */
-export function parseApiClientIdentity(input: unknown): ApiClientIdentity {
-  const identity = z.object({ clientId: clientIdSchema });
-  return parseInput<ApiClientIdentity>(identity, input, "registration_invalid", "API client");
-}
+const identity = z.object({ clientId: clientIdSchema });
 
 /** A registered API client. Replaced as a whole by an update. The secret is held as a digest. */
 export interface ApiClient {
@@ -103,7 +86,12 @@ export class ApiClients {
   }
 
   register(input: unknown): void {
-    const sheet = parseApiClient(input);
+    const sheet = parseInput<ApiClientRegistration>(
+      apiClientSchema,
+      input,
+      "registration_invalid",
+      "API client",
+    );
     const { clientId } = sheet;
     if (this.find(clientId) !== undefined || this.#isTaken(clientId)) {
       throw new EmulatorError("already_registered", `client ${clientId} is already registered`);
@@ -119,7 +107,12 @@ export class ApiClients {
   }
 
   update(input: unknown): void {
-    const change = parseApiClientUpdate(input);
+    const change = parseInput<ApiClientUpdate>(
+      apiClientUpdateSchema,
+      input,
+      "registration_invalid",
+      "API client update",
+    );
     const client = this.#registered(change.clientId);
     const { clientSecret, scopes = client.scopes, tenantId = client.tenantId } = change;
     this.#byClientId.set(client.clientId, {
@@ -132,9 +125,11 @@ export class ApiClients {
     });
   }
 
-  /** Returns what is no longer registered. */
+  /** Returns the removed registration. */
   unregister(input: unknown): ApiClient {
-    const client = this.#registered(parseApiClientIdentity(input).clientId);
+    const client = this.#registered(
+      parseInput<ApiClientIdentity>(identity, input, "registration_invalid", "API client").clientId,
+    );
     this.#byClientId.delete(client.clientId);
     return client;
   }
