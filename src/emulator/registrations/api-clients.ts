@@ -1,4 +1,4 @@
-// What the emulator is told about an API client, and how it may change afterwards.
+// The API clients: registration, update, and their records.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shownClientId } from "../shown.js";
@@ -18,11 +18,11 @@ export interface ApiClientRegistration {
   readonly redirectUris: readonly string[];
   /** Makes the client a confidential one: it must then send the secret. Default: a public client, which sends none. */
   readonly clientSecret?: string | undefined;
-  /** The scopes that the client may be allowed. Default: whatever the person has. */
+  /** The scopes that the client may be allowed. Default: all capabilities of the person. */
   readonly scopes?: readonly string[] | undefined;
   /** What the consent page calls it. Default: the client_id. */
   readonly name?: string | undefined;
-  /** The tenant whose people may log in. Default: those of every tenant. */
+  /** The tenant whose people may log in. Default: every tenant. */
   readonly tenantId?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ApiClientUpdate extends ApiClientIdentity {
   readonly redirectUris?: readonly string[] | undefined;
   /** `null` makes it a public client. */
   readonly clientSecret?: string | null | undefined;
-  /** `null`: whatever the person has. */
+  /** `null`: all capabilities of the person. */
   readonly scopes?: readonly string[] | null | undefined;
   readonly name?: string | undefined;
   /** `null`: the people of every tenant. */
@@ -80,7 +80,7 @@ export class ApiClients {
   readonly #byClientId = new Map<string, ApiClient>();
   readonly #isTaken: (clientId: string) => boolean;
 
-  /** `isTaken` tells the client_ids of Variant B's other registrations. */
+  /** `isTaken` reports whether another kind of registration has the client_id. */
   constructor(isTaken: (clientId: string) => boolean) {
     this.#isTaken = isTaken;
   }

@@ -1,4 +1,4 @@
-// What the emulator is told about a person of a tenant, and how that may change afterwards.
+// The operators: registration, update, and their records.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
@@ -132,7 +132,7 @@ export class Operators {
   }
 }
 
-/** Whether the person may sign in with this password; one who has none needs none. */
+/** Whether the person may sign in with this password; a person without a password needs none. */
 export function isPasswordOf({ passwordDigest }: Operator, password: string): boolean {
   return passwordDigest === undefined || isSecretOf(passwordDigest, password);
 }

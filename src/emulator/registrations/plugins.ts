@@ -1,4 +1,4 @@
-// What a customer enters when registering a plugin, and how it may change afterwards.
+// The plugins: registration, update, and their grants.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
@@ -21,7 +21,7 @@ export interface PluginRegistration {
   readonly type: PluginType;
   /**
    * The public keys that verify client assertions: RSA, 2048 bits or more. Default: the public half of a key that the
-   * emulator makes; `emulator.testKey` gives the private half.
+   * emulator makes; `emulator.testKey` returns the private half.
    */
   readonly jwks?: JsonWebKeySet | undefined;
   /** Granted scopes, `area:read`, `area:write` or `area:execute`. Default: none. */

@@ -1,4 +1,4 @@
-// What the emulator is told about a service account, and how it may change afterwards.
+// The service accounts: registration, update, and their records.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
@@ -53,7 +53,7 @@ export class ServiceAccounts {
   readonly #byClientId = new Map<string, ServiceAccount>();
   readonly #isTaken: (clientId: string) => boolean;
 
-  /** `isTaken` tells the client_ids of Variant B's other registrations. */
+  /** `isTaken` reports whether another kind of registration has the client_id. */
   constructor(isTaken: (clientId: string) => boolean) {
     this.#isTaken = isTaken;
   }

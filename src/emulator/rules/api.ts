@@ -64,7 +64,7 @@ export const apiRules = {
     section: "1, 7.2",
     says: "The scope of the route is among the capabilities of the person for whom the token acts.",
     answer: { status: 403 },
-    remedy: "Ask somebody who has the capability to launch the plugin or to log in.",
+    remedy: "Have a person with the capability launch the plugin or log in.",
     off: "The capabilities of the person are not checked.",
   },
   "route.narrowed": {
@@ -100,6 +100,6 @@ export const answerRules = {
     section: "7.2",
     says: "The body of a 403 of the API is empty.",
     answer: { status: 403 },
-    remedy: "Ask for the three causes of the description; the answer tells none of them.",
+    remedy: "Check the three causes of the description; the answer does not name one.",
   },
 } as const;

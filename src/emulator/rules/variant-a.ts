@@ -148,7 +148,7 @@ export const tokenRequestRules = {
   },
   "token-request.opacity": {
     section: "7.1",
-    says: "error_description is always the same fixed text, so that an anonymous caller cannot tell a missing plugin from a wrong key from a disabled plugin; error tells it all the same, for the table of section 7.1 gives the wrong key another one.",
+    says: "error_description is always the same fixed text, so that an anonymous caller cannot tell a missing plugin from a wrong key from a disabled plugin; error differs all the same, because the table of section 7.1 gives the wrong key another code.",
     answer: { status: 400 },
     remedy:
       "Look for the reason in the customer's log. The option refusedPluginError settles the contradiction.",
@@ -236,14 +236,14 @@ export const assertionRules = {
     section: "2.2, 8",
     says: "iat is at most 5 minutes old, with 30 seconds of clock tolerance either way.",
     answer: { status: 400, error: "invalid_client" },
-    remedy: "Correct the clock of the signing machine; sign just before sending; give iat in seconds.",
+    remedy: "Correct the clock of the signing machine; sign just before sending; iat is in seconds.",
     off: "iat is not checked. Without iat the lifetime is unknown, so any lifetime is accepted.",
   },
   "assertion.expiry": {
     section: "2.2, 8",
     says: "exp is after iat and at most 30 seconds past.",
     answer: { status: 400, error: "invalid_client" },
-    remedy: "Correct the clock of the signing machine; sign just before sending; give exp in seconds.",
+    remedy: "Correct the clock of the signing machine; sign just before sending; exp is in seconds.",
     off: "exp is not checked. Without exp the lifetime is unknown, so any lifetime is accepted.",
   },
   "assertion.lifetime": {
