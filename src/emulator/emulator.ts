@@ -317,10 +317,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       settings = changed;
     },
   };
-  const admin = createAdmin(
-    { emulator, deployment: () => deployment, settings: () => deployment.settings },
-    prefix,
-  );
+  const admin = createAdmin({ emulator, deployment: () => deployment }, prefix);
   return emulator;
 }
 

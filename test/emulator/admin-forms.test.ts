@@ -1,132 +1,107 @@
-// The forms of clock, rules and state at /_emulator: what each does, and what becomes of a bad input. Without JavaScript.
+// The forms of the page at /_emulator, without JavaScript: what each changes, and that bad input changes nothing.
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createEmulator, rules } from "../../src/emulator/index.js";
-import { AdminBrowser, at, expectRefused, type Filled } from "./admin-browser.js";
-import { START } from "./plugin-client.js";
+import { AdminBrowser, atAdmin, expectRefused, type Filled } from "./form-browser.js";
+import { ada } from "./launched-plugin.js";
+import { PluginClient, START } from "./plugin-client.js";
+import { CALLBACK, Portal } from "./portal.js";
+import { newSigningKey } from "./signing-key.js";
 
 describe("the clock", () => {
   const moves: { name: string; form: string; filled: Filled; now: number; frozen?: boolean }[] = [
+    { name: "is advanced", form: "advance", filled: { seconds: "121" }, now: START + 121_000 },
+    { name: "goes back", form: "advance", filled: { seconds: "-0.5" }, now: START - 500 },
     {
-      name: "advanced by seconds",
-      form: "advance",
-      filled: { amount: "121", unit: "1000" },
-      now: START + 121_000,
-    },
-    {
-      name: "advanced by minutes, back",
-      form: "advance",
-      filled: { amount: "-2", unit: "60000" },
-      now: START - 120_000,
-    },
-    {
-      name: "advanced by a part of an hour",
-      form: "advance",
-      filled: { amount: "0.5", unit: "3600000" },
-      now: START + 1_800_000,
-    },
-    {
-      name: "set to a date",
+      name: "is set to a date",
       form: "set",
       filled: { do: "set", instant: "2030-01-02T03:04:05Z" },
       now: Date.UTC(2030, 0, 2, 3, 4, 5),
     },
     {
-      name: "set to milliseconds",
+      name: "is set to milliseconds",
       form: "set",
-      filled: { do: "set", instant: " 1700000000000 " },
-      now: 1_700_000_000_000,
+      filled: { do: "set", instant: " 1700000 " },
+      now: 1_700_000,
     },
-    { name: "frozen", form: "run", filled: { do: "freeze" }, now: START, frozen: true },
+    { name: "is frozen", form: "run", filled: { do: "freeze" }, now: START, frozen: true },
   ];
-  test.each(moves)("is $name", async ({ form, filled, now, frozen = false }) => {
-    const { emulator, browser } = await at("");
-    await browser.submit(form, filled);
+  test.each(moves)("$name", async ({ form, filled, now, frozen = false }) => {
+    const { emulator, browser } = await atAdmin("");
+    await browser.send(form, filled);
     expect(browser.response.status).toBe(200);
     expect([emulator.clock.now(), emulator.clock.frozen]).toEqual([now, frozen]);
     expect(browser.text()).toContain(new Date(now).toISOString().slice(0, 10));
     expect(browser.text()).toContain(frozen ? "frozen" : "running");
   });
 
-  test("runs on from where it was frozen, and goes back to real time", async () => {
-    const { plugin, emulator, browser } = await at("");
-    await browser.submit("run", { do: "freeze" });
+  test("runs on from where it was frozen, and is reset to real time", async () => {
+    const { plugin, emulator, browser } = await atAdmin("");
+    await browser.send("run", { do: "freeze" });
     plugin.now += 5000;
-    await browser.submit("run", { do: "resume" });
+    await browser.send("run", { do: "resume" });
     expect([emulator.clock.now(), emulator.clock.frozen]).toEqual([START, false]);
-    await browser.submit("run", { do: "reset" });
+    await browser.send("run", { do: "reset" });
     expect(emulator.clock.now()).toBe(START + 5000);
   });
 
-  const bad: { name: string; form: string; filled: Filled; issue: RegExp; kept?: [string, string] }[] = [
-    {
-      name: "words for a number",
-      form: "advance",
-      filled: { amount: "two" },
-      issue: /^amount: /,
-      kept: ["amount", "two"],
-    },
-    { name: "no number", form: "advance", filled: { amount: " " }, issue: /^amount: / },
-    { name: "a unit that is none", form: "advance", filled: { unit: "fortnights" }, issue: /^amount: / },
-    { name: "a move beyond all dates", form: "advance", filled: { amount: "1e300" }, issue: /^clock: / },
+  const bad: { name: string; form: string; filled: Filled; issue: RegExp }[] = [
+    { name: "a word", form: "advance", filled: { seconds: "two" }, issue: /^seconds: must be a number$/ },
+    { name: "nothing", form: "advance", filled: { seconds: " " }, issue: /^seconds: / },
+    { name: "a move beyond all dates", form: "advance", filled: { seconds: "1e300" }, issue: /^clock: / },
     {
       name: "a date without a zone",
       form: "set",
       filled: { do: "set", instant: "2030-01-02T03:04:05" },
       issue: /^clock: .*zone/,
-      kept: ["instant", "2030-01-02T03:04:05"],
     },
-    { name: "no date", form: "set", filled: { do: "set", instant: "tomorrow" }, issue: /^clock: / },
   ];
-  test.each(bad)("stays where it is for $name", async ({ form, filled, issue, kept }) => {
-    const { emulator, browser } = await at("");
-    await browser.submit(form, filled);
+  test.each(bad)("does not move for $name, which stays in the form", async ({ form, filled, issue }) => {
+    const { emulator, browser } = await atAdmin("");
+    await browser.send(form, filled);
     expectRefused(browser, issue);
     expect(emulator.clock.now()).toBe(START);
-    if (kept !== undefined) expect(browser.fields(form)).toContainEqual(kept);
-    expect(browser.form(form)).toContain(
-      form === "set" || issue.source === "^amount: " ? 'aria-invalid="true"' : "",
-    );
+    const [name = "", typed] = Object.entries(filled).at(-1) ?? [];
+    expect(browser.value(form, name)).toBe(typed);
   });
 });
 
 describe("a rule", () => {
-  test("is switched off and on; the browser comes back to it, with the filter", async () => {
-    const { plugin, emulator, browser } = await at("/rules?filter=replay");
+  test("is switched off and on; the browser returns to it, with the filter", async () => {
+    const { plugin, emulator, browser } = await atAdmin("/rules?filter=replay");
     const form = plugin.form();
     await plugin.post(form);
     expect((await plugin.post(form)).status).toBe(400);
     const body = new URLSearchParams([...browser.fields("switch"), ["off", "assertion.replay"]]);
-    const init = { method: "POST", body, headers: { origin: emulator.publicUrl } };
-    await browser.open(browser.action("switch"), init);
+    const headers = { origin: emulator.publicUrl };
+    await browser.open("/_emulator/rules", { method: "POST", body, headers });
     expect(browser.response.status).toBe(303);
-    expect(browser.response.headers.get("location")).toBe(
-      "/_emulator/rules?filter=replay&saved=switch#assertion.replay",
-    );
+    expect(browser.location).toBe("/_emulator/rules?filter=replay&saved=switch#assertion.replay");
     expect(emulator.rules.off()).toEqual(["assertion.replay"]);
     expect((await plugin.post(form)).status).toBe(200);
     await browser.open("/_emulator/rules");
     expect(browser.text()).toContain("1 off assertion.replay");
-    await browser.submit("switch", { on: "assertion.replay" });
+    await browser.send("switch", { on: "assertion.replay" });
     expect(emulator.rules.off()).toEqual([]);
     expect(browser.text()).toContain(`All ${Object.keys(rules).length} rules are enforced`);
   });
 
-  test("and all others are enforced again at once", async () => {
-    const { emulator, browser } = await at("/rules");
+  test("is enforced again together with all others", async () => {
+    const { emulator, browser } = await atAdmin("/rules");
     for (const rule of ["assertion.replay", "route.scope"] as const) emulator.rules.enforce(rule, false);
-    await browser.submit("switch", { all: "on" });
+    await browser.send("switch", { all: "on" });
     expect(emulator.rules.off()).toEqual([]);
   });
 
-  test("that is none is refused", async () => {
-    const { emulator, browser } = await at("/rules");
-    await browser.submit("switch", { off: "no.such-rule" });
+  test("of an unknown name is refused", async () => {
+    const { emulator, browser } = await atAdmin("/rules");
+    await browser.send("switch", { off: "no.such-rule" });
     expectRefused(browser, /^rules: "no\.such-rule" is not a rule/);
     expect(emulator.rules.off()).toEqual([]);
   });
 
-  test("is found by the filter without JavaScript, each one by its id", async () => {
-    const { browser } = await at("/rules?filter=REPLAY");
+  test("is found by the filter", async () => {
+    const { browser } = await atAdmin("/rules?filter=REPLAY");
     const visible = [...browser.html.matchAll(/<li id="([^"]*)">/g)].map(([, id]) => id);
     expect(visible).toContain("assertion.replay");
     expect(visible.length).toBeLessThan(10);
@@ -134,76 +109,375 @@ describe("a rule", () => {
   });
 });
 
-describe("the state", () => {
-  test("goes back to the seed, and the page's forms stay good", async () => {
-    const emulator = createEmulator({
-      seed: { plugins: [{ clientId: "seeded", tenantId: "acme", type: "service" }] },
-    });
-    const browser = await new AdminBrowser(emulator).open("/_emulator/state");
-    emulator.registerPlugin({ clientId: "late", tenantId: "acme", type: "service" });
-    emulator.clock.freeze(0);
-    expect(browser.html).toMatch(/<details class="confirm"><summary>[^<]*<\/summary>\s*<form[^>]*\/reset"/);
-    await browser.submit("reset");
-    expect(emulator.clock.frozen).toBe(false);
-    expect(browser.text()).toContain("Done.");
-    await browser.submit("reset");
-    expect(browser.response.status).toBe(200);
-    await browser.open("/_emulator/plugins");
-    expect(browser.text()).toContain("seeded");
-    expect(browser.text()).not.toContain("late");
-  });
+test("a reset asks for confirmation and restores the seed; forms that were loaded before it still work", async () => {
+  const emulator = createEmulator({ seed: { operators: [{ tenantId: "acme", userId: "seeded" }] } });
+  const browser = await new AdminBrowser(emulator).open("/_emulator");
+  emulator.registerOperator({ tenantId: "acme", userId: "late" });
+  emulator.clock.freeze(0);
+  expect(browser.html).toMatch(/<details class="confirm"><summary>[^<]*<\/summary>\s*<form[^>]*\/reset"/);
+  for (let times = 0; times < 2; times += 1) await browser.send("reset");
+  expect(browser.text()).toContain("Done.");
+  expect(emulator.clock.frozen).toBe(false);
+  await browser.open("/_emulator/operators");
+  expect(browser.text()).toContain("seeded");
+  expect(browser.text()).not.toContain("late");
+});
 
-  async function upload(browser: AdminBrowser, snapshot: string): Promise<AdminBrowser> {
-    const body = new FormData();
-    for (const [name, value] of browser.fields("restore")) body.append(name, value);
-    body.append("snapshot", new Blob([snapshot], { type: "application/json" }), "snapshot.json");
-    const headers = { origin: new URL(browser.emulator.publicUrl).origin };
-    return browser.open(browser.action("restore"), { method: "POST", body, headers });
-  }
-
-  test("is downloaded as a file and put back", async () => {
-    const { plugin, emulator, browser } = await at("/state");
-    const token = await plugin.accessToken();
-    const file = await emulator.fetch("/_emulator/snapshot.json");
-    expect(file.headers.get("content-disposition")).toContain("emulator-snapshot.json");
-    const snapshot = await file.text();
-    emulator.reset();
-    expect((await plugin.call(token)).status).toBe(401);
-    await upload(browser, snapshot);
-    expect(browser.response.status).toBe(303);
-    expect((await plugin.call(token)).status).toBe(200);
-  });
-
-  const bad: { name: string; snapshot: (good: string) => string; issue: RegExp }[] = [
-    { name: "nothing", snapshot: () => "", issue: /^snapshot: is not JSON$/ },
-    { name: "no JSON", snapshot: () => "<html>", issue: /^snapshot: is not JSON$/ },
-    { name: "other JSON", snapshot: () => '"x"', issue: /./ },
+describe("a fault", () => {
+  const armed: { name: string; filled: Filled; fault: object }[] = [
     {
-      name: "a snapshot that was changed",
-      snapshot: (good) => good.replace('"acme"', '"evil"'),
-      issue: /^state: was changed/,
+      name: "status",
+      filled: { status: "503", body: '{"a":1}', headers: '{"x-a":"b"}', at: "resource", count: "always" },
+      fault: { status: 503, body: { a: 1 }, headers: { "x-a": "b" }, at: "resource", count: "always" },
     },
     {
-      name: "a snapshot of another version",
-      snapshot: (good) => good.replace('"version":1', '"version":2'),
-      issue: /^version: must be 1/,
+      name: "rate-limited",
+      filled: { retryAfter: "date", count: "2" },
+      fault: { retryAfter: "date", count: 2 },
     },
+    { name: "rate-limited", filled: { retryAfter: "7" }, fault: { retryAfter: 7 } },
+    {
+      name: "reset",
+      filled: {
+        ...{ "match.tenantId": "acme", "match.clientId": "reporter", "match.operation": "listDevices" },
+        ...{
+          "match.method": "GET",
+          "match.path": "/v1/devices",
+          "match.variant": "B",
+          probability: "0.5",
+          seed: "7",
+        },
+      },
+      fault: {
+        match: {
+          ...{ tenantId: "acme", clientId: "reporter", operation: "listDevices" },
+          ...{ method: "GET", path: "/v1/devices", variant: "B" },
+        },
+        probability: 0.5,
+        seed: 7,
+      },
+    },
+    { name: "truncated", filled: { bytes: "3" }, fault: { bytes: 3 } },
+    {
+      name: "slow",
+      filled: { bytesPerSecond: "5", delayMs: "10" },
+      fault: { bytesPerSecond: 5, delayMs: 10 },
+    },
+    {
+      name: "malformed-json",
+      filled: { "match.grant": "client_credentials" },
+      fault: { match: { grant: "client_credentials" } },
+    },
+    { name: "content-type", filled: { contentType: "text/html" }, fault: { contentType: "text/html" } },
+    { name: "fields", filled: { fields: '{"expires_in":null}' }, fault: { fields: { expires_in: null } } },
+    {
+      name: "lost-answer",
+      filled: { probability: "0.5" },
+      fault: { probability: 0.5, seed: expect.any(Number) },
+    },
+    { name: "duplicate-auth-code", filled: {}, fault: {} },
+    { name: "skewed-date", filled: { byMs: "-60000" }, fault: { byMs: -60_000 } },
   ];
-  test.each(bad)("stays for $name", async ({ snapshot, issue }) => {
-    const { plugin, emulator, browser } = await at("/state");
-    await upload(browser, snapshot(JSON.stringify(emulator.snapshot())));
-    expectRefused(browser, issue);
+  test.each(armed)("$name is armed with $filled, listed, and removed", async ({ name, filled, fault }) => {
+    const { emulator, browser } = await atAdmin(`/faults?name=${name}`);
+    await browser.send("arm", filled);
+    expect(browser.issues()).toEqual([]);
+    const [report] = emulator.faults.list();
+    expect(report?.fault).toEqual({ name, ...fault });
+    expect(browser.text()).toContain(`${name} fired 0`);
+    expect(browser.text()).toContain(`Arm: ${name}`);
+    await browser.send("disarm", { remove: report?.id });
+    expect(emulator.faults.list()).toEqual([]);
+  });
+
+  test("strikes, and the page shows how often", async () => {
+    const { plugin, emulator, browser } = await atAdmin("/faults?name=status");
+    await browser.send("arm", { status: "503", count: "2" });
+    expect((await plugin.requestToken()).status).toBe(503);
+    await browser.open("/_emulator/live/faults");
+    expect(browser.text()).toContain("status fired 1, 1 left");
+    await browser.send("disarm");
+    expect(emulator.faults.list()).toEqual([]);
     expect((await plugin.requestToken()).status).toBe(200);
   });
 
-  test("is not restored from a form that was cut off", async () => {
-    const { browser } = await at("/state");
-    const headers = { origin: browser.emulator.publicUrl, "content-type": "multipart/form-data; boundary=b" };
-    await browser.open("/_emulator/restore", {
-      method: "POST",
-      headers,
-      body: "--b\r\nContent-Disposition: form",
-    });
-    expect([browser.response.status, browser.html.split(":")[0]]).toEqual([400, "form_unreadable"]);
+  const bad: { name: string; fault: string; filled: Filled; field: string; issue?: RegExp }[] = [
+    { name: "no status", fault: "status", filled: {}, field: "status" },
+    { name: "a status above 599", fault: "status", filled: { status: "600" }, field: "status" },
+    { name: "a word for a number", fault: "truncated", filled: { bytes: "few" }, field: "bytes" },
+    { name: "a count of 0", fault: "reset", filled: { count: "0" }, field: "count" },
+    {
+      name: "a body that is not JSON",
+      fault: "status",
+      filled: { status: "503", body: "{" },
+      field: "body",
+      issue: /^body: is not JSON$/,
+    },
+    { name: "fields in a list", fault: "fields", filled: { fields: "[]" }, field: "fields" },
+    { name: "a probability above 1", fault: "reset", filled: { probability: "2" }, field: "probability" },
+    { name: "a seed without a probability", fault: "reset", filled: { seed: "7" }, field: "seed" },
+    { name: "a relative path", fault: "reset", filled: { "match.path": "devices" }, field: "match.path" },
+    { name: "an impossible moment", fault: "truncated", filled: { at: "before-token" }, field: "at" },
+    { name: "an unknown name", fault: "reset", filled: { name: "gremlins" }, field: "name" },
+  ];
+  test.each(bad)(
+    "is not armed with $name, which stays in the form",
+    async ({ fault, filled, field, issue }) => {
+      const { emulator, browser } = await atAdmin(`/faults?name=${fault}`);
+      await browser.send("arm", filled);
+      expectRefused(browser, issue ?? new RegExp(`^${field.replace(".", "\\.")}: `));
+      expect(emulator.faults.list()).toEqual([]);
+      if (field === "name" || field === "at") return;
+      expect(browser.value("arm", field)).toBe(filled[field] ?? "");
+      const invalid = [...browser.form("arm").matchAll(/name="([\w.]+)"[^>]*aria-invalid/g)];
+      expect(invalid.map(([, name]) => name)).toEqual([field]);
+    },
+  );
+});
+
+describe("a plugin", () => {
+  const update = (browser: AdminBrowser) => browser.formOf("update", "acme", "reporter");
+
+  test("is narrowed, restricted and disabled, live, and all of it undone", async () => {
+    const { plugin, browser } = await atAdmin("/plugins");
+    const token = await plugin.accessToken();
+    const status = async () => (await plugin.call(token, "/api/v1/acme/devices/device-1")).status;
+    const steps: [Filled, number][] = [
+      [{ scopes: "" }, 403],
+      [{ scopes: "devices:read\r\n  schedules:write \r\n\r\n" }, 200],
+      [{ devices: "device-2\r\ndevice with spaces" }, 403],
+      [{ devices: "device-1" }, 200],
+      [{ devices: "" }, 403],
+      [{ "devices.remove": "yes" }, 200],
+      [{ enabled: "false" }, 401],
+      [{ enabled: "true" }, 200],
+    ];
+    for (const [filled, expected] of steps) {
+      await browser.send(update(browser), filled);
+      expect(browser.text()).toContain("Done.");
+      expect(await status(), JSON.stringify(filled)).toBe(expected);
+    }
+    expect(browser.value(update(browser), "scopes")).toBe("devices:read\nschedules:write");
   });
+
+  test("gets other keys, and the page shows their ids and thumbprints", async () => {
+    const { plugin, browser } = await atAdmin("/plugins");
+    const key = newSigningKey("key-2");
+    await browser.send(update(browser), { jwks: JSON.stringify({ keys: [key.publicJwk] }) });
+    expect((await plugin.requestToken()).status).toBe(400);
+    expect((await plugin.requestToken({ key })).status).toBe(200);
+    const { e, kty, n } = key.publicJwk as Record<string, string>;
+    const thumbprint = createHash("sha256").update(JSON.stringify({ e, kty, n })).digest("base64url");
+    expect(browser.text()).toContain(`keys key-2 SHA-256 ${thumbprint}`);
+  });
+
+  test("is registered by the page, with a test key, and gets a token", async () => {
+    const { emulator, browser } = await atAdmin("/plugins");
+    const filled = { tenantId: "acme", clientId: "nightly", type: "service", scopes: "devices:read" };
+    await browser.send("register", filled);
+    expect(browser.text()).toContain("Done.");
+    expect(browser.text()).toContain("nightly");
+    expect(emulator.testKey(filled).kty).toBe("RSA");
+    await browser.send("register", filled);
+    expectRefused(browser, /already registered|is registered/);
+  });
+
+  test("is unregistered after a second step: its token is refused, and the other plugins stay", async () => {
+    const { plugin, emulator, browser } = await atAdmin("/plugins");
+    emulator.registerPlugin({ tenantId: "umbrella", clientId: "reporter", type: "service" });
+    const token = await plugin.accessToken();
+    const id = browser.formOf("unregister", "acme", "reporter");
+    const question = `<details class="confirm"><summary>[^<]*</summary>\\s*<form[^>]* id="${id}"`;
+    expect(browser.html).toMatch(new RegExp(question));
+    await browser.send(id);
+    expect(browser.text()).toContain("Done.");
+    expect((await plugin.call(token)).status).toBe(401);
+    await browser.send(browser.formOf("unregister", "umbrella", "reporter"));
+    expect(browser.text()).toContain("No plugin is registered.");
+  });
+
+  test.each(["unregister", "update"])("that is gone by now is reported to the form %s", async (kind) => {
+    const { emulator, browser } = await atAdmin("/plugins");
+    emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter" });
+    await browser.send(browser.formOf(kind, "acme", "reporter"));
+    expectRefused(browser, /^plugin "reporter" is not registered in "acme"$/);
+  });
+
+  const short = newSigningKey("key-3", 1024).publicJwk;
+  const bad: { name: string; filled: Filled; issue: RegExp }[] = [
+    {
+      name: "a malformed scope",
+      filled: { scopes: "devices:read\ndevices" },
+      issue: /^scopes\.1: must have the form/,
+    },
+    { name: "keys that are not JSON", filled: { jwks: "no json" }, issue: /^jwks: is not JSON$/ },
+    { name: "keys without a list", filled: { jwks: "{}" }, issue: /^jwks\.keys: / },
+    { name: "an empty list of keys", filled: { jwks: '{"keys":[]}' }, issue: /^jwks\.keys: / },
+    {
+      name: "a key that is too short",
+      filled: { jwks: JSON.stringify({ keys: [short] }) },
+      issue: /^jwks\.keys\.0: has 1024 bits/,
+    },
+    { name: "a malformed tenant id", filled: { tenantId: "../etc" }, issue: /^tenantId: / },
+  ];
+  test.each(bad)("does not change for $name, which stays in the form", async ({ filled, issue }) => {
+    const { plugin, browser } = await atAdmin("/plugins");
+    await browser.send(update(browser), filled);
+    expectRefused(browser, issue);
+    for (const name of ["scopes", "jwks"]) {
+      if (name in filled) expect(browser.value(update(browser), name)).toBe(filled[name]);
+    }
+    expect((await plugin.requestToken()).status).toBe(200);
+  });
+
+  test("whose private key was pasted is refused without showing the key again", async () => {
+    const { browser } = await atAdmin("/plugins");
+    const canary = "private-canary-0123456789";
+    for (const jwks of [
+      `{"keys":[{"kty":"RSA","d" : "${canary}"}]}`,
+      `-----BEGIN PRIVATE KEY-----\n${canary}`,
+    ]) {
+      await browser.send(update(browser), { jwks });
+      expect(browser.issues()[0]).toMatch(/^jwks(\.keys\.0: is a private|: is not JSON)/);
+      expect(browser.html).not.toContain(canary);
+    }
+  });
+});
+
+describe("in Variant B", () => {
+  const SECRET = "canary-of-the-account";
+
+  async function atClients(path: string, registration: ConstructorParameters<typeof Portal>[1] = {}) {
+    const portal = new Portal({}, registration);
+    portal.emulator.registerServiceAccount({ tenantId: "acme", clientId: "worker", clientSecret: SECRET });
+    const browser = await new AdminBrowser(portal.emulator).open(`/_emulator${path}`);
+    const ask = (secret = SECRET) =>
+      portal.post({ grant_type: "client_credentials", client_id: "worker", client_secret: secret });
+    const reach = async () => {
+      const { access_token } = (await (await ask()).json()) as { access_token: string };
+      return portal.statusOf(access_token);
+    };
+    return { portal, browser, ask, reach };
+  }
+
+  test("a service account is limited to scopes, to none, and to nothing any more", async () => {
+    const { browser, reach } = await atClients("/accounts");
+    const id = browser.formOf("update", "acme", "worker");
+    const steps: [Filled, number][] = [
+      [{ scopes: "schedules:read" }, 403],
+      [{ scopes: "schedules:read\ndevices:read" }, 200],
+      [{ scopes: "" }, 403],
+      [{ "scopes.remove": "yes" }, 200],
+    ];
+    for (const [filled, status] of steps) {
+      await browser.send(id, filled);
+      expect(await reach(), JSON.stringify(filled)).toBe(status);
+    }
+    await browser.send(id, { scopes: "devices" });
+    expectRefused(browser, /^scopes\.0: /);
+    expect(await reach()).toBe(200);
+  });
+
+  test("a service account gets another secret, which no page shows, and is unregistered", async () => {
+    const { browser, ask } = await atClients("/accounts");
+    const id = browser.formOf("update", "acme", "worker");
+    await browser.send(id, {});
+    expect((await ask()).status).toBe(200);
+    await browser.send(id, { clientSecret: "another-canary" });
+    expect(browser.text()).toContain("Done.");
+    expect([(await ask()).status, (await ask("another-canary")).status]).toEqual([401, 200]);
+    await browser.send(id, { clientSecret: "third-canary", scopes: "devices" });
+    expect(browser.response.status).toBe(400);
+    expect(browser.html).not.toMatch(/another-canary|third-canary/);
+    await browser.send(browser.formOf("unregister", "acme", "worker"));
+    expect(browser.text()).toContain("No service account is registered.");
+    expect((await ask("another-canary")).status).toBe(401);
+  });
+
+  test("an API client gets another name, tenant and redirect URI, and every tenant again", async () => {
+    const { portal, browser } = await atClients("/clients");
+    const id = browser.formOf("update", "portal");
+    expect(browser.value(id, "redirectUris")).toBe(CALLBACK);
+    const redirectUris = `${CALLBACK}\r\n\r\n https://x.example/ `;
+    await browser.send(id, { name: " The portal ", tenantId: "umbrella", redirectUris });
+    expect(browser.text()).toContain("The portal");
+    expect(browser.value(id, "redirectUris")).toBe(`${CALLBACK}\nhttps://x.example/`);
+    expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues: ["login.credentials"] }));
+    await browser.send(id, { "tenantId.remove": "yes" });
+    expect(portal.loginCode({ redirect_uri: "https://x.example/" }).code).toMatch(/./);
+  });
+
+  test("an API client becomes confidential and public again", async () => {
+    const { portal, browser } = await atClients("/clients");
+    const id = browser.formOf("update", "portal");
+    await browser.send(id, { clientSecret: SECRET });
+    expect(browser.text()).toContain("clientSecret set");
+    expect((await portal.exchange(portal.loginCode())).status).toBe(401);
+    expect((await portal.exchange(portal.loginCode(), { client_secret: SECRET })).status).toBe(200);
+    await browser.send(id, { "clientSecret.remove": "yes" });
+    expect(browser.text()).toContain("clientSecret not set");
+    expect((await portal.exchange(portal.loginCode())).status).toBe(200);
+  });
+
+  test("an API client is limited to scopes, and unregistered: its tokens are revoked", async () => {
+    const { portal, browser } = await atClients("/clients", { scopes: ["devices:read"] });
+    const id = browser.formOf("update", "portal");
+    await browser.send(id, { scopes: "" });
+    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(403);
+    await browser.send(id, { "scopes.remove": "yes" });
+    const { access_token: token } = await portal.tokens();
+    expect(await portal.statusOf(token)).toBe(200);
+    await browser.send(browser.formOf("unregister", "portal"));
+    expect(browser.text()).toContain("No API client is registered.");
+    expect(await portal.statusOf(token)).toBe(401);
+  });
+
+  const bad: { name: string; filled: Filled; issue: RegExp }[] = [
+    { name: "no redirect URI", filled: { redirectUris: " " }, issue: /^redirectUris: / },
+    {
+      name: "a script for a redirect URI",
+      filled: { redirectUris: "javascript:x" },
+      issue: /^redirectUris\.0: /,
+    },
+    { name: "a malformed tenant id", filled: { tenantId: "../etc" }, issue: /^tenantId: / },
+    {
+      name: "an unknown client_id",
+      filled: { clientId: "worker" },
+      issue: /^API client "worker" is not registered$/,
+    },
+  ];
+  test.each(bad)("an API client does not change for $name", async ({ filled, issue }) => {
+    const { portal, browser } = await atClients("/clients");
+    const id = browser.formOf("update", "portal");
+    await browser.send(id, filled);
+    expectRefused(browser, issue);
+    expect(browser.value(id, Object.keys(filled)[0] ?? "")).toBe(
+      "clientId" in filled ? "portal" : Object.values(filled)[0],
+    );
+    expect((await portal.exchange(portal.loginCode())).status).toBe(200);
+  });
+});
+
+test("an operator is registered, gets other capabilities, keeps the password, and is unregistered", async () => {
+  const { emulator, browser } = await atAdmin("/operators", new PluginClient());
+  const roles = JSON.stringify(ada.roles);
+  await browser.send("register", {
+    tenantId: "acme",
+    userId: "ada",
+    firstname: "Ada",
+    password: "engine",
+    roles,
+  });
+  const id = browser.formOf("update", "acme", "ada");
+  expect(browser.value(id, "roles")).toBe(roles);
+  await browser.send(id, { capabilities: "schedules:execute" });
+  expect(browser.value(id, "capabilities")).toBe("schedules:execute");
+  expect(browser.text()).toContain("password set");
+  await browser.send(id, { capabilities: "everything" });
+  expectRefused(browser, /^capabilities\.0: must have the form/);
+  expect(browser.value(id, "capabilities")).toBe("everything");
+  await browser.send(browser.formOf("unregister", "acme", "ada"));
+  expect(browser.text()).toContain("No operator is registered.");
+  emulator.registerOperator({ ...ada, userId: "ada" });
+  expect((await browser.open("/_emulator/operators")).text()).toContain("Ada Lovelace");
 });

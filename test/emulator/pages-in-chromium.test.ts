@@ -1,20 +1,32 @@
-// The emulator's pages in a real browser: the host launches a plugin of another origin; forged messages get nothing.
+// The emulator's pages in a real browser: a launch from another origin, forged messages, and the live page at /_emulator.
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import { createEmulator, type Emulator } from "../../src/emulator/index.js";
+import type { EmulatorSeed } from "../../src/emulator/index.js";
 import { describeInChromium } from "../support/chromium.js";
+import { LaunchedPlugin } from "./launched-plugin.js";
 import { s256 } from "./pkce.js";
-import { newSigningKey } from "./signing-key.js";
+import { pluginKey } from "./plugin-client.js";
 
-const jwks = { keys: [newSigningKey("key-1").publicJwk] };
-const challenge = s256("v".repeat(43));
+const codeVerifier = "v".repeat(43);
+const codeChallenge = s256(codeVerifier);
+const ADMIN_PAGES = [
+  "",
+  "/log",
+  "/flow",
+  "/plugins",
+  "/accounts",
+  "/clients",
+  "/operators",
+  "/faults",
+  "/rules",
+];
 
-/** A plugin's page that posts what its test says, and shows what it is posted. */
+/** A plugin's page. It asks for a code when it loads, unless its URL says quiet, and shows the messages that it gets. */
 const PLUGIN_PAGE = `<!doctype html><html lang="en"><title>Plugin</title><link rel="icon" href="data:,">
-<h1>Dummy plugin</h1><pre id="got"></pre>
+<h1>Test plugin</h1><pre id="got"></pre>
 <script>
 const got = [];
 addEventListener("message", ({ origin, data }) => {
@@ -22,73 +34,82 @@ addEventListener("message", ({ origin, data }) => {
   document.getElementById("got").textContent = JSON.stringify(got);
 });
 const parameters = new URLSearchParams(location.search);
-const init = (changes) => ({
-  type: "plugin:pkce-init", challenge: "${challenge}", opaque_code: parameters.get("opaque_code"), ...changes,
-});
-if (!parameters.has("quiet")) parent.postMessage(init(), document.referrer);
+const message = { type: "plugin:pkce-init", challenge: "${codeChallenge}", opaque_code: parameters.get("opaque_code") };
+if (!parameters.has("quiet")) parent.postMessage(message, document.referrer);
 </script></html>`;
 
-async function serve(handler: RequestListener): Promise<{ port: number; close: () => void }> {
-  const server = createServer(handler);
-  server.listen(0);
-  await once(server, "listening");
-  const close = () => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { port: (server.address() as AddressInfo).port, close };
-}
-
 describeInChromium("in Chromium", (browser) => {
-  let emulator: Emulator;
+  let plugin: LaunchedPlugin;
   let url: string;
   let pageOrigin: string;
+  let seed: EmulatorSeed;
   const closing: (() => unknown)[] = [];
 
   beforeAll(async () => {
-    const page = await serve((_, response) => {
+    const server = createServer((_, response) => {
       response.setHeader("content-type", "text/html").end(PLUGIN_PAGE);
     });
-    pageOrigin = `http://plugin.localhost:${page.port}`;
-    emulator = createEmulator();
-    const listening = await emulator.listen();
+    server.listen(0);
+    await once(server, "listening");
+    closing.push(
+      () => server.close(),
+      () => server.closeAllConnections(),
+    );
+    const { port } = server.address() as AddressInfo;
+    pageOrigin = `http://plugin.localhost:${port}`;
+    const registered = { tenantId: "acme", jwks: { keys: [pluginKey.publicJwk] } };
+    const page = { ...registered, type: "user_interface", scopes: ["devices:read"] } as const;
+    seed = {
+      plugins: [
+        { ...page, clientId: "reporter", name: "Planner", pageUrl: `${pageOrigin}/` },
+        { ...page, clientId: "quiet", name: "Quiet", pageUrl: `${pageOrigin}/?quiet=1` },
+        { ...registered, clientId: "nightly", type: "service", name: "Nightly reporter with a long name" },
+      ],
+      operators: [
+        {
+          tenantId: "acme",
+          userId: "ada",
+          firstname: "Ada",
+          password: "engine",
+          capabilities: ["devices:read"],
+        },
+      ],
+      serviceAccounts: [{ tenantId: "acme", clientId: "worker", clientSecret: "never shown" }],
+      apiClients: [
+        { clientId: "portal", redirectUris: [`http://127.0.0.1:${port}/callback?a=rather-long-query`] },
+      ],
+    };
+    plugin = new LaunchedPlugin({ now: Date.now });
+    const listening = await plugin.emulator.listen();
     url = listening.url;
-    closing.push(page.close, listening.close);
-    const plugin = { tenantId: "acme", type: "user_interface", jwks, scopes: ["devices:read"] } as const;
-    const pages = [
-      { clientId: "planner", name: "Planner", pageUrl: `${pageOrigin}/` },
-      { clientId: "quiet", name: "Quiet", pageUrl: `${pageOrigin}/?quiet=1` },
-    ];
-    for (const page of pages) emulator.registerPlugin({ ...plugin, ...page });
-    const ada = { tenantId: "acme", userId: "ada", firstname: "Ada", password: "engine" };
-    emulator.registerOperator({ ...ada, capabilities: ["devices:read"] });
-    emulator.registerApiClient({
-      clientId: "portal",
-      redirectUris: [`http://127.0.0.1:${page.port}/callback`],
-    });
+    closing.push(listening.close);
   });
   afterAll(() => Promise.all(closing.map((close) => close())));
-  beforeEach(() => emulator.customerLog.clear());
+  beforeEach(() => plugin.emulator.reset({ seed }));
 
-  /** A page whose console has to stay free of errors. */
-  async function newPage(
-    options: Parameters<ReturnType<typeof browser>["newContext"]>[0] = {},
-  ): Promise<Page> {
-    const context: BrowserContext = await browser().newContext(options);
-    const page = await context.newPage();
+  /** Opens a page whose console must stay free of errors, except for responses with the status `refused`. */
+  async function open(path: string, options: BrowserContextOptions = {}, refused?: number): Promise<Page> {
+    const context = await browser().newContext(options);
     const errors: string[] = [];
-    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-    page.on("pageerror", (error) => errors.push(error.message));
+    context.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+    context.on("weberror", (error) => errors.push(error.error().message));
     onTestFinished(async () => {
       await context.close();
-      expect(errors).toEqual([]);
+      expect(errors.filter((text) => !text.includes(`responded with a status of ${refused}`))).toEqual([]);
     });
+    const page = await context.newPage();
+    await page.goto(url + path);
     return page;
   }
 
-  async function hostPage(): Promise<Page> {
-    const page = await newPage();
-    await page.goto(`${url}/host/acme`);
+  /** Opens a second page in the same browser profile. */
+  async function beside(page: Page, path: string): Promise<Page> {
+    const other = await page.context().newPage();
+    await other.goto(url + path);
+    return other;
+  }
+
+  async function signIn(page: Page): Promise<Page> {
     await page.getByLabel("Operator").selectOption("ada");
     await page.getByLabel("Password").fill("engine");
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -99,30 +120,24 @@ describeInChromium("in Chromium", (browser) => {
   const launched = (page: Page) => page.getByText("Planner is launched.").waitFor();
   const got = async (page: Page): Promise<{ [name: string]: string }[]> =>
     JSON.parse((await page.frameLocator("#frame iframe").locator("#got").textContent()) || "[]");
-  const rules = () => emulator.customerLog.entries().map(({ rule }) => rule);
+  const authorizations = () => plugin.emulator.journal.entries({ operation: "authorizeLaunch" }).length;
+  const requests = (page: Page) => page.getByRole("complementary", { name: "Requests" });
+  const panel = (page: Page, name: string) => page.getByRole("region", { name });
+  const overflow = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-  test("choosing a plugin launches it, and choosing it again launches it afresh", async () => {
-    const page = await hostPage();
+  test("choosing a plugin launches it in a sandboxed iframe, and choosing it again launches it anew", async () => {
+    const page = await signIn(await open("/host/acme"));
     await page.getByRole("button", { name: "Planner" }).click();
     await launched(page);
     const [first] = await got(page);
-    expect(first).toEqual({
-      origin: url,
-      type: "host:auth-code",
-      code: expect.any(String),
-      state: expect.any(String),
-      tenantId: "acme",
-    });
-    const source = new URL((await page.locator("#frame iframe").getAttribute("src")) ?? "");
+    const text = expect.any(String);
+    expect(first).toEqual({ origin: url, type: "host:auth-code", code: text, state: text, tenantId: "acme" });
+    const iframe = page.locator("#frame iframe");
+    const source = new URL((await iframe.getAttribute("src")) ?? "");
     expect(source.searchParams.get("state")).toBe(first?.state);
-    expect(await page.locator("#frame iframe").getAttribute("sandbox")).toBe(
-      "allow-scripts allow-same-origin allow-forms",
-    );
-    const before = emulator.journal.entries({ operation: "authorizeLaunch", status: 200 }).length;
+    expect(await iframe.getAttribute("sandbox")).toBe("allow-scripts allow-same-origin allow-forms");
     await page.getByRole("button", { name: "Planner" }).click();
-    await expect
-      .poll(() => emulator.journal.entries({ operation: "authorizeLaunch", status: 200 }).length)
-      .toBe(before + 1);
+    await expect.poll(authorizations).toBe(2);
     await launched(page);
     const [second] = await got(page);
     expect(second?.code).not.toBe(first?.code);
@@ -130,9 +145,7 @@ describeInChromium("in Chromium", (browser) => {
   });
 
   test("the keyboard alone signs in and launches", async () => {
-    const page = await newPage();
-    await page.goto(`${url}/host/acme`);
-    // Where the focus is before any key is pressed.
+    const page = await open("/host/acme");
     await page.waitForFunction(() => document.activeElement?.id === "userId");
     await page.keyboard.press("Tab");
     await page.keyboard.type("engine");
@@ -143,98 +156,285 @@ describeInChromium("in Chromium", (browser) => {
     await launched(page);
   });
 
-  test("a message from another window, another origin or of another shape is not answered", async () => {
-    const page = await hostPage();
+  test("the host does not answer a message from another window, from another origin, or of another shape", async () => {
+    const page = await signIn(await open("/host/acme"));
     await page.getByRole("button", { name: "Quiet" }).click();
-    const plugin = page.frameLocator("#frame iframe");
-    await plugin.getByRole("heading").waitFor();
-    const authorisations = () => emulator.journal.entries({ operation: "authorizeLaunch" }).length;
-    const before = authorisations();
-    const opaqueCode = new URL(
-      (await page.locator("#frame iframe").getAttribute("src")) ?? "",
-    ).searchParams.get("opaque_code");
-    const forged = { type: "plugin:pkce-init", challenge, opaque_code: opaqueCode };
+    await page.frameLocator("#frame iframe").getByRole("heading").waitFor();
+    const frame = () => page.frames().find((candidate) => candidate.url().includes("opaque_code"));
+    const opaque_code = new URL(frame()?.url() ?? "").searchParams.get("opaque_code");
+    const forged = { type: "plugin:pkce-init", challenge: codeChallenge, opaque_code };
     // From the host's own window, and from a sibling iframe of the plugin's origin.
     await page.evaluate((message) => postMessage(message, "*"), forged);
     const sibling = await page.evaluateHandle((src) => {
-      const frame = document.createElement("iframe");
-      frame.src = src;
-      document.body.append(frame);
+      const iframe = document.createElement("iframe");
+      iframe.src = src;
+      document.body.append(iframe);
       return new Promise<HTMLIFrameElement>((resolve) =>
-        frame.addEventListener("load", () => resolve(frame)),
+        iframe.addEventListener("load", () => resolve(iframe)),
       );
     }, `${pageOrigin}/?quiet=1`);
     const evil = await sibling.contentFrame();
     await evil?.evaluate((message) => parent.postMessage(message, "*"), forged);
     // From the right window, but of another shape.
-    const frame = page.frames().find((candidate) => candidate.url().includes("opaque_code"));
     for (const message of [null, "plugin:pkce-init", { type: "plugin:other" }, [], 1]) {
-      await frame?.evaluate((data) => parent.postMessage(data, "*"), message);
+      await frame()?.evaluate((data) => parent.postMessage(data, "*"), message);
     }
-    // The right one afterwards is answered, and alone.
-    await frame?.evaluate((data) => parent.postMessage(data, "*"), forged);
+    // The genuine message afterwards is answered, and only that one.
+    await frame()?.evaluate((data) => parent.postMessage(data, "*"), forged);
     await page.getByText("Quiet is launched.").waitFor();
-    expect(authorisations()).toBe(before + 1);
+    expect(authorizations()).toBe(1);
     expect(await got(page)).toHaveLength(1);
     expect(await evil?.locator("#got").textContent()).toBe("");
-    expect(rules()).toEqual([]);
-  });
-
-  test("a page of another origin in the launched window gets no code", async () => {
-    const page = await hostPage();
-    await page.getByRole("button", { name: "Quiet" }).click();
-    await page.frameLocator("#frame iframe").getByRole("heading").waitFor();
-    const frame = page.frames().find((candidate) => candidate.url().includes("opaque_code"));
-    const before = emulator.journal.entries({ operation: "authorizeLaunch" }).length;
-    // The same page by another name: another origin, in the same window, knowing the opaque_code.
-    await frame?.goto(frame.url().replace("plugin.localhost", "evil.localhost"));
-    const opaqueCode = new URL(frame?.url() ?? "").searchParams.get("opaque_code");
-    const forged = { type: "plugin:pkce-init", challenge, opaque_code: opaqueCode };
-    await frame?.evaluate((message) => parent.postMessage(message, "*"), forged);
-    expect(await frame?.locator("#got").textContent()).toBe("");
-    // An honest launch beside it succeeds; by then the forged message would have been answered.
+    expect(plugin.emulator.customerLog.entries()).toEqual([]);
+    // The same page under another name: another origin, in the same window, which knows the opaque_code.
+    await frame()?.goto((frame()?.url() ?? "").replace("plugin.localhost", "evil.localhost"));
+    await frame()?.evaluate((message) => parent.postMessage(message, "*"), forged);
+    expect(await frame()?.locator("#got").textContent()).toBe("");
+    // Once another launch has succeeded, the forged message would have been answered.
     await page.getByRole("button", { name: "Planner" }).click();
     await launched(page);
-    expect(emulator.journal.entries({ operation: "authorizeLaunch" })).toHaveLength(before + 1);
+    expect(authorizations()).toBe(2);
   });
 
   test("login and consent work without JavaScript", async () => {
-    const page = await newPage({ javaScriptEnabled: false, viewport: { width: 390, height: 780 } });
-    const redirectUri = `http://127.0.0.1:${new URL(pageOrigin).port}/callback`;
+    const redirectUri = seed.apiClients?.[0]?.redirectUris[0] ?? "";
     const query = new URLSearchParams({
-      response_type: "code",
-      client_id: "portal",
-      redirect_uri: redirectUri,
-      state: "s",
-      code_challenge: challenge,
-      code_challenge_method: "S256",
+      ...{ response_type: "code", client_id: "portal", redirect_uri: redirectUri, state: "s" },
+      ...{ code_challenge: codeChallenge, code_challenge_method: "S256" },
     });
-    await page.goto(`${url}/v1/auth/authorize?${query}`);
+    const options = { javaScriptEnabled: false, viewport: { width: 390, height: 780 } };
+    const page = await open(`/v1/auth/authorize?${query}`, options);
     await page.getByLabel("User id").fill("ada");
     await page.getByLabel("Password").fill("engine");
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("heading", { name: "Allow portal?" }).waitFor();
     await page.getByRole("button", { name: "Allow" }).click();
-    await page.waitForURL(`${redirectUri}?*`);
+    await page.waitForURL(`${redirectUri}&*`);
     const { searchParams } = new URL(page.url());
     expect([searchParams.get("state"), searchParams.get("code")?.length]).toEqual(["s", 43]);
-    // A second login is for the session that the browser now has; this person refuses.
+    // The browser is logged in now; this time the person denies.
     await page.goto(`${url}/v1/auth/authorize?${query}`);
     await page.getByRole("button", { name: "Deny" }).click();
-    await page.waitForURL(`${redirectUri}?*`);
+    await page.waitForURL(`${redirectUri}&*`);
     expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
   });
 
-  const widths = [320, 390, 1280];
-  test.each(widths)("no page is wider than a window of %d pixels", async (width) => {
-    const page = await newPage({ viewport: { width, height: 780 } });
-    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    await page.goto(`${url}/host/acme`);
-    expect(await overflow()).toBeLessThanOrEqual(0);
-    await page.getByLabel("Password").fill("engine");
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("button", { name: "Planner" }).click();
-    await launched(page);
-    expect(await overflow()).toBeLessThanOrEqual(0);
+  test("a 403 after a narrowing appears in the log without a reload, and beside the form", async () => {
+    const page = await open("/_emulator/plugins");
+    const log = await beside(page, "/_emulator/log");
+    const loads: string[] = [];
+    const token = await plugin.launchedToken();
+    await log.getByText("requestToken").waitFor();
+    log.on("framenavigated", (frame) => loads.push(frame.url()));
+    expect((await plugin.call(token)).status).toBe(200);
+    const planner = panel(page, "Planner");
+    await planner.getByText("Change", { exact: true }).click();
+    await planner.getByLabel("scopes").fill("");
+    await planner.getByRole("button", { name: "Save" }).click();
+    await planner.getByText("Done.").waitFor();
+    expect((await plugin.call(token)).status).toBe(403);
+    const refusal = log.getByRole("listitem").filter({ hasText: "route.narrowed" });
+    await refusal.getByText("devices:read still granted").waitFor();
+    expect(await refusal.innerText()).toMatch(/403.*acme · reporter.*GET \/api\/v1\/acme\/devices 403/s);
+    await requests(page).getByText("route.narrowed").waitFor();
+    expect(loads).toEqual([]);
+  });
+
+  test("a launch is drawn while it happens, each arrow between the lanes of its two parties", async () => {
+    const page = await open("/_emulator/flow");
+    await page.getByText("No plugin was launched").waitFor();
+    const overview = await beside(page, "/_emulator");
+    await overview.getByRole("link", { name: "Host application" }).click();
+    await (await signIn(overview)).getByRole("button", { name: "Planner" }).click();
+    await launched(overview);
+    const names = () => page.locator(".step h2").allTextContents();
+    const steps = [
+      "Host page loaded",
+      "Plugin chosen",
+      "Plugin launched",
+      "plugin:pkce-init",
+      "host:auth-code",
+    ];
+    await expect.poll(names).toEqual(steps);
+    const [{ code = "", state = "", tenantId = "" } = {}] = await got(overview);
+    expect((await plugin.exchange({ code, state, tenantId, codeVerifier, codeChallenge })).status).toBe(200);
+    await expect.poll(names).toEqual([...steps, "Code exchange", "Token response, 200"]);
+    const boxes = (selector: string) =>
+      page.locator(selector).evaluateAll((all) =>
+        all.map((element) => {
+          const { left, right } = element.getBoundingClientRect();
+          return [Math.round(left), Math.round(right)];
+        }),
+      );
+    const centres = (await boxes(".lanes span")).map(([left = 0, right = 0]) => (left + right) / 2);
+    const arrow = (from: number, to: number) =>
+      [centres[from] ?? 0, centres[to] ?? 0].map((at) => expect.closeTo(at, -0.5));
+    const expected = [...Array.from({ length: 5 }, () => arrow(0, 1)), arrow(2, 3), arrow(2, 3)];
+    expect(await boxes(".arrow")).toEqual(expected);
+  });
+
+  test("the keyboard alone reaches a plugin and disables it", async () => {
+    const page = await open("/_emulator");
+    const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? "");
+    const tabTo = async (wanted: string) => {
+      for (let presses = 0; presses < 40 && (await focused()) !== wanted; presses += 1) {
+        await page.keyboard.press("Tab");
+        const outline = await page.evaluate(
+          () => getComputedStyle(document.activeElement ?? document.body).outlineStyle,
+        );
+        expect(outline).toBe("solid");
+      }
+      expect(await focused()).toBe(wanted);
+    };
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Skip to the page");
+    await tabTo("Plugins");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Plugins" }).waitFor();
+    await tabTo("Change");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("f");
+    await tabTo("Save");
+    await page.keyboard.press("Enter");
+    await page.getByText("Done.").waitFor();
+    expect(await panel(page, "Planner").innerText()).toContain("disabled");
+  });
+
+  test("a refresh of the live parts keeps the focus, and can be paused", async () => {
+    const page = await open("/_emulator/faults");
+    plugin.emulator.faults.add({ name: "rate-limited", count: 3 });
+    const remove = page.getByRole("button", { name: "Remove rate-limited, fault-1" });
+    await remove.focus();
+    await plugin.requestToken();
+    await requests(page).getByText("fault rate-limited").waitFor();
+    expect(await remove.evaluate((button) => button === document.activeElement)).toBe(true);
+    // From here on the test controls the page's timers.
+    await page.clock.install();
+    await page.reload();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("paused").waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await plugin.emulator.fetch("/while-it-was-paused");
+    await page.clock.runFor(10_000);
+    expect(asked).toEqual([]);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.clock.runFor(2000);
+    await requests(page).getByText("/while-it-was-paused").waitFor();
+  });
+
+  test("the rules are filtered while typing, and the filter stays when a rule is switched off", async () => {
+    const page = await open("/_emulator/rules");
+    const filter = page.getByLabel("Filter", { exact: true });
+    await filter.fill("REPLAY");
+    const visible = page.locator(".rules > li:visible");
+    await expect.poll(() => visible.count()).toBeLessThan(10);
+    await page.getByRole("button", { name: "Switch off assertion.replay" }).click();
+    await page.getByText("1 off").waitFor();
+    expect(await visible.count()).toBeLessThan(10);
+    expect(await filter.inputValue()).toBe("REPLAY");
+    expect(plugin.emulator.rules.off()).toEqual(["assertion.replay"]);
+  });
+
+  test.each([true, false])(
+    "a plugin is unregistered in two steps; with JavaScript: %s",
+    async (javaScriptEnabled) => {
+      const page = await open("/_emulator/plugins", { javaScriptEnabled });
+      const planner = panel(page, "Planner");
+      const second = planner.getByRole("button", { name: "Yes, unregister Planner" });
+      expect(await second.isVisible()).toBe(false);
+      await planner.getByText("Unregister…").click();
+      await second.click();
+      await page.getByText("Done.").waitFor();
+      expect([await planner.count(), await panel(page, "Nightly").count()]).toEqual([0, 1]);
+    },
+  );
+
+  test("the page of another site cannot send a form to /_emulator", async () => {
+    const page = await open("/_emulator", {}, 403);
+    plugin.emulator.clock.freeze();
+    const evil = await page.context().newPage();
+    const body = `<!doctype html><title>Evil</title><link rel="icon" href="data:,">
+<form id="f" method="post" action="${url}/_emulator/clock"><input name="do" value="resume"></form>`;
+    await evil.route("http://evil.localhost/**", (route) =>
+      route.fulfill({ contentType: "text/html", body }),
+    );
+    await evil.goto("http://evil.localhost/");
+    await evil.evaluate(() => (document.getElementById("f") as HTMLFormElement).submit());
+    await evil.getByText("origin_not_allowed").waitFor();
+    expect(plugin.emulator.clock.frozen).toBe(true);
+  });
+
+  const looks = [
+    { width: 320, scheme: "light" },
+    { width: 390, scheme: "dark" },
+    { width: 1280, scheme: "light" },
+  ] as const;
+  test.each(looks)(
+    "no page is wider than $width pixels, and all text is readable in $scheme",
+    async (look) => {
+      const code = plugin.launchedCode();
+      await plugin.exchange(code);
+      await plugin.exchange(code);
+      await plugin.requestToken({ claims: { aud: `https://${"a".repeat(150)}.example/` } });
+      const body = "x".repeat(300);
+      plugin.emulator.faults.add({ name: "status", status: 503, body, count: "always", at: "resource" });
+      plugin.emulator.rules.enforce("assertion.replay", false);
+      const viewport = { width: look.width, height: 800 };
+      const page = await open("/host/acme", { viewport, colorScheme: look.scheme });
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+      await (await signIn(page)).getByRole("button", { name: "Planner" }).click();
+      await launched(page);
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+      for (const path of ADMIN_PAGES) {
+        await page.goto(`${url}/_emulator${path}`);
+        await page.evaluate(() => {
+          for (const details of document.querySelectorAll("details")) details.open = true;
+        });
+        expect(await overflow(page), path).toBeLessThanOrEqual(0);
+        expect(await page.evaluate(lowestContrast), path).toBeGreaterThanOrEqual(4.5);
+      }
+    },
+  );
+
+  test("an emulator closes while its page is open, and the page says so", async () => {
+    const other = new LaunchedPlugin();
+    const listening = await other.emulator.listen();
+    const context = await browser().newContext();
+    const page = await context.newPage();
+    await page.goto(`${listening.url}/_emulator/log`);
+    await page.waitForResponse(/live\/log/);
+    await listening.close();
+    await page.getByText("The emulator does not answer").waitFor();
+    await context.close();
   });
 });
+
+/** The lowest contrast of any text with its background (WCAG 2 success criterion 1.4.3). */
+function lowestContrast(): number {
+  const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number);
+  const luminance = ([r = 0, g = 0, b = 0]: number[]) => {
+    const [red = 0, green = 0, blue = 0] = [r, g, b].map((value) => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const backgroundOf = (element: Element | null): number[] => {
+    if (element === null) return [255, 255, 255];
+    const color = channels(getComputedStyle(element).backgroundColor);
+    return color[3] === 0 ? backgroundOf(element.parentElement) : color;
+  };
+  let lowest = 21;
+  for (const element of document.querySelectorAll("body *")) {
+    const isText = [...element.childNodes].some(
+      (node) => node.nodeType === 3 && node.textContent?.trim() !== "",
+    );
+    if (!isText || element.checkVisibility?.() === false) continue;
+    const colors = [channels(getComputedStyle(element).color), backgroundOf(element)];
+    const [dark = 0, light = 0] = colors.map(luminance).sort((a, b) => a - b);
+    lowest = Math.min(lowest, (light + 0.05) / (dark + 0.05));
+  }
+  return lowest;
+}

@@ -30,25 +30,25 @@ export const adminStyles = `
 .row { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; }
 .end { margin-left: auto; }
 form.row button, form.end button, .rules button { min-height: 2.25rem; padding: .2rem .8rem; }
-.line { display: flex; flex-wrap: wrap; align-items: end; gap: .75rem; }
+.line { display: flex; flex-wrap: wrap; align-items: start; gap: .75rem; }
+.line > button { margin-top: 1.65rem; }
 .line .field { flex: 1 1 9rem; }
 .outcome:empty { display: none; }
 .outcome { scroll-margin-top: 100vh; }
 .line > .alarm, .line > .done { flex: 1 1 100%; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem; align-items: start; }
+.fields > fieldset { grid-column: 1 / -1; }
 textarea {
   width: 100%; padding: .5rem .7rem; font: .9em/1.4 ui-monospace, monospace; color: inherit; resize: vertical;
   background: var(--surface); border: 1px solid var(--quiet); border-radius: .4rem;
 }
 textarea[aria-invalid="true"] { border-color: var(--alarm); }
 input[type="checkbox"] { width: 1.25rem; min-height: 1.25rem; height: 1.25rem; margin: 0; accent-color: var(--accent); flex: none; }
-input[type="file"] { padding: .45rem; }
 fieldset { display: grid; gap: .8rem; min-width: 0; margin: 0; padding: .8rem 1rem 1rem; border: 1px solid var(--line); border-radius: .5rem; }
 legend { padding: 0 .3rem; font-weight: 600; font-size: .9rem; }
 fieldset.panel > legend { font-size: 1rem; }
-.boxes { display: flex; flex-wrap: wrap; gap: .3rem 1.4rem; margin: 0; padding: 0; list-style: none; }
-.boxes li, .box { display: flex; align-items: center; gap: .5rem; min-height: 2rem; }
-.boxes label, .box label { font-weight: 400; }
+.box { display: flex; align-items: center; gap: .5rem; min-height: 2rem; }
+.box label { font-weight: 400; }
 form > button { justify-self: start; }
 summary { cursor: pointer; padding: .3rem 0; color: var(--accent); }
 details > form { margin-top: .6rem; }
@@ -58,8 +58,6 @@ details > form { margin-top: .6rem; }
 .confirm > form { padding: .8rem 1rem; border: 1px solid var(--alarm); border-radius: .5rem; }
 button.danger { background: var(--alarm); border-color: var(--alarm); color: var(--surface); font-weight: 600; }
 button.danger:hover { filter: brightness(1.08); }
-.button { display: inline-block; padding: .55rem 1rem; border: 1px solid var(--quiet); border-radius: .4rem; color: inherit; text-decoration: none; }
-.button:hover { background: var(--accent-soft); }
 .alarm ul { margin: .2rem 0 0; padding-left: 1.2rem; overflow-wrap: anywhere; }
 .done { padding: .5rem .8rem; border-radius: .4rem; background: var(--accent-soft); }
 .facts { display: grid; gap: .4rem; margin: 0; }

@@ -32,7 +32,8 @@ export type AnswerAdmin = (request: Request, connection: Connection) => Promise<
 /** In the order of the links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 const actions = [clockAction, resetAction, ...registrationActions, armAction, disarmAction, ruleAction];
-const files: Readonly<Record<string, (view: AdminView) => Response | Promise<Response>>> = {
+type Serve = (view: AdminView) => Response | Promise<Response>;
+const files: Readonly<Record<string, Serve | undefined>> = {
   "/admin.js": () => file("text/javascript", adminScript),
   "/admin.css": () => file("text/css", stylesheet + adminStyles),
   "/live/clock": live(currentTime),
@@ -53,14 +54,14 @@ export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
   const answer: AnswerAdmin = async (request, { remoteAddress }) => {
     // Most requests are not for this page, so check before parsing anything.
     if (!request.url.includes(ADMIN_PATH)) return undefined;
-    const { admin: access, variants } = site.settings();
+    const deployment = site.deployment();
+    const { admin: access, variants } = deployment.settings;
     const path = under(request) ?? "";
     const isOurs = path === ADMIN_PATH || (path.startsWith(`${ADMIN_PATH}/`) && !SHARED.includes(path));
     if (!isOurs || access === false || variants.length === 0) return undefined;
-    const deployment = site.deployment();
     const refusal = refuseCall({ access, request, remoteAddress, publicUrl: deployment.publicUrl() });
     if (refusal !== undefined) return refuse(refusal);
-    const view = { ...site, deployment, formToken, query: new URL(request.url).searchParams };
+    const view = { emulator: site.emulator, deployment, formToken, query: new URL(request.url).searchParams };
     const name = path.slice(ADMIN_PATH.length).replace(/\/$/, "");
     const action = actions.find((candidate) => candidate.path === name);
     if (action !== undefined && request.method === "POST") return answerPost(view, site, action, request);

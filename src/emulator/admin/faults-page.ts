@@ -58,7 +58,7 @@ function body(view: AdminView): Markup {
   const choose = (other: FaultName) =>
     html`<li><a href="${linkTo(view.deployment, `${ADMIN_PATH}/faults`)}?name=${other}#arm"${other === name ? html` aria-current="true"` : ""}>${other}</a></li>`;
   const fields = schemaFields(view, { form: "arm", ...shapeOf(name), hints: HINTS });
-  const content = html`<div class="fields">${fields}</div><button class="primary">Arm it</button>`;
+  const content = html`${fields}<button class="primary">Arm it</button>`;
   return html`<section class="panel" aria-labelledby="armed"><h2 id="armed">Armed</h2>${livePart(view, "faults", armedFaults(view))}</section>
 <section class="panel" aria-labelledby="arm-name"><h2 id="arm-name">Arm: ${name}</h2>
 <nav aria-label="Faults"><ul class="choices">${faultNames.map(choose)}</ul></nav>

@@ -125,8 +125,8 @@ function labelled(view: AdminView, field: Field, control: (attributes: Markup) =
   const isAtFault = hasIssue(view, of, field.issuePath ?? name);
   const described = [hint && `${id}-hint`, isAtFault && `${of}-issues`].filter(Boolean).join(" ");
   const attributes = html` id="${id}" name="${name}"${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? html` aria-invalid="true"` : ""}${required ? html` required` : ""}`;
-  return html`<div class="field"><label for="${id}">${label}</label>
-${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}${control(attributes)}</div>`;
+  return html`<div class="field"><label for="${id}">${label}</label>${control(attributes)}
+${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}</div>`;
 }
 
 function typedIn({ failed }: AdminView, id: string): URLSearchParams | undefined {

@@ -53,8 +53,8 @@ ${outcomePlace(view, "was-reset")}${confirmation(view, {
 })}</section>`;
 }
 
-function served({ settings, deployment }: AdminView): Markup {
-  const variants = settings().variants;
+function served({ deployment }: AdminView): Markup {
+  const { variants } = deployment.settings;
   const base = deployment.publicUrl();
   return facts({
     Variants: variants.join(" and "),
@@ -97,7 +97,7 @@ ${form(view, {
 }
 
 /** Counts the registrations of each tenant. An API client may belong to none, and then serves the people of all. */
-function tenants({ settings, deployment }: AdminView): Markup {
+function tenants({ deployment }: AdminView): Markup {
   const { plugins, serviceAccounts, apiClients, operators } = deployment;
   const lists = [plugins, serviceAccounts, apiClients, operators].map((records) =>
     records.list().map(({ tenantId }) => tenantId),
@@ -108,7 +108,7 @@ function tenants({ settings, deployment }: AdminView): Markup {
   if (ids.length === 0) {
     return html`<p class="quiet">Nothing is registered yet. Register in code, by a seed, or on the pages above.</p>`;
   }
-  const isHosted = settings().variants.includes("A");
+  const isHosted = deployment.settings.variants.includes("A");
   const row = (
     id: string | undefined,
   ) => html`<tr><th scope="row">${id === undefined ? "every tenant" : html`<code>${id}</code>`}</th>

@@ -45,12 +45,13 @@ function group({ emulator }: AdminView, name: string, filter: string): Markup {
   const row = (id: RuleId) => {
     const { says, section, off, answer } = rules[id];
     const isOn = emulator.rules.isEnforced(id);
-    const isHidden = !`${id} ${says} ${section} ${off}`.toLowerCase().includes(filter);
+    const isHidden = !`${id} ${says} ${section} ${off ?? ""}`.toLowerCase().includes(filter);
     const button = isOn ? "Switch off" : "Enforce";
+    const hint = isOn ? html`While off: ` : html`<span class="mark bad">off</span> `;
     return html`<li id="${id}"${isHidden ? html` hidden` : ""}><div class="row"><code class="rule">${id}</code>
 <span class="quiet">${sectionName(section)} · ${answer.status} ${answer.error ?? ""}</span>
 ${off === undefined ? "" : html`<button class="end" name="${isOn ? "off" : "on"}" value="${id}" aria-label="${button} ${id}">${button}</button>`}</div>
-<p>${says}</p>${off === undefined ? "" : html`<p class="quiet">${isOn ? "While off: " : html`<span class="mark bad">off</span> `}${off}</p>`}</li>`;
+<p>${says}</p>${off === undefined ? "" : html`<p class="quiet">${hint}${off}</p>`}</li>`;
   };
   const members = ids.filter((id) => id.startsWith(`${name}.`));
   return html`<fieldset class="panel"><legend>${name}</legend><ul class="rules">${members.map(row)}</ul></fieldset>`;

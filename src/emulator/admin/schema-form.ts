@@ -16,10 +16,13 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
+/** In the order in which a form shows them, required members before all others. */
+const KINDS = ["choice", "boolean", "number", "text", "secret", "lines", "json", "group"] as const;
+
 interface Member {
   /** Its path in the input, as "match.tenantId". */
   readonly path: string;
-  readonly kind: "text" | "number" | "secret" | "choice" | "boolean" | "lines" | "json" | "group";
+  readonly kind: (typeof KINDS)[number];
   readonly required: boolean;
   /** Whether `null` is a value of its own. */
   readonly nullable: boolean;
@@ -41,7 +44,9 @@ interface SchemaForm {
 
 export function schemaFields(view: AdminView, shape: SchemaForm): Markup {
   const members = membersOf(shape.schema, shape.omit);
-  return html`${members.map((member) => fieldOf(view, shape, member))}`;
+  const rank = ({ required, kind }: Member) => (required ? 0 : 1 + KINDS.indexOf(kind));
+  members.sort((a, b) => rank(a) - rank(b));
+  return html`<div class="fields">${members.map((member) => fieldOf(view, shape, member))}</div>`;
 }
 
 function fieldOf(view: AdminView, shape: SchemaForm, member: Member): Markup {
@@ -51,9 +56,16 @@ function fieldOf(view: AdminView, shape: SchemaForm, member: Member): Markup {
     return html`<fieldset><legend>${path}</legend><div class="fields">${member.members.map((part) => fieldOf(view, shape, part))}</div></fieldset>`;
   }
   const value = values?.[path];
-  const format = { lines: "One per line.", json: "JSON.", secret: values && "Empty: unchanged." };
-  const hint = [hints[path], format[kind as keyof typeof format]].filter(Boolean).join(" ") || undefined;
-  const field = { form, name: path, label: path, hint, required, value: textOf(kind, value) };
+  const isHidden = values !== undefined && value === undefined && (kind === "json" || kind === "secret");
+  const hint = [
+    hints[path],
+    { lines: "One per line.", json: "JSON." }[kind as string],
+    isHidden && "Empty: unchanged.",
+  ];
+  const field = {
+    ...{ form, name: path, label: nameOf(path), issuePath: path, required, value: textOf(kind, value) },
+    hint: hint.filter(Boolean).join(" ") || undefined,
+  };
   if (kind === "choice" || kind === "boolean") {
     const named = kind === "boolean" ? ["true", "false"] : member.choices;
     const choices = Object.fromEntries(named.map((one) => [one, one]));
@@ -93,8 +105,7 @@ export function readSchemaFields(
 
 function readMembers(members: readonly Member[], fields: URLSearchParams): Record<string, unknown> {
   const entries = members.map((member) => {
-    const name = member.path.slice(member.path.lastIndexOf(".") + 1);
-    return [name, readMember(member, fields)] as const;
+    return [nameOf(member.path), readMember(member, fields)] as const;
   });
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
@@ -124,6 +135,10 @@ function readMember(member: Member, fields: URLSearchParams): unknown {
     default:
       return text;
   }
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf(".") + 1);
 }
 
 function parseJson(path: string, text: string): unknown {

@@ -1,21 +1,35 @@
 // What all pages at /_emulator share: the shapes of a page and of a form's action, and small pieces of markup.
 import { html } from "hono/html";
-import type { Emulator } from "../emulator.js";
+import type { EmulatorRules } from "../checks.js";
+import type { EmulatorClock } from "../clock.js";
+import type { CustomerLog } from "../customer-log.js";
+import type { EmulatorFaults } from "../faults/faults.js";
 import type { FlowIdentity } from "../flow/flow-record.js";
-import type { JournalEntry } from "../journal.js";
-import type { Settings } from "../options.js";
+import type { Journal, JournalEntry } from "../journal.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import type { Deployment } from "../state.js";
 
 /** The path of the overview; every other path of the admin page is under it. */
 export const ADMIN_PATH = "/_emulator";
 
+export type RecordNoun = "Plugin" | "ServiceAccount" | "ApiClient" | "Operator";
+export type RecordVerb = "register" | "update" | "unregister";
+
+/** The members of an `Emulator` that the pages use. */
+interface SteeredEmulator extends Readonly<Record<`${RecordVerb}${RecordNoun}`, (input: never) => void>> {
+  readonly clock: EmulatorClock;
+  readonly rules: EmulatorRules;
+  readonly faults: EmulatorFaults;
+  readonly customerLog: CustomerLog;
+  readonly journal: Journal;
+  reset(): void;
+}
+
 /** What the pages read and change. */
 export interface AdminSite {
-  readonly emulator: Emulator;
+  readonly emulator: SteeredEmulator;
   /** The current deployment: a reset replaces it. */
   deployment(): Deployment;
-  settings(): Settings;
 }
 
 /** A form whose input was refused, with what was typed. */
@@ -26,7 +40,8 @@ export interface FailedForm {
 }
 
 /** What one page is rendered from. */
-export interface AdminView extends Omit<AdminSite, "deployment"> {
+export interface AdminView {
+  readonly emulator: SteeredEmulator;
   readonly deployment: Deployment;
   readonly formToken: string;
   readonly query: URLSearchParams;

@@ -1,14 +1,10 @@
 // The steps of a launch (description, section 5.3) and of a login (section 5.8), up to the token endpoint.
 
 import type { Refusal } from "../checks.js";
-import type { LaunchAnswer } from "../host/launch.js";
 import type { JsonAnswer } from "../http/messages.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { RuleId } from "../rules.js";
 import type { AuthorizationRequest, Deployment, LaunchIdentity, SignedIn } from "../state.js";
-import type { MalformedRequest, TokenRequest } from "../variant-a/token-request.js";
-import type { ClaimedPerson, RefusedAuthorization } from "../variant-b/authorization.js";
-import type { ClientRequest } from "../variant-b/token-request.js";
 import type { OpenFlow } from "./flow-record.js";
 
 const TO_FRONT = { from: "browser", to: "front" } as const;
@@ -48,7 +44,9 @@ export function recordLaunch(
 export function recordAuthCode(
   { flows, clock }: Deployment,
   asked: { readonly opaqueCode: unknown; readonly codeChallenge: unknown },
-  answer: LaunchAnswer | Refusal,
+  answer:
+    | { readonly code: string; readonly state: string; readonly tenantId: string; readonly posts?: number }
+    | Refusal,
 ): void {
   const flow = flows.find(asked.opaqueCode);
   const at = clock();
@@ -78,7 +76,9 @@ const AUTHORIZATION_PARAMETERS = [
 export function recordAuthorization(
   { flows, clock }: Deployment,
   parameters: URLSearchParams,
-  read: AuthorizationRequest | RefusedAuthorization,
+  read:
+    | AuthorizationRequest
+    | { readonly refusal: Refusal; readonly callback?: Pick<AuthorizationRequest, "client"> },
   id?: string,
 ): OpenFlow {
   const isRefused = "refusal" in read;
@@ -107,7 +107,7 @@ function publicParameters(parameters: URLSearchParams, registered: readonly stri
 export function recordLogin(
   { flows, clock }: Deployment,
   id: string,
-  { tenantId, userId }: ClaimedPerson,
+  { tenantId, userId }: { readonly tenantId?: string | undefined; readonly userId: string },
   password: string | undefined,
   person: SignedIn | Refusal,
 ): void {
@@ -149,7 +149,7 @@ export function recordCallback(
 /** Records a token request that belongs to the open flow; the returned function records the answer and returns it. */
 export function recordTokenRequest(
   { flows, clock }: Deployment,
-  read: TokenRequest | ClientRequest | MalformedRequest | Refusal,
+  read: object,
 ): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
   const code = "code" in read ? read.code : undefined;
   const flow = flows.find(code ?? ("refreshToken" in read ? read.refreshToken : undefined));

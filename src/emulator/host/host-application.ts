@@ -1,4 +1,4 @@
-// The two pages of the host application: who is there, and the sidebar with the plugins.
+// Variant A's host application (description, section 5.3): sign-in, the page with the sidebar, and its script's requests.
 import { html } from "hono/html";
 import type { Refusal } from "../checks.js";
 import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
@@ -22,7 +22,7 @@ import { tenantIdSchema } from "../registrations/fields.js";
 import { displayName, isPasswordOf, type Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { rules } from "../rules.js";
-import type { Deployment, SignedIn } from "../state.js";
+import type { Deployment, LaunchIdentity } from "../state.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
 
 interface SignInPage {
@@ -32,7 +32,7 @@ interface SignInPage {
   readonly userId?: string | undefined;
 }
 
-export function signInPage(deployment: Deployment, page: SignInPage): Promise<Response> {
+function signInPage(deployment: Deployment, page: SignInPage): Promise<Response> {
   const { tenantId, session, failed = false, userId } = page;
   const operators = deployment.operators.list(tenantId);
   const needPassword = operators.some(({ passwordDigest }) => passwordDigest !== undefined);
@@ -42,7 +42,7 @@ export function signInPage(deployment: Deployment, page: SignInPage): Promise<Re
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password"
 aria-describedby="${failed ? "failed empty" : "empty"}"${failed ? html` aria-invalid="true" autofocus` : ""}>
-<p class="quiet" id="empty">Leave it empty for an operator who has none.</p>
+<p class="quiet" id="empty">Leave it empty for an operator without a password.</p>
 </div>`;
   const form = html`<form method="post" action="${linkTo(deployment, `/host/${tenantId}/sign-in`)}">
 <input type="hidden" name="form_token" value="${session.formToken}">
@@ -55,7 +55,7 @@ ${needPassword ? password : ""}
 </form>`;
   const body = html`<main>
 <div><h1>Host application</h1><p class="quiet">Tenant <code>${tenantId}</code> of the emulator</p></div>
-${failed ? html`<p class="alarm" role="alert" id="failed">This is not the operator's password.</p>` : ""}
+${failed ? html`<p class="alarm" role="alert" id="failed">The password is wrong.</p>` : ""}
 ${operators.length === 0 ? html`<p>No operator is registered in this tenant.</p>` : form}
 </main>`;
   return renderPage(deployment, {
@@ -67,18 +67,14 @@ ${operators.length === 0 ? html`<p>No operator is registered in this tenant.</p>
   });
 }
 
-export function hostPage(
-  deployment: Deployment,
-  session: BrowserSession,
-  operator: Operator,
-): Promise<Response> {
+function hostPage(deployment: Deployment, session: BrowserSession, operator: Operator): Promise<Response> {
   const { tenantId } = operator;
   const base = linkTo(deployment, `/host/${tenantId}`);
   const plugins = deployment.plugins
     .list(tenantId)
     .filter(({ enabled, type }) => enabled && type === "user_interface");
   const entry = ({ clientId, name, pageUrl }: Plugin) =>
-    html`<li><button type="button" data-client-id="${clientId}" data-name="${name}"${pageUrl === undefined ? html` disabled title="No page is registered for it"` : ""}>${name}</button></li>`;
+    html`<li><button type="button" data-client-id="${clientId}" data-name="${name}"${pageUrl === undefined ? html` disabled title="It is registered without a page"` : ""}>${name}</button></li>`;
   const list =
     plugins.length === 0
       ? html`<p class="quiet">No user-interface plugin is registered and enabled.</p>`
@@ -91,23 +87,23 @@ export function hostPage(
 </form>
 </header>
 <main class="stage">
-<p class="status" id="status" role="status">Choose a plugin. Choosing it again launches it afresh.</p>
-<div class="frame" id="frame"><div class="empty"><p class="quiet">Nothing is launched yet.</p></div></div>
-<noscript><p class="alarm">Launching a plugin takes JavaScript: its page talks to this one by messages.</p></noscript>
+<p class="status" id="status" role="status">Choose a plugin. Choosing it again starts a new launch.</p>
+<div class="frame" id="frame"><div class="empty"><p class="quiet">No plugin is launched yet.</p></div></div>
+<noscript><p class="alarm">A launch needs JavaScript: the plugin's page and this page exchange messages.</p></noscript>
 </main>`;
   return renderPage(deployment, {
     title: `${tenantId}: host application`,
     layout: "app",
     body,
     script: HOST_SCRIPT_PATH,
-    // Any site: a plugin's page may send its iframe elsewhere, and each redirect is held against this.
+    // Any site: a plugin's page may redirect its iframe, and browsers check each redirect against this.
     policy: ["script-src 'self'", "connect-src 'self'", "frame-src http: https:", "form-action 'self'"],
-    // The page in the iframe may know the host by its referrer.
+    // The plugin's page may identify the host by its referrer.
     headers: { "referrer-policy": "strict-origin-when-cross-origin" },
   });
 }
 
-/** Not shown; the emulator's own. */
+/** The description shows no path; this one is the emulator's own. */
 const HOST_PATH = "/host/{tenantId}";
 
 export const hostRoutes: readonly PageRoute[] = [
@@ -118,148 +114,146 @@ export const hostRoutes: readonly PageRoute[] = [
   hostRoute("authorizeLaunch", "POST", "/authorizations", authorize),
 ];
 
+/** A visit to the host application of one tenant. */
+interface HostVisit extends Visit {
+  readonly tenantId: string;
+  readonly place: SessionPlace;
+  readonly session: BrowserSession | undefined;
+  /** The operator who is signed in. */
+  readonly operator: Operator | undefined;
+}
+
 function hostRoute(
   operation: string,
   method: "GET" | "POST",
   path: string,
-  answer: PageRoute["answer"],
+  answer: (visit: HostVisit) => Promise<Response>,
 ): PageRoute {
-  const guarded = (visit: Visit) =>
-    tenantIdSchema.safeParse(visit.parameters.tenantId).success
-      ? answer(visit)
-      : Response.json({ error: "not_found" }, { status: 404 });
-  return { variant: "A", operation, method, path: HOST_PATH + path, answer: guarded };
+  const answerVisit = (visit: Visit) => {
+    const { deployment, request, parameters, note } = visit;
+    const { tenantId = "" } = parameters;
+    if (!tenantIdSchema.safeParse(tenantId).success)
+      return Response.json({ error: "not_found" }, { status: 404 });
+    note.tenantId = tenantId;
+    const place = { sessions: deployment.hostSessions, cookie: "emulator-host", path: `/host/${tenantId}` };
+    const session = findSession(deployment, place, request);
+    const signedIn = session?.operator;
+    const operator =
+      signedIn?.tenantId === tenantId ? deployment.operators.find(tenantId, signedIn.userId) : undefined;
+    return answer({ ...visit, tenantId, place, session, operator });
+  };
+  return { variant: "A", operation, method, path: HOST_PATH + path, answer: answerVisit };
 }
 
-function placeOf({ hostSessions }: Deployment, tenantId: string): SessionPlace {
-  return { sessions: hostSessions, cookie: "emulator-host", path: `/host/${tenantId}` };
+async function showHost(visit: HostVisit): Promise<Response> {
+  const { deployment, session, operator } = visit;
+  if (session === undefined || operator === undefined) return freshSignInPage(visit);
+  deployment.flows.pageLoaded(deployment.clock(), operator);
+  return hostPage(deployment, session, operator);
 }
 
-function arrive({ deployment, request, parameters, note }: Visit): {
-  tenantId: string;
-  place: SessionPlace;
-  session: BrowserSession | undefined;
-  operator: Operator | undefined;
-} {
-  const { tenantId = "" } = parameters;
-  note.tenantId = tenantId;
-  const place = placeOf(deployment, tenantId);
-  const session = findSession(deployment, place, request);
-  const signedIn = session?.operator;
-  const operator =
-    signedIn?.tenantId === tenantId ? deployment.operators.find(tenantId, signedIn.userId) : undefined;
-  return { tenantId, place, session, operator };
-}
-
-async function showHost(visit: Visit): Promise<Response> {
-  const { deployment } = visit;
-  const { session, operator } = arrive(visit);
-  if (session !== undefined && operator !== undefined) {
-    deployment.flows.pageLoaded(deployment.clock(), operator);
-    return hostPage(deployment, session, operator);
-  }
-  return freshSignInPage(visit);
-}
-
-/** The browser keeps its session, so that a form in another tab stays good, unless it has none. */
+/** The browser keeps its session if it has one, so that a form in another tab stays valid. */
 async function freshSignInPage(
-  visit: Visit,
+  { deployment, request, tenantId, place, session }: HostVisit,
   failure: { failed?: boolean; userId?: string } = {},
 ): Promise<Response> {
-  const { deployment, request } = visit;
-  const { tenantId, place, session } = arrive(visit);
   if (session !== undefined) return signInPage(deployment, { tenantId, session, ...failure });
   const opened = openSession(deployment, place, request, undefined);
   const page = await signInPage(deployment, { tenantId, session: opened.session, ...failure });
-  return withCookie(page, opened.setCookie);
+  page.headers.append("set-cookie", opened.setCookie);
+  return page;
 }
 
-async function signIn(visit: Visit): Promise<Response> {
-  const { deployment, request } = visit;
-  const { tenantId, place, session } = arrive(visit);
-  const form = await readOwnForm(visit, session);
-  if (form === undefined) return backToHost(deployment, tenantId);
+async function signIn(visit: HostVisit): Promise<Response> {
+  const { deployment, request, tenantId, place } = visit;
+  const form = await readOwnForm(visit);
+  if (form === undefined) return backToHost(visit);
   const userId = form.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
-  const isTheirs = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
-  if (operator !== undefined && (isTheirs || !deployment.switches.isEnforced("launch.signed-in"))) {
-    return backToHost(deployment, tenantId, openSession(deployment, place, request, operator).setCookie);
+  const isRight = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
+  if (operator !== undefined && (isRight || !deployment.switches.isEnforced("launch.signed-in"))) {
+    return backToHost(visit, openSession(deployment, place, request, operator).setCookie);
   }
-  const actual = operator === undefined ? "no operator of the tenant" : "another password";
+  const actual = operator === undefined ? "not an operator of the tenant" : "another password";
   record(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
   return freshSignInPage(visit, { failed: true, userId });
 }
 
-async function signOut(visit: Visit): Promise<Response> {
-  const { deployment, request } = visit;
-  const { tenantId, place, session } = arrive(visit);
-  const form = await readOwnForm(visit, session);
-  if (form === undefined) return backToHost(deployment, tenantId);
-  return backToHost(deployment, tenantId, openSession(deployment, place, request, undefined).setCookie);
+async function signOut(visit: HostVisit): Promise<Response> {
+  const { deployment, request, place } = visit;
+  const form = await readOwnForm(visit);
+  if (form === undefined) return backToHost(visit);
+  return backToHost(visit, openSession(deployment, place, request, undefined).setCookie);
 }
 
-/** A form of a page that this browser was shown; what is none is recorded. */
-async function readOwnForm(
-  visit: Visit,
-  session: BrowserSession | undefined,
-): Promise<URLSearchParams | undefined> {
-  const isRuled = visit.deployment.switches.isEnforced("launch.form");
+/** Reads a form of a page that this browser was shown. Any other request is recorded. */
+async function readOwnForm(visit: HostVisit): Promise<URLSearchParams | undefined> {
   const form = await readForm(visit.request);
-  if (form !== undefined && (!isRuled || isOfSession(session, form.get("form_token")))) return form;
-  record(visit, notOfThePage());
+  if (form !== undefined && hasFormToken(visit, form.get("form_token"))) return form;
+  record(visit, FOREIGN_REQUEST);
   return undefined;
 }
 
-async function launch(visit: Visit): Promise<Response> {
-  const asked = await readAsked(visit);
-  if ("rule" in asked) return refuse(visit, asked);
-  const { operator, fields } = asked;
-  const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
-  const opened = openLaunch(visit.deployment, { ...operator, clientId });
-  recordLaunch(visit.deployment, { ...operator, clientId }, opened, "page");
-  if ("rule" in opened) return refuse(visit, opened, clientId);
+const FOREIGN_REQUEST: Refusal = {
+  rule: "launch.form",
+  expected: "a request of the host's page",
+  actual: "another request",
+};
+
+/** The page of another site can have the cookie sent, but does not know the form token. */
+function hasFormToken({ deployment, session }: HostVisit, formToken: unknown): boolean {
+  return !deployment.switches.isEnforced("launch.form") || isOfSession(session, formToken);
+}
+
+async function launch(visit: HostVisit): Promise<Response> {
+  const read = await readRequest(visit);
+  if ("rule" in read) return refuse(visit, read);
+  const { identity } = read;
+  const opened = openLaunch(visit.deployment, identity);
+  recordLaunch(visit.deployment, identity, opened, "page");
+  if ("rule" in opened) return refuse(visit, opened, identity.clientId);
   return answerJson({ url: opened.url, origin: new URL(opened.url).origin }, 201);
 }
 
-async function authorize(visit: Visit): Promise<Response> {
-  const asked = await readAsked(visit);
-  if ("rule" in asked) return refuse(visit, asked);
-  const { operator, fields } = asked;
-  const { opaque_code: opaqueCode, challenge: codeChallenge } = fields;
-  // A string in any case: a request that names no plugin asks for none.
-  const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
-  const claimed = { ...operator, clientId, opaqueCode, codeChallenge };
-  const answer = authorizeLaunch(visit.deployment, claimed);
-  recordAuthCode(visit.deployment, claimed, answer);
-  if ("rule" in answer) return refuse(visit, answer, clientId || undefined);
+async function authorize(visit: HostVisit): Promise<Response> {
+  const read = await readRequest(visit);
+  if ("rule" in read) return refuse(visit, read);
+  const { opaque_code: opaqueCode, challenge: codeChallenge } = read.fields;
+  const attempt = { ...read.identity, opaqueCode, codeChallenge };
+  const answer = authorizeLaunch(visit.deployment, attempt);
+  recordAuthCode(visit.deployment, attempt, answer);
+  if ("rule" in answer) return refuse(visit, answer, attempt.clientId || undefined);
   if (answer.posts !== undefined) visit.note.fault = "duplicate-auth-code";
   return answerJson(answer, 200);
 }
 
-/** What the page's script asks, and for whom; another site's cannot send its token, nor JSON. */
-async function readAsked(
-  visit: Visit,
-): Promise<{ operator: SignedIn; fields: Readonly<Record<string, unknown>> } | Refusal> {
-  const { tenantId, session, operator } = arrive(visit);
-  const { switches } = visit.deployment;
-  const isFormRuled = switches.isEnforced("launch.form");
-  const fields = await readJson(visit.request);
-  const isOurs = !isFormRuled || isOfSession(session, visit.request.headers.get("x-form-token"));
-  if (fields === undefined || !isOurs) return notOfThePage();
-  if (operator !== undefined) return { operator: { tenantId, userId: operator.userId }, fields };
-  return { rule: "launch.signed-in", expected: "somebody who is signed in", actual: "nobody" };
+interface ScriptRequest {
+  readonly identity: LaunchIdentity;
+  readonly fields: Readonly<Record<string, unknown>>;
 }
 
-function notOfThePage(): Refusal {
-  return { rule: "launch.form", expected: "a request of the host's page", actual: "another request" };
+/** Reads a request of the page's script. */
+async function readRequest(visit: HostVisit): Promise<ScriptRequest | Refusal> {
+  const { request, tenantId, operator } = visit;
+  const fields = await readJson(request);
+  if (fields === undefined || !hasFormToken(visit, request.headers.get("x-form-token")))
+    return FOREIGN_REQUEST;
+  if (operator === undefined) {
+    return {
+      rule: "launch.signed-in",
+      expected: "an operator who is signed in",
+      actual: "a session without one",
+    };
+  }
+  const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
+  return { identity: { tenantId, clientId, userId: operator.userId }, fields };
 }
 
-function record({ deployment, parameters }: Visit, refusal: Refusal, clientId?: string): void {
-  const caller = { tenantId: parameters.tenantId, clientId };
-  deployment.customerLog.record(deployment.clock(), caller, refusal);
+function record({ deployment, tenantId }: HostVisit, refusal: Refusal, clientId?: string): void {
+  deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, refusal);
 }
 
-function refuse(visit: Visit, refusal: Refusal, clientId?: string): Response {
+function refuse(visit: HostVisit, refusal: Refusal, clientId?: string): Response {
   record(visit, refusal, clientId);
   const { answer, says } = rules[refusal.rule];
   return answerJson({ error: answer.error, error_description: says }, answer.status);
@@ -269,13 +263,11 @@ function answerJson(body: object, status: number): Response {
   return Response.json(body, { status, headers: { "cache-control": "no-store" } });
 }
 
-function backToHost(deployment: Deployment, tenantId: string, setCookie?: string): Response {
-  const location = linkTo(deployment, `/host/${tenantId}`);
-  const response = new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
-  return setCookie === undefined ? response : withCookie(response, setCookie);
-}
-
-function withCookie(response: Response, setCookie: string): Response {
-  response.headers.append("set-cookie", setCookie);
-  return response;
+function backToHost({ deployment, tenantId }: HostVisit, setCookie?: string): Response {
+  const headers = new Headers({
+    location: linkTo(deployment, `/host/${tenantId}`),
+    "cache-control": "no-store",
+  });
+  if (setCookie !== undefined) headers.append("set-cookie", setCookie);
+  return new Response(null, { status: 303, headers });
 }

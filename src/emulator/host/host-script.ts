@@ -1,8 +1,8 @@
-// The host application's only script: launches a plugin in an iframe and answers its page's messages.
+// The only script of the host application: it launches a plugin in an iframe and answers the messages of its page.
 
 /**
- * Plain JavaScript as it is sent, for browsers load it without a build step. It never posts to "*", and takes a
- * message only from the window of the iframe it made last and from the exact origin of the plugin's page.
+ * Plain JavaScript, sent as it stands. It posts to the exact origin of the plugin's page, never to "*", and accepts
+ * messages only from that origin in the window of the newest iframe.
  */
 export const hostScript: string = `"use strict";
 (() => {

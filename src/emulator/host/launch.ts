@@ -1,19 +1,19 @@
-// A launch of a user-interface plugin: opened by the host application, authorised once for a code challenge.
+// A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { type Check, firstRefusal, type Refusal } from "../checks.js";
+import type { Refusal } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
 import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
 import { isCodeChallenge } from "../oauth.js";
 import { rules } from "../rules.js";
 import { shown } from "../shown.js";
-import type { Deployment, LaunchIdentity, LaunchRecord } from "../state.js";
+import type { Deployment, LaunchIdentity } from "../state.js";
 
-/** Milliseconds. The page asks when it loads; the description shows no limit. */
+/** Milliseconds. The description shows no limit. */
 const LAUNCH_LIFETIME_MS = 600_000;
-/** A code is remembered for this long after its end, so that the log can tell late from unknown. */
+/** Records are kept for this long after their end, so that the log can tell late from unknown. */
 const CODE_MEMORY_MS = 3_600_000;
-/** What the iframe shows of a plugin without a registered page. */
+/** The page of a plugin that is registered without one. */
 const NO_PAGE = "about:blank";
 
 /** What `host:auth-code` carries. */
@@ -21,11 +21,11 @@ export interface LaunchAnswer {
   readonly code: string;
   readonly state: string;
   readonly tenantId: string;
-  /** How often the host posts it, by the fault `duplicate-auth-code`; absent: once. No part of the message. */
+  /** How often the host posts the message, by the fault `duplicate-auth-code`. Absent: once. Not part of the message. */
   readonly posts?: number;
 }
 
-/** The URL for the iframe, with the launch parameters added to whatever query the registered page has. */
+/** The URL for the iframe: the registered page with the launch parameters added to its query. */
 export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
@@ -47,77 +47,54 @@ export function openLaunch(
   return { url: url.href, opaqueCode };
 }
 
-/** What the plugin's page asks the host for, by whose launch. */
-interface Asked extends LaunchIdentity {
+/** What the plugin's page asks the host for, and whose launch it is. */
+interface AuthorizationAttempt extends LaunchIdentity {
   readonly opaqueCode: unknown;
   readonly codeChallenge: unknown;
 }
 
-interface Attempt {
-  readonly asked: Asked;
-  readonly launch: LaunchRecord | undefined;
-  readonly isTheirs: boolean;
-  readonly now: number;
-}
-
-const checks: readonly Check<Attempt>[] = [
-  {
-    rule: "launch.known",
-    find({ launch, isTheirs }) {
-      if (isTheirs) return undefined;
-      const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
-      return { expected: "the opaque_code of a launch", actual };
-    },
-  },
-  {
-    rule: "launch.unused",
-    find: ({ launch }) =>
-      launch?.used ? { expected: "a launch not yet authorised", actual: "one that was" } : undefined,
-  },
-  {
-    rule: "launch.lifetime",
-    find({ launch, now }) {
-      if (launch === undefined || now <= launch.expiresAt) return undefined;
-      const actual = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
-      return { expected: "a launch at most ten minutes old", actual };
-    },
-  },
-  {
-    rule: "launch.challenge",
-    find({ asked: { codeChallenge } }) {
-      if (isCodeChallenge(codeChallenge)) return undefined;
-      const actual = typeof codeChallenge === "string" ? "another string" : shown(codeChallenge);
-      return { expected: "43 characters of base64url", actual };
-    },
-  },
-];
-
-/** "The host authorises the launch" (description, section 5.3): a code for this challenge, and this launch is used. */
-export function authorizeLaunch(deployment: Deployment, asked: Asked): LaunchAnswer | Refusal {
+/** "The host authorises the launch" (description, section 5.3): a code for this challenge. */
+export function authorizeLaunch(
+  deployment: Deployment,
+  attempt: AuthorizationAttempt,
+): LaunchAnswer | Refusal {
   const { clock, settings, launchCodes, launches, switches } = deployment;
+  const { tenantId, clientId, userId, codeChallenge } = attempt;
   const now = clock();
-  const opaqueCode = typeof asked.opaqueCode === "string" ? asked.opaqueCode : "";
+  const opaqueCode = typeof attempt.opaqueCode === "string" ? attempt.opaqueCode : "";
   const launch = launches.find(opaqueCode);
-  const isTheirs =
-    launch?.tenantId === asked.tenantId &&
-    launch.userId === asked.userId &&
-    launch.clientId === asked.clientId;
-  const refusal =
-    firstRefusal(switches, checks, { asked, launch, isTheirs, now }) ?? checkPlugin(deployment, asked);
+  if (launch?.tenantId !== tenantId || launch.userId !== userId || launch.clientId !== clientId) {
+    const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
+    return { rule: "launch.known", expected: "the opaque_code of a launch", actual };
+  }
+  if (launch.used) {
+    const finding = { expected: "a launch not yet authorised", actual: "one that was" };
+    const refusal = switches.refusal("launch.unused", finding);
+    if (refusal !== undefined) return refusal;
+  }
+  if (now > launch.expiresAt) {
+    const actual = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
+    const finding = { expected: "a launch at most ten minutes old", actual };
+    const refusal = switches.refusal("launch.lifetime", finding);
+    if (refusal !== undefined) return refusal;
+  }
+  if (!isCodeChallenge(codeChallenge)) {
+    const actual = typeof codeChallenge === "string" ? "another string" : shown(codeChallenge);
+    return { rule: "launch.challenge", expected: "43 characters of base64url", actual };
+  }
+  const refusal = checkPlugin(deployment, attempt);
   if (refusal !== undefined) return refusal;
-  if (launch !== undefined) launches.replace(opaqueCode, { ...launch, used: true }, now);
-  const { tenantId, clientId, userId } = asked;
-  const codeChallenge = String(asked.codeChallenge);
+  launches.replace(opaqueCode, { ...launch, used: true }, now);
   const expiresAt = now + settings.codeLifetimeSeconds * 1000;
   const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
   const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
-  const posts = deployment.faults.strike("launch", struck) === undefined ? 1 : 2;
-  const state = launch?.answers === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
-  return { code, state, tenantId, ...(posts > 1 && { posts }) };
+  const isPostedTwice = deployment.faults.strike("launch", struck) !== undefined;
+  const state = launch.answers === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
+  return { code, state, tenantId, ...(isPostedTwice && { posts: 2 }) };
 }
 
-/** Follows from the opaque_code and is kept nowhere: what is stored, or in a snapshot, cannot be presented. */
+/** Derived from the opaque_code, so that it need not be stored. */
 function stateOf(opaqueCode: string): string {
   return createHash("sha256").update(`state ${opaqueCode}`).digest("base64url");
 }
@@ -133,26 +110,26 @@ function checkPlugin(
   return switches.refusal("launch.plugin", { expected: "an enabled user-interface plugin", actual });
 }
 
-/** A launch that nobody has authorised yet. */
+/** A launch that is not authorised yet. */
 export interface Launch {
-  /** What the host would load in the iframe: the plugin's page with its launch parameters. */
+  /** What the host loads in the iframe: the plugin's page with its launch parameters. */
   readonly url: string;
   readonly opaqueCode: string;
   /**
-   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` is the launch's own unless given. After
-   * a reset it asks the new host, which does not know the launch.
+   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` defaults to the launch's own. After a
+   * reset the new host answers, which does not know the launch.
    *
-   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what is no object, or an opaqueCode that is no string.
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` if the argument is not an object of this shape.
    */
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
 
-/** A whole registration is an identity too, so other members are ignored. */
+/** A whole registration identifies a plugin too, so other members are ignored. */
 const identitySchema = z.object({ tenantId: z.string(), clientId: z.string(), userId: z.string() });
-/** The form of the challenge is a rule of the launch. */
+/** Whether the challenge is well-formed is a rule of the launch. */
 const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode: z.string().optional() });
 
-/** `current` is called at each use: a launch outlives a reset, as it does in a browser. */
+/** Launches without a browser. `current` is called at each use: a launch outlives a reset, as it does in a browser. */
 export function launchInProcess(current: () => Deployment, input: unknown): Launch {
   const identity = parseInput(identitySchema, input, "option_invalid", "launch");
   const { tenantId, userId, clientId } = identity;
@@ -166,9 +143,9 @@ export function launchInProcess(current: () => Deployment, input: unknown): Laun
       const read = parseInput(initSchema, init, "option_invalid", "authorize");
       const { codeChallenge, opaqueCode = opened.opaqueCode } = read;
       const deployment = current();
-      const asked = { tenantId, clientId, userId, opaqueCode, codeChallenge };
-      const answer = authorizeLaunch(deployment, asked);
-      recordAuthCode(deployment, asked, answer);
+      const attempt = { tenantId, clientId, userId, opaqueCode, codeChallenge };
+      const answer = authorizeLaunch(deployment, attempt);
+      recordAuthCode(deployment, attempt, answer);
       if ("rule" in answer) throw refuse(deployment, identity, answer);
       return answer;
     },
@@ -180,11 +157,8 @@ function refuse(
   { tenantId, clientId }: LaunchIdentity,
   refusal: Refusal,
 ): EmulatorError {
+  const { rule, expected, actual } = refusal;
   customerLog.record(clock(), { tenantId, clientId }, refusal);
-  const { says } = rules[refusal.rule];
-  const { expected, actual } = refusal;
-  const problem = `the host refuses the launch: ${says} Expected ${expected}, got ${actual}.`;
-  return new EmulatorError("launch_refused", problem, {
-    issues: [refusal.rule],
-  });
+  const problem = `the host refuses the launch: ${rules[rule].says} Expected ${expected}, got ${actual}.`;
+  return new EmulatorError("launch_refused", problem, { issues: [rule] });
 }

@@ -1,23 +1,22 @@
-// Who is signed in, in one browser, at the host application or at the authorization server; kept by a cookie.
+// The session of one browser at the host application or at the authorization server, kept by a cookie.
 import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
 import type { Deployment, KeptSession, SignedIn } from "../state.js";
 import type { SecretMap } from "../stores.js";
 
-/** Milliseconds, fixed from the sign-in on; not shown. */
+/** Milliseconds from the sign-in on. The description shows no limit. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
 
-/** What the value of a session cookie stands for. */
 export interface BrowserSession extends KeptSession {
-  /** In every form and every request of a script: other sites can have the cookie sent along, but not this. */
+  /** In every form and every request of a script. Another site can have the cookie sent, but cannot read this token. */
   readonly formToken: string;
 }
 
-/** One place to be signed in at. */
+/** A site with sessions of its own. */
 export interface SessionPlace {
   readonly sessions: SecretMap<KeptSession>;
   readonly cookie: string;
-  /** Under the base URL; the cookie is sent nowhere else. */
+  /** The path of the cookie, under the base URL. */
   readonly path: string;
 }
 
@@ -34,8 +33,8 @@ export function findSession(
 }
 
 /**
- * A new session in the place of the browser's old one: its value is never one that was known before the sign-in, so
- * nobody can plant it. `setCookie` is the header for the answer.
+ * Replaces the browser's session by a new one. Each sign-in gets a new cookie value, so that a planted cookie is
+ * worthless afterwards (session fixation). `setCookie` is the header for the response.
  */
 export function openSession(
   { clock, publicUrl }: Deployment,
@@ -47,7 +46,7 @@ export function openSession(
   const old = cookieValue(place, publicUrl(), request);
   if (old !== undefined) place.sessions.delete(old);
   const now = clock();
-  // Who it is, and not the whole registration: that is looked up anew at each use.
+  // Only the identity: the registration is looked up at each use.
   const signedIn = operator && { tenantId: operator.tenantId, userId: operator.userId };
   const kept = { operator: signedIn, expiresAt: now + SESSION_LIFETIME_MS };
   const value = place.sessions.mint(kept, kept.expiresAt, now);
@@ -60,7 +59,7 @@ export function openSession(
   return { session: sessionOf(value, kept), setCookie };
 }
 
-/** Whether a page of this session sent the token along; a page of another site cannot know it. */
+/** Whether a page of this session sent the token. */
 export function isOfSession(
   session: BrowserSession | undefined,
   formToken: unknown,
@@ -68,12 +67,12 @@ export function isOfSession(
   return session !== undefined && session.formToken === formToken;
 }
 
-/** The form token follows from the cookie and is kept nowhere: what is stored, or in a snapshot, cannot be presented. */
+/** The form token is derived from the cookie, so that it need not be stored. */
 function sessionOf(value: string, kept: KeptSession): BrowserSession {
   return { ...kept, formToken: createHash("sha256").update(`form ${value}`).digest("base64url") };
 }
 
-/** Cookies know no ports: two emulators on one host would sign each other's people out. */
+/** Cookies ignore ports: without the port in the name, two emulators on one host would sign each other's people out. */
 function cookieName({ cookie }: SessionPlace, { port }: URL): string {
   return port === "" ? cookie : `${cookie}-${port}`;
 }

@@ -1,4 +1,4 @@
-// A route that serves a browser: a page, a form, an asset, or what a page's script asks.
+// A page that the emulator serves to a browser: its route, its frame, and the reading of its forms.
 import { html } from "hono/html";
 import { hostScript } from "../host/host-script.js";
 import { isMediaType, parseObject, readBody } from "../http/messages.js";
@@ -10,45 +10,58 @@ import { stylesheet } from "./stylesheet.js";
 export interface Visit {
   readonly deployment: Deployment;
   readonly request: Request;
-  /** Of the path, decoded. */
+  /** The parameters of the path, decoded. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly note: RequestNote;
 }
 
 export interface PageRoute {
-  /** Undefined: served whatever the variants. */
+  /** Undefined: served with any variant. */
   readonly variant?: "A" | "B";
-  /** As the journal shows it. */
+  /** The name of the operation in the journal. */
   readonly operation: string;
   readonly method: "GET" | "POST";
   readonly path: string;
   answer(visit: Visit): Response | Promise<Response>;
 }
 
-/** A path under the base URL as a link needs it. */
+/** A path under the base URL, for use in a link. */
 export function linkTo({ publicUrl }: Deployment, path: string): string {
   return new URL(publicUrl()).pathname.replace(/\/+$/, "") + path;
 }
 
-/** What `html` of hono gives: interpolated values are escaped. */
+export const STYLESHEET_PATH = "/_emulator/style.css";
+export const HOST_SCRIPT_PATH = "/_emulator/host.js";
+
+export const assetRoutes: readonly PageRoute[] = [
+  asset(STYLESHEET_PATH, "text/css; charset=utf-8", stylesheet),
+  asset(HOST_SCRIPT_PATH, "text/javascript; charset=utf-8", hostScript),
+];
+
+function asset(path: string, type: string, text: string): PageRoute {
+  const headers = { "content-type": type, "cache-control": "no-cache", "x-content-type-options": "nosniff" };
+  return { operation: "readAsset", method: "GET", path, answer: () => new Response(text, { headers }) };
+}
+
+/** The result of hono's `html`, which escapes interpolated values. */
 export type Markup = ReturnType<typeof html>;
 
 export interface Page {
   readonly title: string;
-  /** `card`: one small box in the middle. `app`: the whole window. `admin`: what is at /_emulator. */
+  /** `card`: a small box in the middle. `app`: the host application. `admin`: a page at /_emulator. */
   readonly layout: "card" | "app" | "admin";
   readonly body: Markup;
   readonly status?: number;
-  /** Path of the page's only script, under the base URL. */
+  /** The path of the page's only script, under the base URL. */
   readonly script?: string;
-  /** Path of its stylesheet, under the base URL. Default: the one of all pages. */
+  /** The path of the page's only stylesheet, under the base URL. Default: the shared one. */
   readonly stylesheet?: string;
-  /** Directives beside the common ones. */
+  /** Directives of the content security policy beside the common ones. */
   readonly policy?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** No inline script or style, no frame around a page that asks for a password, nothing from elsewhere. */
+/** No inline script or style, nothing from another site, and no frame around a page that asks for a password. */
 const COMMON_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -86,7 +99,7 @@ ${body}
   });
 }
 
-/** The fields of a form, or undefined if the request is not a form. */
+/** Reads the fields of a form, or returns undefined for a body that a form of our pages cannot have. */
 export async function readForm(request: Request): Promise<URLSearchParams | undefined> {
   if (!isMediaType(request.headers.get("content-type"), "application/x-www-form-urlencoded"))
     return undefined;
@@ -94,23 +107,9 @@ export async function readForm(request: Request): Promise<URLSearchParams | unde
   return "text" in body ? new URLSearchParams(body.text) : undefined;
 }
 
-/** The JSON object that a script of these pages sent, or undefined for any other request. */
+/** Reads a JSON object, or returns undefined for a body that a script of our pages does not send. */
 export async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (!isMediaType(request.headers.get("content-type"), "application/json")) return undefined;
   const body = await readBody(request);
   return "text" in body ? parseObject(body.text) : undefined;
-}
-
-// Where the files that pages load are served.
-export const STYLESHEET_PATH = "/_emulator/style.css";
-export const HOST_SCRIPT_PATH = "/_emulator/host.js";
-
-export const assetRoutes: readonly PageRoute[] = [
-  asset(STYLESHEET_PATH, "text/css; charset=utf-8", stylesheet),
-  asset(HOST_SCRIPT_PATH, "text/javascript; charset=utf-8", hostScript),
-];
-
-function asset(path: string, type: string, text: string): PageRoute {
-  const headers = { "content-type": type, "cache-control": "no-cache", "x-content-type-options": "nosniff" };
-  return { operation: "readAsset", method: "GET", path, answer: () => new Response(text, { headers }) };
 }

@@ -7,7 +7,6 @@ import type { ApiClientRegistration } from "../registrations/api-clients.js";
 import type { OperatorRegistration } from "../registrations/operators.js";
 import type { PluginRegistration } from "../registrations/plugins.js";
 import type { ServiceAccountRegistration } from "../registrations/service-accounts.js";
-import type { Deployment } from "../state.js";
 
 /**
  * The registrations, the armed faults, and the instant at which the clock starts.
@@ -59,9 +58,16 @@ export function parseSeed(input: unknown): EmulatorSeed {
   return { ...Object.fromEntries(copies), ...(clock && { clock: structuredClone(clock) }) };
 }
 
+type Lists = "plugins" | "serviceAccounts" | "apiClients" | "operators";
+
+/** The part of a deployment that a seed fills. */
+export interface SeedTarget extends Readonly<Record<Lists, { register(input: unknown): void }>> {
+  readonly faults: { add(fault: Fault): unknown };
+}
+
 /** Registers every entry of the seed. @throws EmulatorError `seed_invalid` with an issue for each mistake in any entry */
-export function applySeed(deployment: Deployment, seed: EmulatorSeed): void {
-  const { plugins, serviceAccounts, apiClients, operators, faults } = deployment;
+export function applySeed(target: SeedTarget, seed: EmulatorSeed): void {
+  const { plugins, serviceAccounts, apiClients, operators, faults } = target;
   const issues = [
     ...registerAll("plugins", seed.plugins, (entry) => plugins.register(entry)),
     ...registerAll("serviceAccounts", seed.serviceAccounts, (entry) => serviceAccounts.register(entry)),

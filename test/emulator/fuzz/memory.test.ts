@@ -3,13 +3,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../../src/emulator/index.js";
-import { RandomSource } from "../../../src/emulator/stores.js";
 import { TestKeys } from "../../../src/emulator/registrations/keys.js";
 import { createDeployment } from "../../../src/emulator/state.js";
 import {
   AccessTokens,
   Authorizations,
   ExpiringMap,
+  RandomSource,
   SecretMap,
   SlidingWindow,
   UsedAssertionIds,

@@ -1,0 +1,322 @@
+// The host application (Variant A) and the login and consent pages (Variant B), used by a browser without JavaScript.
+// The rules that these pages enforce are in the table of negative requests.
+import { describe, expect, test } from "vitest";
+import type { EmulatorOptions } from "../../src/emulator/index.js";
+import { FormBrowser } from "./form-browser.js";
+import { ada, LaunchedPlugin } from "./launched-plugin.js";
+import { newPkce } from "./pkce.js";
+import { pluginKey } from "./plugin-client.js";
+import { CALLBACK, Portal } from "./portal.js";
+
+const HOUR = 3_600_000;
+const PASSWORD = "difference engine";
+const person = { userId: "ada", password: PASSWORD };
+
+describe("the host application", () => {
+  function host(options: EmulatorOptions = {}): LaunchedPlugin {
+    const plugin = new LaunchedPlugin(options, { name: "Reports & <more>" });
+    plugin.emulator.updateOperator({ ...ada, password: PASSWORD });
+    return plugin;
+  }
+
+  async function signedIn({ emulator }: LaunchedPlugin): Promise<FormBrowser> {
+    const browser = await new FormBrowser(emulator).open("/host/acme");
+    await browser.submit(person);
+    return browser.follow();
+  }
+
+  /** Sends a request as the page's script does. */
+  async function ask(browser: FormBrowser, path: string, body: unknown) {
+    const formToken = /data-form-token="([^"]*)"/.exec(browser.html)?.[1] ?? "";
+    const response = await browser.request(`/host/acme/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-form-token": formToken },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
+  test("signs an operator in, launches, authorises, and its code can be exchanged", async () => {
+    const plugin = host();
+    const browser = await signedIn(plugin);
+    expect(browser.text()).toContain("Ada Lovelace");
+    expect(browser.html).toContain('data-client-id="reporter" data-name="Reports &amp; &lt;more&gt;"');
+    const launched = await ask(browser, "launches", { clientId: "reporter" });
+    expect([launched.status, launched.body.origin]).toEqual([201, "https://plugin.example"]);
+    const { searchParams } = new URL(launched.body.url);
+    const pkce = newPkce();
+    const message = { opaque_code: searchParams.get("opaque_code"), challenge: pkce.codeChallenge };
+    const { status, body } = await ask(browser, "authorizations", { clientId: "reporter", ...message });
+    const code = expect.stringMatching(/^[\w-]{43}$/);
+    expect([status, body]).toEqual([200, { code, state: searchParams.get("state"), tenantId: "acme" }]);
+    expect((await plugin.exchange({ ...body, ...pkce })).status).toBe(200);
+    expect(plugin.emulator.journal.entries({ tenantId: "acme" }).map(({ operation }) => operation)).toEqual([
+      ...["showHost", "signInAtHost", "showHost", "launchPlugin", "authorizeLaunch", "requestToken"],
+    ]);
+  });
+
+  test("authorises a launch once, even if its page asks twice at the same time or with bad types first", async () => {
+    const plugin = host();
+    const browser = await signedIn(plugin);
+    const { body } = await ask(browser, "launches", { clientId: "reporter" });
+    const opaque_code = new URL(body.url).searchParams.get("opaque_code");
+    const message = { clientId: "reporter", opaque_code, challenge: newPkce().codeChallenge };
+    for (const bad of [{ opaque_code: {} }, { clientId: undefined }, { challenge: 1 }]) {
+      const refused = await ask(browser, "authorizations", { ...message, ...bad });
+      const text = expect.any(String);
+      expect(refused).toEqual({ status: 400, body: { error: text, error_description: text } });
+    }
+    const twice = await Promise.all([1, 2].map(() => ask(browser, "authorizations", message)));
+    expect(twice.map(({ status }) => status).sort()).toEqual([200, 400]);
+    expect(plugin.lastRule()).toBe("launch.unused");
+  });
+
+  test("lists the enabled user-interface plugins of the tenant", async () => {
+    const plugin = host();
+    const registered = {
+      type: "user_interface",
+      tenantId: "acme",
+      jwks: { keys: [pluginKey.publicJwk] },
+    } as const;
+    plugin.emulator.registerPlugin({ ...registered, clientId: "pageless" });
+    plugin.emulator.registerPlugin({ ...registered, clientId: "disabled", enabled: false });
+    plugin.emulator.registerPlugin({ ...registered, tenantId: "globex", clientId: "foreign" });
+    plugin.emulator.registerPlugin({ ...registered, type: "service", clientId: "background" });
+    const { html } = await signedIn(plugin);
+    const listed = [...html.matchAll(/data-client-id="([^"]*)"/g)].map(([, id]) => id);
+    expect(listed).toEqual(["reporter", "pageless"]);
+    expect(html).toMatch(/data-client-id="pageless"[^>]* disabled/);
+  });
+
+  test("lets its page load its own script and frames of any site, and no site frame the page", async () => {
+    const { headers } = (await signedIn(host())).response;
+    const policy = (headers.get("content-security-policy") ?? "").split("; ");
+    const parts = [
+      "default-src 'none'",
+      "script-src 'self'",
+      "frame-src http: https:",
+      "frame-ancestors 'none'",
+    ];
+    expect(policy).toEqual(expect.arrayContaining(parts));
+    expect(headers.get("referrer-policy")).toBe("strict-origin-when-cross-origin");
+  });
+
+  test("accepts a form that was loaded before another tab opened the page", async () => {
+    const browser = await new FormBrowser(host().emulator).open("/host/acme");
+    const { html } = browser;
+    await browser.open("/host/acme");
+    browser.html = html;
+    await browser.submit(person);
+    expect((await browser.follow()).text()).toContain("Sign out");
+  });
+
+  test("replaces the cookie at sign-in, so that a planted one is worthless, and ends it at sign-out", async () => {
+    const plugin = host();
+    const attacker = await new FormBrowser(plugin.emulator).open("/host/acme");
+    const victim = new FormBrowser(plugin.emulator);
+    for (const [name, value] of attacker.cookies) victim.cookies.set(name, value);
+    victim.html = attacker.html;
+    await victim.submit(person);
+    expect((await victim.follow()).text()).toContain("Sign out");
+    expect((await attacker.open("/host/acme")).text()).toContain("Sign in");
+    const cookies = new Map(victim.cookies);
+    await victim.submit({});
+    expect((await victim.follow()).text()).toContain("Sign in");
+    for (const [name, value] of cookies) victim.cookies.set(name, value);
+    expect((await victim.open("/host/acme")).text()).toContain("Sign in");
+  });
+
+  test("keeps a session for 12 hours, in its tenant only", async () => {
+    const plugin = host();
+    plugin.emulator.registerOperator({ tenantId: "globex", userId: "ada" });
+    const browser = await signedIn(plugin);
+    expect((await browser.request("/host/globex")).status).toBe(200);
+    expect(await (await browser.request("/host/globex")).text()).toContain("Sign in");
+    plugin.now += 12 * HOUR - 1;
+    expect((await ask(browser, "launches", { clientId: "reporter" })).status).toBe(201);
+    plugin.now += 1;
+    expect((await ask(browser, "launches", { clientId: "reporter" })).status).toBe(403);
+  });
+
+  test("is a 404 for an impossible tenant id, and each variant's pages where it is not served", async () => {
+    expect((await host().emulator.fetch("/host/a%3Bb")).status).toBe(404);
+    expect((await host({ variants: ["B"] }).emulator.fetch("/host/acme")).status).toBe(404);
+    expect((await host({ variants: ["A"] }).emulator.fetch("/v1/auth/authorize")).status).toBe(404);
+  });
+});
+
+describe("the login pages", () => {
+  function portalWithPassword(options: ConstructorParameters<typeof Portal>[0] = {}): Portal {
+    const scopes = ["devices:read", "schedules:execute"];
+    const portal = new Portal(options, { name: "Portal & <Sons>", scopes });
+    portal.emulator.updateOperator({ tenantId: "acme", ...person });
+    return portal;
+  }
+
+  async function loggedIn(portal: Portal, url: string = portal.authorizationUrl()): Promise<FormBrowser> {
+    const browser = await new FormBrowser(portal.emulator).open(url);
+    await browser.submit(person);
+    return browser.follow();
+  }
+
+  test("lead from login and consent to a code that can be exchanged", async () => {
+    const portal = portalWithPassword();
+    const pkce = newPkce();
+    const browser = await loggedIn(portal, portal.authorizationUrl({ code_challenge: pkce.codeChallenge }));
+    expect(browser.text()).toContain("Allow Portal &amp; &lt;Sons&gt;?");
+    expect(browser.text()).toContain("You are Ada Lovelace");
+    expect(browser.text()).toMatch(/schedules:execute +You do not have this/);
+    expect(browser.text()).toContain(CALLBACK);
+    await browser.submit({ decision: "allow" });
+    expect(browser.response.status).toBe(303);
+    const { searchParams } = new URL(browser.location);
+    expect(searchParams.get("state")).toBe("state-1");
+    const code = searchParams.get("code") ?? "";
+    const { access_token } = await portal.tokens(await portal.exchange({ ...pkce, code }));
+    expect(await portal.statusOf(access_token)).toBe(200);
+    expect(portal.emulator.journal.entries().map(({ operation }) => operation)).toEqual([
+      ...["authorize", "logIn", "showConsent", "decideConsent", "requestToken", "listDevices"],
+    ]);
+  });
+
+  const denials = [
+    { name: "denies at the consent page", isLoggedIn: true, form: { decision: "deny" } },
+    { name: "sends neither decision", isLoggedIn: true, form: {} },
+    { name: "cancels at the login page", isLoggedIn: false, form: { decision: "deny" } },
+  ];
+  test.each(denials)(
+    "return access_denied to the client if the person $name",
+    async ({ isLoggedIn, form }) => {
+      const portal = portalWithPassword();
+      const browser = isLoggedIn
+        ? await loggedIn(portal)
+        : await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+      await browser.submit(form);
+      const { error_description: _, ...parameters } = Object.fromEntries(
+        new URL(browser.location).searchParams,
+      );
+      expect(parameters).toEqual({ error: "access_denied", state: "state-1" });
+      expect(portal.lastRule()).toBe("login.consent");
+    },
+  );
+
+  const failed = [
+    { name: "an absent password", form: { userId: "ada" } },
+    { name: "an absent user id", form: { password: "x" } },
+    { name: "markup as user id", form: { userId: `"><script>alert(1)</script>`, password: "x" } },
+  ];
+  test.each(failed)("are shown again after $name, and the login can be repeated", async ({ form }) => {
+    const portal = portalWithPassword();
+    const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    await browser.submit(form);
+    expect(browser.response.status).toBe(403);
+    expect(browser.text()).toContain("The user id or the password is wrong.");
+    expect(browser.html).not.toContain("<script>");
+    expect(portal.lastRule()).toBe("login.credentials");
+    await browser.submit(person);
+    expect(browser.response.status).toBe(303);
+  });
+
+  test("ask for the tenant if people of several tenants may log in", async () => {
+    const portal = portalWithPassword();
+    portal.emulator.registerOperator({ tenantId: "globex", userId: "ada", firstname: "Other" });
+    const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    expect(browser.html).toContain('<select id="tenantId" name="tenantId">');
+    await browser.submit({ userId: "ada", password: "", tenantId: "globex" });
+    expect((await browser.follow()).text()).toContain("You are Other");
+  });
+
+  test("of a client of one tenant show no other tenant, and ignore a session of another", async () => {
+    const portal = portalWithPassword();
+    portal.emulator.registerOperator({ tenantId: "globex", userId: "grace" });
+    portal.emulator.registerApiClient({ clientId: "narrow", redirectUris: [CALLBACK], tenantId: "globex" });
+    const browser = await loggedIn(portal);
+    await browser.open(portal.authorizationUrl({ client_id: "narrow" }));
+    expect(browser.text()).toContain("Log in to continue to narrow");
+    expect(browser.html).not.toContain("acme");
+  });
+
+  test("ask a logged-in browser for consent only, until the session ends after 12 hours", async () => {
+    const portal = portalWithPassword();
+    const browser = await loggedIn(portal);
+    await browser.submit({ decision: "allow" });
+    await browser.open(portal.authorizationUrl({ state: "state-2" }));
+    expect(browser.text()).toContain("Allow Portal");
+    await browser.submit({ decision: "allow" });
+    expect(new URL(browser.location).searchParams.get("state")).toBe("state-2");
+    portal.now += 12 * HOUR - 1;
+    expect((await browser.open(portal.authorizationUrl())).text()).toContain("Allow Portal");
+    portal.now += 1;
+    expect((await browser.open(portal.authorizationUrl())).text()).toContain("Log in to continue");
+  });
+
+  test("let another person log in from the consent page", async () => {
+    const portal = portalWithPassword();
+    portal.emulator.registerOperator({ tenantId: "acme", userId: "grace", firstname: "Grace" });
+    const browser = await loggedIn(portal);
+    await browser.open(/<a href="([^"]*)"/.exec(browser.html)?.[1] ?? "");
+    await browser.submit({ userId: "grace" });
+    expect((await browser.follow()).text()).toContain("You are Grace");
+  });
+
+  test("show an error page for a login that is not in progress", async () => {
+    const { emulator } = portalWithPassword();
+    for (const path of ["/v1/auth/login", "/v1/auth/consent", "/v1/auth/login?request=x"]) {
+      expect((await new FormBrowser(emulator).open(path)).response.status).toBe(400);
+    }
+  });
+
+  const forged: { name: string; forge(browser: FormBrowser, portal: Portal): Promise<unknown> }[] = [
+    {
+      name: "without the form token",
+      forge: (browser) => browser.submit({ decision: "allow", form_token: undefined }),
+    },
+    {
+      name: "with an empty form token",
+      forge: (browser) => browser.submit({ decision: "allow", form_token: "" }),
+    },
+    {
+      name: "with the cookie of another browser",
+      async forge(browser, portal) {
+        for (const [name, value] of (await loggedIn(portal)).cookies) browser.cookies.set(name, value);
+        return browser.submit({ decision: "allow" });
+      },
+    },
+    {
+      name: "as JSON",
+      forge(browser) {
+        const body = JSON.stringify({ ...browser.hidden(), decision: "allow" });
+        const headers = { "content-type": "application/json" };
+        return browser.open("/v1/auth/consent", { method: "POST", headers, body });
+      },
+    },
+  ];
+  test.each(forged)("refuse a consent $name", async ({ forge }) => {
+    const portal = portalWithPassword();
+    const browser = await loggedIn(portal);
+    await forge(browser, portal);
+    expect([browser.response.status, browser.location]).toEqual([403, ""]);
+    expect(portal.lastRule()).toBe("login.form");
+  });
+
+  test("replace the cookie at login, so that a planted one is worthless", async () => {
+    const portal = portalWithPassword();
+    const attacker = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    const victim = new FormBrowser(portal.emulator);
+    for (const [name, value] of attacker.cookies) victim.cookies.set(name, value);
+    await victim.open(portal.authorizationUrl());
+    await victim.submit(person);
+    await attacker.open(portal.authorizationUrl());
+    expect(attacker.text()).toContain("Log in to continue");
+    expect((await victim.follow()).text()).toContain("Allow Portal");
+  });
+
+  test("of two emulators on one host use cookies of different names, because cookies ignore ports", async () => {
+    const names = [4001, 4002].map(async (port) => {
+      const portal = portalWithPassword({ publicUrl: `http://127.0.0.1:${port}` });
+      const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+      return [...browser.cookies.keys()];
+    });
+    expect(await Promise.all(names)).toEqual([["emulator-login-4001"], ["emulator-login-4002"]]);
+  });
+});
