@@ -1,8 +1,7 @@
-// A broken rule, as the checks report it and before anybody is told.
-
+// Checks of rules, the refusals that they report, and the switches that skip them.
 import { z } from "zod";
 import { EmulatorError, isName } from "./errors.js";
-import type { RuleAnswer } from "./rules/rule.js";
+import type { RuleAnswer } from "./rules.js";
 import { type RuleId, rules } from "./rules.js";
 
 /** What was expected and what came instead, in words that are safe to log (see `shown`). */
@@ -14,7 +13,7 @@ export interface Finding {
 /** A finding with the rule that it breaks. */
 export interface Refusal extends Finding {
   readonly rule: RuleId;
-  /** What the caller is told, where an option or a switch has it another than the rule's own. */
+  /** The answer, if an option chooses another than the rule's own. */
   readonly answer?: RuleAnswer;
 }
 
@@ -22,7 +21,7 @@ export function answerTo({ rule, answer }: Refusal): RuleAnswer {
   return answer ?? rules[rule].answer;
 }
 
-/** Reports how the subject breaks the rule, or undefined if it keeps it. Total: never throws on what was received. */
+/** Reports how the subject breaks the rule, or undefined if it does not. Never throws on received values. */
 export interface Check<Subject> {
   readonly rule: RuleId;
   find(subject: Subject): Finding | undefined;
@@ -46,15 +45,15 @@ export function firstRefusal<Subject>(
 export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
 
 /**
- * The switches of one emulator. A rule that is off is not looked at; what then happens instead its `off` in `rules`
- * says. A change counts from the next check on, also for requests in flight.
+ * The switches of one emulator. The check of a rule that is off is skipped; its `off` in `rules` describes the effect. A
+ * rule without `off` has no switch. A change counts from the next check on, also for requests in flight.
  *
  * @example
  * emulator.rules.enforce("assertion.replay", false); // what a server without a jti store would do
  */
 export interface EmulatorRules {
   isEnforced(rule: RuleId): boolean;
-  /** @throws EmulatorError `option_invalid` for what is not a rule. */
+  /** @throws EmulatorError `option_invalid` for an unknown rule, or one without a switch. */
   enforce(rule: RuleId, enforced: boolean): void;
   /** The rules that are off. */
   off(): RuleId[];
@@ -92,18 +91,18 @@ export class RuleSwitches implements EmulatorRules {
     return [...this.#off];
   }
 
-  /** What breaking the rule gives: nothing, if it is off. */
+  /** The refusal of a broken rule, or undefined if the rule is off. */
   refusal(rule: RuleId, finding: Finding): Refusal | undefined {
     return this.isEnforced(rule) ? { rule, ...finding } : undefined;
   }
 }
 
-/** In a seed file it is whatever stands where a rule's name belongs. */
+/** A seed file may have a secret in the place of a rule. */
 function shownRule(rule: unknown): string {
   return typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
 }
 
-/** What is no rule would match nothing, and pass unnoticed. */
+/** An unknown rule in a filter would match nothing, and the mistake would go unnoticed. */
 export const ruleIdSchema: z.ZodType<RuleId> = z.custom<RuleId>(
   (value) => typeof value === "string" && Object.hasOwn(rules, value),
   "must be a rule's id; `bivariant emulate --rules` lists them",

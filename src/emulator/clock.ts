@@ -1,12 +1,12 @@
-// The emulator's only clock: real time until it is told otherwise, and then whatever a test needs.
+// The emulator's only clock: real time until a test moves it.
 import { EmulatorError } from "./errors.js";
 
 /**
  * The one clock of tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`. Every change takes
  * effect at once; forward and back, as far as a `Date` reaches. It runs on from wherever it is put unless it is frozen.
  *
- * A step back brings to life again what had ended (tokens, codes, used jti values), but for what was forgotten: as soon
- * as an emulator holds 1024 of a kind, those of them that have ended go. Until then a replay is refused at any instant.
+ * A step back revives expired tokens, codes and jti values that are still stored: as soon as an emulator holds 1024 of a
+ * kind, it deletes the expired ones. Until then a replay is refused at any instant.
  *
  * @example
  * emulator.clock.freeze("2026-03-01T12:00:00Z");
@@ -82,7 +82,7 @@ export class MovableClock implements EmulatorClock {
   }
 }
 
-/** What the option `now` gives. @throws EmulatorError `option_invalid` */
+/** The result of the option `now`. @throws EmulatorError `option_invalid` */
 function readBase(base: () => number): number {
   let at: unknown;
   try {
@@ -94,7 +94,7 @@ function readBase(base: () => number): number {
     });
   }
   if (Number.isFinite(at)) return at as number;
-  const issue = "now: must give epoch milliseconds";
+  const issue = "now: must return epoch milliseconds";
   throw new EmulatorError("option_invalid", issue, { issues: [issue] });
 }
 
@@ -108,7 +108,7 @@ export function readInstant(instant: Instant): number {
   throw invalid("an instant must be epoch milliseconds, a Date, or a string like 2026-03-01T12:00:00Z");
 }
 
-/** A Date of another realm is one; null, which Date would take for 1970, is none. */
+/** Accepts a Date of another realm, but not null, which `new Date` would read as 1970. */
 function millisecondsOf(instant: unknown): number {
   if (typeof instant === "number") return instant;
   const isDate = Object.prototype.toString.call(instant) === "[object Date]";

@@ -1,4 +1,4 @@
-// What the customer's log shows: every refusal with its real reason, which the anonymous caller is not told.
+// The customer's log: every refusal with its real reason, which the answer does not contain.
 import { z } from "zod";
 import { answerTo, type Refusal, ruleIdSchema } from "./checks.js";
 import { parseInput } from "./errors.js";
@@ -11,12 +11,12 @@ import { BoundedList } from "./stores.js";
 export interface CustomerLogEntry {
   /** Epoch milliseconds, by the emulator's clock. */
   readonly at: number;
-  /** The `id` of the request in the journal; absent for what `launch` and `login` were refused in-process. */
+  /** The `id` of the request in the journal; absent for a refusal of `launch` or `login` in-process. */
   readonly requestId?: number;
-  /** Absent where the request named none (Variant B, unknown client); "…" for what may be a credential. */
+  /** Absent if the request has none (Variant B, unknown client); "…" if it may be a credential. */
   readonly tenantId?: string;
   readonly clientId?: string;
-  /** What the caller was told. */
+  /** The answer to the caller. */
   readonly outcome: { readonly status: number; readonly error?: string };
   readonly rule: RuleId;
   /** The section of the description, or the standard where it is silent. */
@@ -26,13 +26,13 @@ export interface CustomerLogEntry {
   readonly remedy: string;
 }
 
-/** What is left out does not matter. */
+/** An entry must match every given member. */
 export interface CustomerLogFilter {
   readonly tenantId?: string | undefined;
   readonly clientId?: string | undefined;
   readonly rule?: RuleId | undefined;
   readonly requestId?: number | undefined;
-  /** Epoch milliseconds by the emulator's clock: what was refused at that instant or later. */
+  /** Epoch milliseconds by the emulator's clock: refusals at that instant or later. */
   readonly since?: number | undefined;
 }
 

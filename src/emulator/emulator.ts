@@ -49,8 +49,8 @@ import { type LoginRequest, loginInProcess } from "./variant-b/authorization.js"
 /** One deployment of the service. Instances share nothing. */
 export interface Emulator {
   /**
-   * Answers in-process; usable wherever a `fetch` is taken. The origin of the URL does not matter, a relative URL is
-   * relative to `publicUrl`. Rejects only for what is no request, or with the reason of an aborted signal.
+   * Answers in-process; usable wherever a `fetch` is accepted. The origin of the URL does not matter, and a relative URL
+   * is relative to `publicUrl`. Rejects only for an invalid request, or with the reason of an aborted signal.
    */
   readonly fetch: (input: Request | string | URL, init?: RequestInit) => Promise<Response>;
   /**
@@ -75,9 +75,9 @@ export interface Emulator {
   updatePlugin(update: PluginUpdate): void;
   /**
    * From the next request on the plugin is not registered: its token requests are refused (`plugin.registered`), and its
-   * tokens as those of a disabled plugin are (`bearer.plugin-enabled`). For good: a plugin that is registered under the
-   * same name later has none of its tokens, launches and codes. Its `testKey` and its spent `jti` values stay, and are
-   * those of the later one too.
+   * tokens as those of a disabled plugin are (`bearer.plugin-enabled`). A plugin that is
+   * registered under the same name later gets none of its tokens, launches and codes, but has the same `testKey` and the
+   * same spent `jti` values.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @see the description, sections 3 and 7.1
@@ -97,8 +97,8 @@ export interface Emulator {
    */
   updateServiceAccount(update: ServiceAccountUpdate): void;
   /**
-   * From the next request on it is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`). For
-   * good: whoever is registered under its client_id later has none of them.
+   * From the next request on it is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`). A
+   * later registration under its client_id gets none of them.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
@@ -116,8 +116,8 @@ export interface Emulator {
   updateApiClient(update: ApiClientUpdate): void;
   /**
    * From the next request on it is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is
-   * revoked (`bearer.revoked`), its codes and the logins in progress are forgotten. For good: whoever is registered under
-   * its client_id later has none of it, not even the refresh tokens (`refresh.revoked`).
+   * revoked (`bearer.revoked`), its codes and the logins in progress are forgotten. A later registration under its
+   * client_id gets none of it, not even the refresh tokens (`refresh.revoked`).
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
@@ -132,9 +132,9 @@ export interface Emulator {
    */
   updateOperator(update: OperatorUpdate): void;
   /**
-   * From the next request on nobody signs in under that name, and whoever was signed in is so no longer. Tokens that act
-   * for the person are revoked (`bearer.revoked`, `refresh.revoked`), their launches and codes are forgotten. For good:
-   * whoever is registered under that name later is somebody else.
+   * From the next request on the person cannot sign in, and is signed out. Tokens that act for the person are revoked
+   * (`bearer.revoked`, `refresh.revoked`), and their launches and codes are forgotten. A later registration under that
+   * name is another person.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
@@ -151,11 +151,11 @@ export interface Emulator {
    */
   launch(launch: LaunchIdentity): Launch;
   /**
-   * Logs a person in at Variant B's authorization endpoint, without a browser, and gives the URL that the browser
+   * Logs a person in at Variant B's authorization endpoint, without a browser, and returns the URL that the browser
    * would be sent to. Every rule holds but the operator's password.
    *
-   * @throws {@link EmulatorError} `login_refused`: what a page would tell the person, and not the app; `option_invalid`
-   *   for what is no URL or names no person.
+   * @throws {@link EmulatorError} `login_refused` where a page would show the person an error, which the app does not
+   *   receive; `option_invalid` for a bad URL or a missing user id.
    * @see the description, section 5.8
    * @example
    * const { callbackUrl } = emulator.login({ url, userId: "ada" });
@@ -174,7 +174,7 @@ export interface Emulator {
   readonly clock: EmulatorClock;
   /** The switches of the rules; `rules` of this entry is the table that describes them. */
   readonly rules: EmulatorRules;
-  /** What goes wrong, by name: armed faults strike the next requests that match. */
+  /** Faults by name: an armed fault strikes the next requests that match. */
   readonly faults: EmulatorFaults;
   /**
    * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.

@@ -44,7 +44,7 @@ export class EmulatorError extends Error {
   }
 }
 
-/** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part of it that is no name is "…". */
+/** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part that may be a secret is "…". */
 export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
 /** A forgotten space makes a key of a secret (`clientSecret:hunter2`): names have no digits, and no other characters. */
 const NAME = /^[A-Za-z_.-]{1,40}$/;
@@ -80,7 +80,7 @@ function safeParse<Output>(
   }
 }
 
-/** Whether a member's name may be told. */
+/** Whether a member's name may appear in a message. */
 export function isName(member: string): boolean {
   return NAME.test(member);
 }

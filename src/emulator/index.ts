@@ -38,7 +38,7 @@ export type {
   ServiceAccountRegistration,
   ServiceAccountUpdate,
 } from "./registrations/service-accounts.js";
-export type { Rule } from "./rules/rule.js";
+export type { Rule } from "./rules.js";
 export { type RuleId, rules } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";
 export { parseSeedFile, readSeedFile } from "./seed/seed-file.js";

@@ -30,7 +30,7 @@ export interface JournalEntry {
   /** The tenant of the path or, in Variant B, of the client or token; "…" for what may be a credential. */
   readonly tenantId?: string;
   /**
-   * Of a registration or of the token that was presented; what nobody registered is not shown, for it may be a secret in
+   * Of a registration or of the token that was presented; an id that is not registered is not shown: it may be a secret in
    * the wrong field. Absent where the request was answered before it was read (429).
    */
   readonly clientId?: string;
@@ -73,7 +73,7 @@ export function shownPath(path: string): string {
   return shown.length > LONGEST_PATH ? `${shown.slice(0, LONGEST_PATH)}…` : shown;
 }
 
-/** Of an anonymous request it is whatever stood in the path. */
+/** The path of an anonymous request may hold anything. */
 export function shownTenant(tenantId: string): string {
   return isQuotable(tenantId) ? tenantId : "…";
 }
@@ -82,7 +82,7 @@ function shownSegment(segment: string): string {
   return segment.length > LONGEST_SHOWN ? "…" : segment;
 }
 
-/** What is left out does not matter. A name that is none is refused: it would match nothing, and pass unnoticed. */
+/** An entry must match every given member. An unknown name is refused: it would match nothing and go unnoticed. */
 export interface JournalFilter {
   readonly tenantId?: string | undefined;
   readonly clientId?: string | undefined;
@@ -230,7 +230,7 @@ export class Journal {
   ): void {
     const entry = journalEntry(at, request, status, note);
     this.#entries.add(entry);
-    this.#waiters.tell(entry);
+    this.#waiters.notify(entry);
   }
 }
 
@@ -243,7 +243,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Below the five seconds after which the usual test runners give a test up, so that this error is the one shown. */
+/** Below the five seconds after which test runners end a test, so that the runner shows this error. */
 const DEFAULT_TIMEOUT_MS = 4000;
 /** What a timer takes: beyond it would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -295,7 +295,7 @@ export class JournalWaiters {
     }
   }
 
-  tell(entry: JournalEntry): void {
+  notify(entry: JournalEntry): void {
     for (const waiter of this.#waiting) {
       if (!waiter.matches(entry)) continue;
       waiter.seen.push(entry);

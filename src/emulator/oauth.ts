@@ -10,12 +10,12 @@ const GRANT_TYPE = /^([a-z_]+|urn:[\w:.-]+)$/;
 
 export const GRANTS: readonly Grant[] = ["client_credentials", "authorization_code", "refresh_token"];
 
-/** Undefined for what is none of them. */
+/** Undefined for any other value. */
 export function asGrant(value: unknown): Grant | undefined {
   return GRANTS.find((grant) => grant === value);
 }
 
-/** For the log: what is no grant's name may be a client secret in the wrong field. */
+/** For the log: a value that is not a grant's name may be a client secret in the wrong field. */
 export function shownGrantType(value: unknown): string {
   if (typeof value !== "string" || GRANT_TYPE.test(value)) return shown(value);
   return `a string of length ${value.length}`;

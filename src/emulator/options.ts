@@ -20,7 +20,7 @@ export interface RefreshTokenOptions {
   readonly rotation?: boolean | undefined;
   /** A spent one that is used again revokes the newer ones and all access tokens of that login. Default: true. */
   readonly reuseDetection?: boolean | undefined;
-  /** From the login on, whatever is refreshed. Default: 90 days. */
+  /** From the login on, however often it is refreshed. Default: 90 days. */
   readonly lifetimeSeconds?: number | undefined;
   /** From the last use on. Default: 30 days. */
   readonly idleSeconds?: number | undefined;
@@ -92,8 +92,8 @@ export interface EmulatorOptions {
   readonly rules?: RuleSettings | undefined;
   /**
    * Who may use the page at `/_emulator`: callers on this machine, by a name that means it and without a proxy between;
-   * callers from everywhere, by an IP address or the name in `publicUrl`; or nobody, and there is no such page. Who
-   * mounts `fetch` into a server of their own sets it to false: an address is not known there. Default: "loopback".
+   * callers from everywhere, by an IP address or the name in `publicUrl`; or false, and the page does not exist. If you
+   * mount `fetch` into your own server, set it to false: the caller's address is unknown there. Default: "loopback".
    */
   readonly admin?: "loopback" | "everywhere" | false | undefined;
   /** What it starts with, and what `reset` goes back to. Default: nothing. */
@@ -164,7 +164,7 @@ const fields = z.strictObject({
 
 const schema: z.ZodType<EmulatorOptions> = fields;
 
-/** The name of every option; of those inside another, behind a dot. */
+/** The name of every option; `outer.inner` for an option inside another. */
 export const optionNames: readonly string[] = [
   ...Object.keys(fields.shape),
   ...Object.keys(rateLimit.shape).map((name) => `rateLimit.${name}`),
@@ -174,7 +174,7 @@ export const optionNames: readonly string[] = [
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const options = parseInput(schema, input, "option_invalid", "createEmulator");
   const { seed, devices, tokenResponseExtras } = options;
-  // Copies, as of all other options: what becomes of the caller's objects is no change.
+  // Copies: later changes to the caller's objects have no effect.
   return {
     ...options,
     ...(seed && { seed: parseSeed(seed) }),

@@ -20,22 +20,22 @@ export function shown(value: unknown): string {
   return render(value, isQuotable);
 }
 
-/** The same of a kid, which may be a thumbprint (RFC 7638): that looks like a token and is none. */
+/** Renders a kid, which may be a thumbprint (RFC 7638) that looks like a token. */
 export function shownKeyId(value: unknown): string {
   return render(value, isShortText);
 }
 
-/** The same of a client_id that nobody registered: whoever swaps two settings sends a secret as one. */
+/** Renders a client_id that is not registered: a caller that swaps two settings sends a secret in its place. */
 export function shownClientId(value: string | undefined): string {
   return render(value, isMadeUpId);
 }
 
-/** The same of a URI: what is none may be a secret in the wrong field. */
+/** Renders a URI; any other value may be a secret in the wrong field. */
 export function shownUri(value: string | undefined): string {
   return value === undefined || value === "" || URL.canParse(value) ? shown(value || undefined) : "no URI";
 }
 
-/** Whether what nobody registered looks like an id, and not like a secret. */
+/** Whether an unregistered id looks like an id, and not like a secret. */
 export function isMadeUpId(value: string): boolean {
   return value.length <= LONGEST_ID && WORDS.test(value);
 }

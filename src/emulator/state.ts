@@ -15,11 +15,12 @@ import { PluginRegistry } from "./registrations/plugins.js";
 import { ServiceAccounts } from "./registrations/service-accounts.js";
 import type { EmulatorSeed } from "./seed/seed.js";
 import {
-  AccessTokens,
   Authorizations,
+  type IssuedToken,
   RandomSource,
   SecretMap,
   SlidingWindow,
+  type Unregistered,
   UsedAssertionIds,
 } from "./stores.js";
 
@@ -122,7 +123,7 @@ export interface Deployment {
   readonly serviceAccounts: ServiceAccounts;
   readonly apiClients: ApiClients;
   readonly operators: Operators;
-  readonly accessTokens: AccessTokens;
+  readonly accessTokens: SecretMap<IssuedToken>;
   readonly usedAssertionIds: UsedAssertionIds;
   /** Variant A, by opaque_code and by code. */
   readonly launches: SecretMap<LaunchRecord>;
@@ -167,7 +168,7 @@ export function createDeployment(settings: Settings, lasting: Lasting): Deployme
     serviceAccounts,
     apiClients,
     operators: new Operators(),
-    accessTokens: new AccessTokens(random),
+    accessTokens: new SecretMap(random),
     usedAssertionIds: new UsedAssertionIds(),
     launches: new SecretMap(random),
     launchCodes: new SecretMap(random),
@@ -198,15 +199,15 @@ function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
   return { window, retryAfter: retryAfter === true ? defaultOptions.retryAfter : retryAfter };
 }
 
-// To unregister something also ends, for good, whatever was issued because of it: nothing of it belongs to a later
-// registration of the same name. Spent jti values and rate windows stay.
+// To unregister something also ends, for good, everything that was issued because of it: nothing of it belongs to a
+// later registration of the same name. Spent jti values and rate windows stay.
 
 export function unregisterPlugin(deployment: Deployment, input: unknown): void {
   const { plugins, accessTokens, launches, launchCodes } = deployment;
   const { tenantId, clientId } = plugins.unregister(input);
   const isTheirs = (of: { readonly tenantId: string; readonly clientId: string }) =>
     of.tenantId === tenantId && of.clientId === clientId;
-  accessTokens.end("plugin", (token) => token.variant === "A" && isTheirs(token));
+  endTokens(accessTokens, "plugin", (token) => token.variant === "A" && isTheirs(token));
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);
 }
@@ -215,7 +216,7 @@ export function unregisterServiceAccount(deployment: Deployment, input: unknown)
   const { serviceAccounts, accessTokens } = deployment;
   const { clientId } = serviceAccounts.unregister(input);
   // No tenant: a client_id is unique in Variant B. What an API client of that name had is revoked already.
-  accessTokens.end("service account", (token) => token.variant === "B" && token.clientId === clientId);
+  endTokens(accessTokens, "service account", (token) => token.variant === "B" && token.clientId === clientId);
 }
 
 export function unregisterApiClient(deployment: Deployment, input: unknown): void {
@@ -233,7 +234,7 @@ export function unregisterOperator(deployment: Deployment, input: unknown): void
   const { tenantId, userId } = operators.unregister(input);
   const isTheirs = (of: { readonly tenantId: string; readonly userId?: string | undefined }) =>
     of.tenantId === tenantId && of.userId === userId;
-  accessTokens.end("operator", isTheirs);
+  endTokens(accessTokens, "operator", isTheirs);
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);
   authorizations.revokeAll(isTheirs);
@@ -241,4 +242,15 @@ export function unregisterOperator(deployment: Deployment, input: unknown): void
   for (const sessions of [deployment.hostSessions, deployment.loginSessions]) {
     sessions.forget(({ operator }) => operator !== undefined && isTheirs(operator));
   }
+}
+
+/** The tokens are refused from now on, but stay known, so that the log can report why. */
+function endTokens(
+  tokens: SecretMap<IssuedToken>,
+  unregistered: Unregistered,
+  matches: (token: IssuedToken) => boolean,
+): void {
+  tokens.revise((token) =>
+    token.unregistered === undefined && matches(token) ? { ...token, unregistered } : token,
+  );
 }

@@ -1,17 +1,16 @@
+// The stores of the records, each bounded in size, and the source of their ids and secrets.
 import { createHash, randomBytes } from "node:crypto";
-
-// A map whose entries may be forgotten after their instant; memory follows what is still alive.
 
 /** Below this many entries sweeping costs more than it frees. */
 const SMALLEST_SWEEP = 1024;
 
-/** What is held of one kind at most, alive or not. */
+/** The most entries of one map, expired or not. */
 const DEFAULT_CAPACITY = 100_000;
 
 /**
  * Holds each entry at least until `expiresAt` (epoch milliseconds). Expired entries go in sweeps, each time the map
  * has doubled since the last one, so at most about twice as many entries are held as are alive; beyond `capacity` the
- * oldest go whatever their instant. Whoever reads an entry compares its instant: presence alone says nothing about time.
+ * oldest go too. A reader must compare the instant of an entry: an entry that is present may have expired.
  */
 export class ExpiringMap<Value extends { readonly expiresAt: number }> {
   readonly #entries = new Map<string, Value>();
@@ -38,7 +37,7 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
     this.#entries.delete(key);
   }
 
-  /** Puts in the place of each value what `revision` makes of it; what it makes undefined goes. */
+  /** Replaces each value by what `revision` returns; undefined deletes it. */
   revise(revision: (value: Value) => Value | undefined): void {
     for (const [key, value] of this.#entries) {
       const revised = revision(value);
@@ -69,12 +68,12 @@ interface Kept<Value> {
   readonly expiresAt: number;
 }
 
-/** What is stored cannot be presented. Synchronous, so that of concurrent uses of one value exactly one is first. */
+/** Stores hashes of secrets only. Synchronous, so that of concurrent uses of one secret exactly one is first. */
 export class SecretMap<Value> {
   readonly #byHash: ExpiringMap<Kept<Value>>;
   readonly #random: RandomSource;
 
-  /** Beyond `capacity` values the oldest go whatever their instant; undefined: see `ExpiringMap`. */
+  /** `capacity`: see `ExpiringMap`. */
   constructor(random: RandomSource, capacity?: number) {
     this.#random = random;
     this.#byHash = new ExpiringMap(capacity);
@@ -92,8 +91,8 @@ export class SecretMap<Value> {
   }
 
   /**
-   * Puts `value` in the place of what the secret stood for, known for as long as that was unless `keepUntil` says
-   * otherwise; without effect if the secret is not known.
+   * Replaces the value of a known secret, and keeps it as long as the old one unless `keepUntil` is given. Without
+   * effect if the secret is not known.
    */
   replace(secret: string, value: Value, now: number, keepUntil?: number): void {
     const key = hashOf(secret);
@@ -105,14 +104,14 @@ export class SecretMap<Value> {
     this.#byHash.delete(hashOf(secret));
   }
 
-  /** Puts in the place of each value what `revision` makes of it. */
+  /** Replaces each value by what `revision` returns. */
   revise(revision: (value: Value) => Value): void {
     this.#byHash.revise((kept) => ({ ...kept, value: revision(kept.value) }));
   }
 
-  /** Takes away every value that is meant: from now on it is as unknown as one that was never handed out. */
-  forget(isMeant: (value: Value) => boolean): void {
-    this.#byHash.revise((kept) => (isMeant(kept.value) ? undefined : kept));
+  /** Deletes the matching values: their secrets are then as unknown as secrets that were never minted. */
+  forget(matches: (value: Value) => boolean): void {
+    this.#byHash.revise((kept) => (matches(kept.value) ? undefined : kept));
   }
 }
 
@@ -125,7 +124,7 @@ export interface IssuedToken {
   readonly variant: "A" | "B";
   readonly tenantId: string;
   readonly clientId: string;
-  /** The person for whom the client acts: the launching operator or whoever logged in; undefined for a machine. */
+  /** The person for whom the client acts: the launching operator or the person who logged in; undefined for a machine. */
   readonly userId?: string | undefined;
   /** What a person allowed an API client (Variant B): revoking that ends the token. */
   readonly authorizationId?: string | undefined;
@@ -133,42 +132,18 @@ export interface IssuedToken {
   readonly scopes: ReadonlySet<string> | undefined;
   /** Epoch milliseconds; from this instant on the token is refused. */
   readonly expiresAt: number;
-  /** Whose registration was taken away: the token is refused for good, whoever is registered under that name later. */
+  /** The kind of registration that was unregistered: the token stays refused, also after a registration of that name. */
   readonly unregistered?: Unregistered | undefined;
 }
 
 export type Unregistered = "plugin" | "service account" | "operator";
-
-export class AccessTokens {
-  readonly #tokens: SecretMap<IssuedToken>;
-
-  constructor(random: RandomSource) {
-    this.#tokens = new SecretMap(random);
-  }
-
-  /** Issues a token and returns the only copy of its value. */
-  mint(token: IssuedToken, now: number): string {
-    return this.#tokens.mint(token, token.expiresAt, now);
-  }
-
-  find(value: string): IssuedToken | undefined {
-    return this.#tokens.find(value);
-  }
-
-  /** What is meant is refused from now on, and still known: the log can tell why. */
-  end(unregistered: Unregistered, isMeant: (token: IssuedToken) => boolean): void {
-    this.#tokens.revise((token) =>
-      token.unregistered === undefined && isMeant(token) ? { ...token, unregistered } : token,
-    );
-  }
-}
 
 /** One login that was exchanged for tokens. */
 export interface Authorization {
   readonly tenantId: string;
   readonly clientId: string;
   readonly userId: string;
-  /** What was granted; undefined: whatever the person has. */
+  /** The granted scopes; undefined: all capabilities of the person. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly revoked: boolean;
   /** Epoch milliseconds; from this instant on nothing is refreshed. */
@@ -188,7 +163,7 @@ export class Authorizations {
     this.#random = random;
   }
 
-  /** Returns its id, which is no secret. It is known at least until `keepUntil` (epoch milliseconds). */
+  /** Returns its id, which is not a secret. It is known at least until `keepUntil` (epoch milliseconds). */
   open(authorization: Authorization, keepUntil: number, now: number): string {
     const id = this.#random.uuid();
     this.#byId.set(id, { authorization, expiresAt: keepUntil }, now);
@@ -206,19 +181,17 @@ export class Authorizations {
     this.#byId.set(id, { ...kept, authorization: { ...kept.authorization, revoked: true } }, now);
   }
 
-  /** The same of all that are meant. */
-  revokeAll(isMeant: (authorization: Authorization) => boolean): void {
+  /** Revokes all matching authorizations. */
+  revokeAll(matches: (authorization: Authorization) => boolean): void {
     this.#byId.revise((kept) =>
-      isMeant(kept.authorization)
+      matches(kept.authorization)
         ? { ...kept, authorization: { ...kept.authorization, revoked: true } }
         : kept,
     );
   }
 }
 
-// A list that keeps the newest entries only, so that logs of a long-running emulator stay bounded.
-
-/** Appends in constant time; the oldest entries go once `capacity` is exceeded. */
+/** A list of the newest `capacity` entries. Appends in constant time. */
 export class BoundedList<Entry> {
   readonly #capacity: number;
   #entries: Entry[] = [];
@@ -243,7 +216,7 @@ export class BoundedList<Entry> {
   }
 }
 
-/** Characters; a digest has one more, so that no tenant is called like the digest of another. */
+/** Characters; a digest has one more, so that no tenant has the digest of another as its name. */
 const LONGEST_KEY = 42;
 
 /** A tenant's admitted requests (epoch milliseconds, oldest first) and when the last of them leaves the window. */
@@ -267,21 +240,16 @@ export class SlidingWindow {
   }
 
   /**
-   * Takes a slot and returns undefined; or returns the instant (epoch milliseconds) at which one frees. `isFixed`: as a
-   * server does that counts in windows which begin anew each time their length has passed.
+   * Takes a slot and returns undefined; or returns the instant (epoch milliseconds) at which one frees.
    */
-  take(tenantId: string, now: number, isFixed = false): number | undefined {
+  take(tenantId: string, now: number): number | undefined {
     const key = keyOf(tenantId);
     const admitted = this.#tenants.get(key) ?? { instants: [], expiresAt: 0 };
     const { instants } = admitted;
     dropAfter(instants, now);
     while (instants[0] !== undefined && instants[0] + this.#windowMs <= now) instants.shift();
-    const beganAt = Math.floor(now / this.#windowMs) * this.#windowMs;
-    const counted = isFixed ? instants.filter((instant) => instant >= beganAt) : instants;
-    const oldest = counted[0];
-    if (oldest !== undefined && counted.length >= this.#requests) {
-      return (isFixed ? beganAt : oldest) + this.#windowMs;
-    }
+    const [oldest] = instants;
+    if (oldest !== undefined && instants.length >= this.#requests) return oldest + this.#windowMs;
     instants.push(now);
     admitted.expiresAt = now + this.#windowMs;
     this.#tenants.set(key, admitted, now);
@@ -289,12 +257,12 @@ export class SlidingWindow {
   }
 }
 
-/** After a step back of the clock: what was admitted then has not been yet, and the order stays that of time. */
+/** After the clock was set back, the instants that are now ahead do not count. */
 function dropAfter(instants: number[], now: number): void {
   for (let last = instants.at(-1); last !== undefined && last > now; last = instants.at(-1)) instants.pop();
 }
 
-/** The tenant of a path is whatever an anonymous caller wrote there, as long as a path may be. */
+/** An anonymous caller chooses the tenant of the path, which may be as long as a path. */
 function keyOf(tenantId: string): string {
   return tenantId.length <= LONGEST_KEY
     ? tenantId
@@ -313,7 +281,7 @@ export class UsedAssertionIds {
    * one gets true. Two plugins, or two tenants, may use the same jti.
    */
   use(id: { tenantId: string; clientId: string; jti: string }, expiresAt: number, now: number): boolean {
-    // Hashed: a jti may be as long as a request body, and belongs to an assertion, which is kept nowhere.
+    // Hashed: a jti may be as long as a request body, and no part of an assertion is stored.
     const key = createHash("sha256")
       .update(JSON.stringify([id.tenantId, id.clientId, id.jti]))
       .digest("base64url");
@@ -327,7 +295,7 @@ export class UsedAssertionIds {
 /** 256 bits, beyond the 160 that RFC 6749 section 10.10 asks for. */
 const SECRET_BYTES = 32;
 
-/** Asked for at once: asking the system takes longer than all else about a token. */
+/** Drawn ahead: a call to the system takes longer than everything else about a token. */
 const DRAWN_AHEAD_BYTES = 4096;
 
 export class RandomSource {
@@ -335,12 +303,12 @@ export class RandomSource {
   #drawn = 0;
   #ahead = Buffer.alloc(0);
 
-  /** With a seed the same draws give the same values, in every instance: for tests only. */
+  /** With a seed, the same draws return the same values in every instance: for tests only. */
   constructor(seed: number | undefined) {
     this.#seed = seed;
   }
 
-  /** An opaque random string, so nobody can come to depend on what is inside. */
+  /** An opaque random string: clients cannot depend on its content. */
   secret(): string {
     return this.bytes(SECRET_BYTES).toString("base64url");
   }

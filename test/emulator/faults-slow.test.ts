@@ -81,21 +81,18 @@ describe.each(slow)("$name", ({ fault }) => {
     },
   );
 
-  test.each(ways)("$name: ends with a reset and with a restore, answered", async ({ open }) => {
+  test.each(ways)("$name: a reset ends it, and the answer comes", async ({ open }) => {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     const send = await open(emulator);
     const timers = watchedTimers(HOUR_MS, DROP_MS);
-    const before = emulator.snapshot();
-    for (const goBack of [() => emulator.restore(before), () => emulator.reset()]) {
-      const handle = emulator.faults.add(fault);
-      const sent = read(send(TOKEN, { method: "POST", body: plugin.form() }));
-      await expect.poll(() => handle.fired).toBe(1);
-      await expect.poll(timers).toBe(1);
-      goBack();
-      expect(JSON.parse(await sent)).toMatchObject({ token_type: "Bearer" });
-      expect(timers()).toBe(0);
-    }
+    const handle = emulator.faults.add(fault);
+    const sent = read(send(TOKEN, { method: "POST", body: plugin.form() }));
+    await expect.poll(() => handle.fired).toBe(1);
+    await expect.poll(timers).toBe(1);
+    emulator.reset();
+    expect(JSON.parse(await sent)).toMatchObject({ token_type: "Bearer" });
+    expect(timers()).toBe(0);
   });
 
   test("ends when the server closes, at once", async () => {

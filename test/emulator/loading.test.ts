@@ -14,6 +14,6 @@ test("the parser of seed files is loaded with the first of them, and not by an e
   const { close } = await plugin.emulator.listen();
   await close();
   expect(isLoaded("yaml")).toBe(false);
-  expect(createEmulator(parseSeedFile("{}", "empty.yaml")).snapshot().state).toMatchObject({ plugins: [] });
+  createEmulator(parseSeedFile("{}", "empty.yaml"));
   expect(isLoaded("yaml")).toBe(true);
 });

@@ -114,7 +114,7 @@ interface Call {
   readonly route: ApiRoute;
   /** Those that the request names. */
   readonly devices: readonly string[];
-  /** "The registration is re-checked live on each call" (description, section 2.1). Undefined: there is none. */
+  /** "The registration is re-checked live on each call" (description, section 2.1). Undefined: not registered. */
   readonly plugin: Plugin | undefined;
   /** Of the person for whom the token acts, as they are now; undefined for a machine's. */
   readonly capabilities: ReadonlySet<string> | undefined;
@@ -184,7 +184,7 @@ const checksOfPlugins: readonly Check<Call>[] = [
   },
 ];
 
-/** `devices` are those that the request names. */
+/** `devices`: the devices that the request names. */
 function checkCall(
   { plugins, operators, clock, switches }: Deployment,
   token: IssuedToken,

@@ -1,4 +1,4 @@
-// A route of the API as the emulator is told about it.
+// API routes: their declaration, the described and invented ones, and the table of all.
 import { z } from "zod";
 import { EmulatorError, isJson } from "../errors.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
@@ -149,7 +149,7 @@ export function routeTable(declared: readonly ApiRoute[], refreshPath: string): 
     const isReserved = reserved.some((path) => shapeOf(path) === shapeOf(route.path));
     if (!isTaken && !isReserved) return;
     const declaredAt = index - deviceListRoutes.length;
-    // A described route is in nobody's way: the refresh was put on its path.
+    // A described route can only collide with the option refreshPath.
     const at = declaredAt < 0 ? "refreshPath" : `routes.${declaredAt}`;
     const issue = `${at}: ${route.operationId} (${route.method} ${route.path}) is taken`;
     throw new EmulatorError("route_conflict", issue, { issues: [issue] });

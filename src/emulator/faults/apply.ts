@@ -4,7 +4,7 @@ import { parseObject, readBody } from "../http/messages.js";
 import type { Endpoint, RequestNote } from "../journal.js";
 import { asGrant, type Grant } from "../oauth.js";
 import type { Deployment } from "../state.js";
-import type { Fault, FaultOf, Json } from "./fault.js";
+import { canHaveContent, type Fault, type FaultOf, type Json } from "./fault.js";
 import type { StruckFacts } from "./faults.js";
 
 /** A token answer then takes longer than clients wait. */
@@ -65,7 +65,7 @@ function noteStruck(note: RequestNote, { name }: Fault, caller: Caller | undefin
   if (caller.isKnown) note.clientId ??= caller.clientId;
 }
 
-/** The answer, if the request is not to be looked at. */
+/** The answer that replaces the handler's, if the handler must not run. */
 async function beforeHandler(
   { deployment, endpoint, sending, connection }: FaultyRequest,
   fault: Fault,
@@ -159,7 +159,7 @@ function pluginOfA({ plugins }: Deployment, tenantId: string, text: string): Cal
   return { tenantId, clientId, grant: asGrant(form.get("grant_type")), isKnown };
 }
 
-/** The path names no tenant: it is that of the account, of what is exchanged, or of the client. */
+/** The path has no tenant: use the tenant of the account, of the code or token, or of the client. */
 function clientOfB(
   { serviceAccounts, apiClients, authorizationCodes, refreshTokens, authorizations }: Deployment,
   fields: Readonly<Record<string, unknown>>,
@@ -276,7 +276,7 @@ export interface Sending {
   skewMs?: number;
 }
 
-/** Waits for as long as the answer is held back; false if none is to be sent, or nobody waits for it any more. */
+/** Waits as long as the answer is delayed. False if no answer must be sent, or the caller has left. */
 export async function holdBack({ reset, slow }: Sending, connection: Connection): Promise<boolean> {
   if (reset === true) return false;
   if (slow === undefined) return true;
@@ -318,10 +318,10 @@ async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.length > 0) yield bytes;
 }
 
-/** More often than this nobody sees it drip. */
+/** A higher rate would not be visible. */
 const DROPS_PER_SECOND = 10;
 
-/** `ended`: nobody reads any more; `released`: what is left is to come at once. */
+/** `ended`: the reader has left; `released`: the rest must come at once. */
 export async function* drip(
   body: Uint8Array,
   bytesPerSecond: number,
@@ -336,8 +336,6 @@ export async function* drip(
     yield body.subarray(at, at + size);
   }
 }
-
-// Waiting that ends early, and leaves no timer behind, when nobody waits any more.
 
 /** Real milliseconds; resolves at once when any of the signals is aborted. */
 export function wait(ms: number, ...ends: readonly AbortSignal[]): Promise<void> {
@@ -354,13 +352,6 @@ export function wait(ms: number, ...ends: readonly AbortSignal[]): Promise<void>
 }
 
 // Which answers can have a body.
-
-/** RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5. */
-const WITHOUT_CONTENT = [204, 205, 304];
-
-export function canHaveContent(status: number): boolean {
-  return !WITHOUT_CONTENT.includes(status);
-}
 
 /** The status for the same answer with a body. */
 export function statusWithContent(status: number): number {

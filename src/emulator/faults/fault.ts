@@ -3,7 +3,6 @@
 import { z } from "zod";
 import { isJson, parseInput } from "../errors.js";
 import { GRANTS, type Grant } from "../oauth.js";
-import { canHaveContent } from "./apply.js";
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
@@ -21,7 +20,7 @@ export interface FaultTarget {
   readonly at?: FaultMoment | undefined;
   /** How many requests it strikes, also of many at once. Default: 1. */
   readonly count?: number | "always" | undefined;
-  /** What a request must be; what is left out does not matter. */
+  /** A request must match every given member. */
   readonly match?: FaultMatch | undefined;
   /** Above 0 and at most 1: strikes a matching request by a draw. Default: 1. */
   readonly probability?: number | undefined;
@@ -84,7 +83,7 @@ export interface TruncatedFault {
   readonly bytes?: number | undefined;
 }
 
-/** The real answer, late or dripping. At "before-token" the request is late, and not looked at if nobody waits any more. */
+/** The real answer, late or dripping. At "before-token" the request is late, and dropped if the caller has left. */
 export interface SlowFault {
   /**
    * A client limits the time of the whole exchange, from sending to the last byte, and treats an answer that it no
@@ -105,7 +104,7 @@ export interface MalformedJsonFault {
 
 /** The real body under another content type, for instance that of a login page some proxy put in between. */
 export interface ContentTypeFault {
-  /** A client goes by what it can parse and by the shape it needs; a body that is no JSON is an unexpected response. */
+  /** A client goes by what it can parse and by the shape it needs; a body that is not JSON is an unexpected response. */
   readonly name: "content-type";
   readonly contentType: string;
 }
@@ -137,7 +136,7 @@ export interface DuplicateAuthCodeFault {
 
 /** The real answer with a `Date` that is off. */
 export interface SkewedDateFault {
-  /** A client that corrects its assertions by `Date` does so beyond a bound, proves the correction, and tells of it. */
+  /** A client that corrects its assertions by `Date` does so beyond a bound, verifies the correction, and reports it. */
   readonly name: "skewed-date";
   /** Milliseconds; negative is the past. */
   readonly byMs: number;
@@ -179,7 +178,7 @@ export const faultMoments: Readonly<Record<FaultName, readonly FaultMoment[]>> =
 
 /** What a timer takes: beyond it would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
-/** Some hundred years, so that any clock of a test gives a date. */
+/** About a hundred years, so that the result is a valid date for any clock of a test. */
 const FURTHEST_SKEW_MS = 3.2e12;
 /** RFC 9110 section 5.6.2. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -289,4 +288,11 @@ function conflict(fault: Fault): readonly [field: string, why: string] | undefin
     return ["body", `an answer ${fault.status} has none`];
   }
   return undefined;
+}
+
+/** RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5. */
+const WITHOUT_CONTENT = [204, 205, 304];
+
+export function canHaveContent(status: number): boolean {
+  return !WITHOUT_CONTENT.includes(status);
 }

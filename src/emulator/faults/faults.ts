@@ -7,7 +7,7 @@ import { type Fault, type FaultMatch, type FaultMoment, momentOf, parseFault } f
 
 /**
  * The faults of one emulator. A request is struck by at most one at each moment: the oldest armed one that matches.
- * A reset or a restore also ends the waiting of what a slow one holds back: it is answered at once, on the old state.
+ * A reset also ends the delay of slow answers: they are sent at once, from the old state.
  *
  * @example
  * emulator.faults.add({ name: "lost-answer", match: { grant: "refresh_token" } });
@@ -23,7 +23,7 @@ export interface EmulatorFaults {
   clear(): void;
 }
 
-/** A fault that was armed. After a reset or a restore it stands for what was there before. */
+/** A fault that was armed. After a reset it refers to the old deployment. */
 export interface FaultHandle {
   readonly id: string;
   /** How many requests it struck. */
@@ -59,11 +59,11 @@ export class Faults implements EmulatorFaults {
   readonly #release = new AbortController();
   #added = 0;
 
-  /** `operations`: those that a request can be of. */
+  /** `operations`: every operation of the deployment. */
   constructor(random: RandomSource, operations: readonly string[]) {
     this.#random = random;
     this.#operations = new Set(operations);
-    // One for each answer that is held back, and those may be many.
+    // One listener for each delayed answer, and there may be many.
     setMaxListeners(0, this.#release.signal);
   }
 
@@ -72,7 +72,7 @@ export class Faults implements EmulatorFaults {
     return this.#release.signal;
   }
 
-  /** For those of a deployment that another one takes the place of. */
+  /** Called when a reset replaces the deployment. */
   release(): void {
     this.#release.abort();
   }
@@ -100,7 +100,7 @@ export class Faults implements EmulatorFaults {
   #requireOperation({ name, match }: Fault): void {
     const operation = match?.operation;
     if (operation === undefined || this.#operations.has(operation)) return;
-    const issue = `match.operation: is none of ${[...this.#operations].join(", ")}`;
+    const issue = `match.operation: must be one of ${[...this.#operations].join(", ")}`;
     throw new EmulatorError("option_invalid", `fault ${name}: ${issue}`, { issues: [issue] });
   }
 

@@ -1,4 +1,4 @@
-// What the emulator is told about an API client, and how it may change afterwards.
+// The API clients: registration, update, and their records.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shownClientId } from "../shown.js";
@@ -18,11 +18,11 @@ export interface ApiClientRegistration {
   readonly redirectUris: readonly string[];
   /** Makes the client a confidential one: it must then send the secret. Default: a public client, which sends none. */
   readonly clientSecret?: string | undefined;
-  /** The scopes that the client may be allowed. Default: whatever the person has. */
+  /** The scopes that the client may be allowed. Default: all capabilities of the person. */
   readonly scopes?: readonly string[] | undefined;
   /** What the consent page calls it. Default: the client_id. */
   readonly name?: string | undefined;
-  /** The tenant whose people may log in. Default: those of every tenant. */
+  /** The tenant whose people may log in. Default: every tenant. */
   readonly tenantId?: string | undefined;
 }
 
@@ -31,12 +31,12 @@ export interface ApiClientIdentity {
   readonly clientId: string;
 }
 
-/** A live change of one client; what is left out stays. */
+/** A live change of one client; a member that is left out stays. */
 export interface ApiClientUpdate extends ApiClientIdentity {
   readonly redirectUris?: readonly string[] | undefined;
   /** `null` makes it a public client. */
   readonly clientSecret?: string | null | undefined;
-  /** `null`: whatever the person has. */
+  /** `null`: all capabilities of the person. */
   readonly scopes?: readonly string[] | null | undefined;
   readonly name?: string | undefined;
   /** `null`: the people of every tenant. */
@@ -64,24 +64,7 @@ export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject(
   tenantId: tenantIdSchema.nullable().optional(),
 });
 
-export function parseApiClient(input: unknown): ApiClientRegistration {
-  return parseInput<ApiClientRegistration>(apiClientSchema, input, "registration_invalid", "API client");
-}
-
-export function parseApiClientUpdate(input: unknown): ApiClientUpdate {
-  return parseInput<ApiClientUpdate>(
-    apiClientUpdateSchema,
-    input,
-    "registration_invalid",
-    "API client update",
-  );
-}
-
-/** Whole registrations are identities too: what else they hold does not matter. */
-export function parseApiClientIdentity(input: unknown): ApiClientIdentity {
-  const identity = z.object({ clientId: clientIdSchema });
-  return parseInput<ApiClientIdentity>(identity, input, "registration_invalid", "API client");
-}
+const identity = z.object({ clientId: clientIdSchema });
 
 /** A registered API client. Replaced as a whole by an update. The secret is held as a digest. */
 export interface ApiClient {
@@ -97,13 +80,18 @@ export class ApiClients {
   readonly #byClientId = new Map<string, ApiClient>();
   readonly #isTaken: (clientId: string) => boolean;
 
-  /** `isTaken` tells the client_ids of Variant B's other registrations. */
+  /** `isTaken` reports whether another kind of registration has the client_id. */
   constructor(isTaken: (clientId: string) => boolean) {
     this.#isTaken = isTaken;
   }
 
   register(input: unknown): void {
-    const sheet = parseApiClient(input);
+    const sheet = parseInput<ApiClientRegistration>(
+      apiClientSchema,
+      input,
+      "registration_invalid",
+      "API client",
+    );
     const { clientId } = sheet;
     if (this.find(clientId) !== undefined || this.#isTaken(clientId)) {
       throw new EmulatorError("already_registered", `client ${clientId} is already registered`);
@@ -119,7 +107,12 @@ export class ApiClients {
   }
 
   update(input: unknown): void {
-    const change = parseApiClientUpdate(input);
+    const change = parseInput<ApiClientUpdate>(
+      apiClientUpdateSchema,
+      input,
+      "registration_invalid",
+      "API client update",
+    );
     const client = this.#registered(change.clientId);
     const { clientSecret, scopes = client.scopes, tenantId = client.tenantId } = change;
     this.#byClientId.set(client.clientId, {
@@ -132,9 +125,11 @@ export class ApiClients {
     });
   }
 
-  /** Returns what is no longer registered. */
+  /** Returns the removed registration. */
   unregister(input: unknown): ApiClient {
-    const client = this.#registered(parseApiClientIdentity(input).clientId);
+    const client = this.#registered(
+      parseInput<ApiClientIdentity>(identity, input, "registration_invalid", "API client").clientId,
+    );
     this.#byClientId.delete(client.clientId);
     return client;
   }

@@ -1,4 +1,4 @@
-// What the emulator is told about a person of a tenant, and how that may change afterwards.
+// The operators: registration, update, and their records.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
@@ -28,7 +28,7 @@ export interface OperatorIdentity {
   readonly userId: string;
 }
 
-/** A live change of one operator; what is left out stays. */
+/** A live change of one operator; a member that is left out stays. */
 export type OperatorUpdate = OperatorRegistration;
 
 const identity = { tenantId: tenantIdSchema, userId: z.string().min(1).max(255) };
@@ -40,15 +40,6 @@ export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
   roles: z.array(roleSchema).optional(),
   password: z.string().min(1).optional(),
 });
-
-export function parseOperator(input: unknown): OperatorRegistration {
-  return parseInput<OperatorRegistration>(operatorSchema, input, "registration_invalid", "operator");
-}
-
-/** Whole registrations are identities too: what else they hold does not matter. */
-export function parseOperatorIdentity(input: unknown): OperatorIdentity {
-  return parseInput<OperatorIdentity>(z.object(identity), input, "registration_invalid", "operator");
-}
 
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
@@ -78,7 +69,12 @@ export class Operators {
   }
 
   register(input: unknown): void {
-    const { password, ...sheet } = parseOperator(input);
+    const { password, ...sheet } = parseInput<OperatorRegistration>(
+      operatorSchema,
+      input,
+      "registration_invalid",
+      "operator",
+    );
     if (this.find(sheet.tenantId, sheet.userId) !== undefined) {
       throw new EmulatorError(
         "already_registered",
@@ -97,7 +93,12 @@ export class Operators {
   }
 
   update(input: unknown): void {
-    const { password, ...change } = parseOperator(input);
+    const { password, ...change } = parseInput<OperatorRegistration>(
+      operatorSchema,
+      input,
+      "registration_invalid",
+      "operator",
+    );
     const operator = this.#registered(change);
     this.#put({
       ...operator,
@@ -109,9 +110,11 @@ export class Operators {
     });
   }
 
-  /** Returns who is no longer registered. */
+  /** Returns the removed registration. */
   unregister(input: unknown): Operator {
-    const operator = this.#registered(parseOperatorIdentity(input));
+    const operator = this.#registered(
+      parseInput<OperatorIdentity>(z.object(identity), input, "registration_invalid", "operator"),
+    );
     this.#tenants.get(operator.tenantId)?.delete(operator.userId);
     return operator;
   }
@@ -129,7 +132,7 @@ export class Operators {
   }
 }
 
-/** Whether the person may sign in with this password; one who has none needs none. */
+/** Whether the person may sign in with this password; a person without a password needs none. */
 export function isPasswordOf({ passwordDigest }: Operator, password: string): boolean {
   return passwordDigest === undefined || isSecretOf(passwordDigest, password);
 }

@@ -1,4 +1,4 @@
-// What a customer enters when registering a plugin, and how it may change afterwards.
+// The plugins: registration, update, and their grants.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
@@ -21,7 +21,7 @@ export interface PluginRegistration {
   readonly type: PluginType;
   /**
    * The public keys that verify client assertions: RSA, 2048 bits or more. Default: the public half of a key that the
-   * emulator makes; `emulator.testKey` gives the private half.
+   * emulator makes; `emulator.testKey` returns the private half.
    */
   readonly jwks?: JsonWebKeySet | undefined;
   /** Granted scopes, `area:read`, `area:write` or `area:execute`. Default: none. */
@@ -38,7 +38,7 @@ export interface PluginRegistration {
   readonly pageUrl?: string | undefined;
 }
 
-/** A live change of one registration; what is left out stays. */
+/** A live change of one registration; a member that is left out stays. */
 export interface PluginUpdate {
   readonly clientId: string;
   readonly tenantId: string;
@@ -87,19 +87,6 @@ export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
   name: nameField.optional(),
   pageUrl: pageUrlField.optional(),
 });
-
-export function parsePluginRegistration(input: unknown): PluginRegistration {
-  return parseInput<PluginRegistration>(pluginSchema, input, "registration_invalid", "plugin registration");
-}
-
-export function parsePluginUpdate(input: unknown): PluginUpdate {
-  return parseInput<PluginUpdate>(pluginUpdateSchema, input, "registration_invalid", "plugin update");
-}
-
-/** Whole registrations are identities too: what else they hold does not matter. */
-export function parsePluginIdentity(input: unknown): PluginIdentity {
-  return parseInput<PluginIdentity>(z.object(pluginIdentity), input, "registration_invalid", "plugin");
-}
 
 /** What a registration permits. */
 export interface Grant {
@@ -161,7 +148,12 @@ export class PluginRegistry {
   }
 
   register(input: unknown): void {
-    const sheet = parsePluginRegistration(input);
+    const sheet = parseInput<PluginRegistration>(
+      pluginSchema,
+      input,
+      "registration_invalid",
+      "plugin registration",
+    );
     if (this.find(sheet.tenantId, sheet.clientId) !== undefined) {
       throw new EmulatorError(
         "already_registered",
@@ -183,7 +175,12 @@ export class PluginRegistry {
   }
 
   update(input: unknown, now: number): void {
-    const change = parsePluginUpdate(input);
+    const change = parseInput<PluginUpdate>(
+      pluginUpdateSchema,
+      input,
+      "registration_invalid",
+      "plugin update",
+    );
     const plugin = this.#registered(change);
     this.#put({
       ...plugin,
@@ -200,9 +197,11 @@ export class PluginRegistry {
     });
   }
 
-  /** Returns what is no longer registered. */
+  /** Returns the removed registration. */
   unregister(input: unknown): Plugin {
-    const plugin = this.#registered(parsePluginIdentity(input));
+    const plugin = this.#registered(
+      parseInput<PluginIdentity>(z.object(pluginIdentity), input, "registration_invalid", "plugin"),
+    );
     this.#tenants.get(plugin.tenantId)?.delete(plugin.clientId);
     return plugin;
   }

@@ -1,4 +1,4 @@
-// What the emulator is told about a service account, and how it may change afterwards.
+// The service accounts: registration, update, and their records.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
@@ -19,7 +19,7 @@ export interface ServiceAccountIdentity {
   readonly tenantId?: string | undefined;
 }
 
-/** A live change of one account; what is left out stays. */
+/** A live change of one account; a member that is left out stays. */
 export interface ServiceAccountUpdate extends ServiceAccountIdentity {
   readonly clientSecret?: string | undefined;
   /** `null`: every route of Variant B. */
@@ -41,34 +41,6 @@ export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.str
   scopes: scopes.nullable().optional(),
 });
 
-export function parseServiceAccount(input: unknown): ServiceAccountRegistration {
-  return parseInput<ServiceAccountRegistration>(
-    serviceAccountSchema,
-    input,
-    "registration_invalid",
-    "service account",
-  );
-}
-
-export function parseServiceAccountUpdate(input: unknown): ServiceAccountUpdate {
-  return parseInput<ServiceAccountUpdate>(
-    serviceAccountUpdateSchema,
-    input,
-    "registration_invalid",
-    "service account update",
-  );
-}
-
-/** Whole registrations are identities too: what else they hold does not matter. */
-export function parseServiceAccountIdentity(input: unknown): ServiceAccountIdentity {
-  return parseInput<ServiceAccountIdentity>(
-    z.object(identity),
-    input,
-    "registration_invalid",
-    "service account",
-  );
-}
-
 /** A registered account. Replaced as a whole by an update. The secret is held as a digest. */
 export interface ServiceAccount {
   readonly tenantId: string;
@@ -81,13 +53,18 @@ export class ServiceAccounts {
   readonly #byClientId = new Map<string, ServiceAccount>();
   readonly #isTaken: (clientId: string) => boolean;
 
-  /** `isTaken` tells the client_ids of Variant B's other registrations. */
+  /** `isTaken` reports whether another kind of registration has the client_id. */
   constructor(isTaken: (clientId: string) => boolean) {
     this.#isTaken = isTaken;
   }
 
   register(input: unknown): void {
-    const sheet = parseServiceAccount(input);
+    const sheet = parseInput<ServiceAccountRegistration>(
+      serviceAccountSchema,
+      input,
+      "registration_invalid",
+      "service account",
+    );
     // Variant B's token path names no tenant: the client_id alone decides which one the token is for.
     if (this.#byClientId.has(sheet.clientId) || this.#isTaken(sheet.clientId)) {
       throw new EmulatorError("already_registered", `client ${sheet.clientId} is already registered`);
@@ -101,7 +78,12 @@ export class ServiceAccounts {
   }
 
   update(input: unknown): void {
-    const change = parseServiceAccountUpdate(input);
+    const change = parseInput<ServiceAccountUpdate>(
+      serviceAccountUpdateSchema,
+      input,
+      "registration_invalid",
+      "service account update",
+    );
     const account = this.#registered(change);
     const { clientSecret, scopes = account.scopes } = change;
     this.#byClientId.set(account.clientId, {
@@ -111,9 +93,16 @@ export class ServiceAccounts {
     });
   }
 
-  /** Returns what is no longer registered. */
+  /** Returns the removed registration. */
   unregister(input: unknown): ServiceAccount {
-    const account = this.#registered(parseServiceAccountIdentity(input));
+    const account = this.#registered(
+      parseInput<ServiceAccountIdentity>(
+        z.object(identity),
+        input,
+        "registration_invalid",
+        "service account",
+      ),
+    );
     this.#byClientId.delete(account.clientId);
     return account;
   }

@@ -1,48 +1,33 @@
 // The rules of API calls, in the order of their checks, and of the service's own answers.
-import type { Rule } from "./rule.js";
 
-export type ApiRuleId =
-  | "bearer.present"
-  | "bearer.known"
-  | "bearer.lifetime"
-  | "bearer.revoked"
-  | "bearer.tenant"
-  | "bearer.plugin-enabled"
-  | "route.opt-in"
-  | "route.scope"
-  | "route.operator"
-  | "route.narrowed"
-  | "route.device";
-
-/** The status for a refused bearer is not shown; RFC 6750 section 3.1 suggests 401. */
-const unauthorized = { status: 401 } as const;
-/** "HTTP 403 with an empty body has exactly three causes" (description, section 7.2). */
-const forbidden = { status: 403 } as const;
-
-export const apiRules: Readonly<Record<ApiRuleId, Rule>> = {
+/**
+ * The status for a refused bearer is not shown; RFC 6750 section 3.1 suggests 401. "HTTP 403 with an empty body has
+ * exactly three causes" (description, section 7.2).
+ */
+export const apiRules = {
   "bearer.present": {
     section: "5.1",
     says: "Every call needs a bearer token in the header Authorization: Bearer <ACCESS_TOKEN>.",
-    answer: unauthorized,
+    answer: { status: 401 },
     remedy: "Send Authorization: Bearer followed by the access token.",
   },
   "bearer.known": {
     section: "5.1",
     says: "The bearer token was issued by this service, by the variant that serves the route.",
-    answer: unauthorized,
+    answer: { status: 401 },
     remedy: "Send the access_token of this deployment's token endpoint, unchanged.",
   },
   "bearer.lifetime": {
     section: "5.7, 8",
     says: "A token is valid only for its lifetime.",
-    answer: unauthorized,
+    answer: { status: 401 },
     remedy: "Acquire a new token shortly before expires_in has passed.",
     off: "A token never expires.",
   },
   "bearer.revoked": {
     section: "not shown (RFC 6749 section 4.1.2, RFC 9700 section 4.14.2)",
     says: "The token was not revoked: by the reuse of a code or of a rotated refresh token, or because its person, service account or API client was unregistered.",
-    answer: unauthorized,
+    answer: { status: 401 },
     remedy:
       "Send the user to the authorization endpoint again; a refresh does not help. What was unregistered has to be registered first.",
     off: "A token outlives the revocation of its login, and the registration of its client or person.",
@@ -50,57 +35,55 @@ export const apiRules: Readonly<Record<ApiRuleId, Rule>> = {
   "bearer.tenant": {
     section: "1, 4.1, 5.7",
     says: "A token is valid only on routes of its tenant.",
-    answer: unauthorized,
+    answer: { status: 401 },
     remedy: "Keep one token per tenant and send the one that belongs to the tenant of the path.",
     off: "A token reaches the routes of every tenant.",
   },
   "bearer.plugin-enabled": {
     section: "2.1, 3",
     says: "The registration is re-checked live on each call: the plugin is registered and enabled, and was not registered anew meanwhile.",
-    answer: unauthorized,
+    answer: { status: 401 },
     remedy: "The customer enables the plugin under Settings, Tenant Settings, External Plugins.",
     off: "The token of a disabled plugin, or of one that is not registered, is accepted.",
   },
   "route.opt-in": {
     section: "5.5, 7.2",
     says: "Only routes that opt in accept a plugin token.",
-    answer: unauthorized,
+    answer: { status: 401 },
     remedy: "Use a plugin-enabled route; a new token does not help.",
     off: "Every route accepts plugin tokens.",
   },
   "route.scope": {
     section: "5.6, 7.2",
     says: "The token carries the scope of the route.",
-    answer: forbidden,
+    answer: { status: 403 },
     remedy: "The customer grants the scope; then acquire a new token, for the old one never gains it.",
     off: "The scopes of the token are not checked.",
   },
   "route.operator": {
     section: "1, 7.2",
     says: "The scope of the route is among the capabilities of the person for whom the token acts.",
-    answer: forbidden,
-    remedy: "Ask somebody who has the capability to launch the plugin or to log in.",
+    answer: { status: 403 },
+    remedy: "Have a person with the capability launch the plugin or log in.",
     off: "The capabilities of the person are not checked.",
   },
   "route.narrowed": {
     section: "2.1, 7.2",
     says: "The registration still grants the scope of the route.",
-    answer: forbidden,
+    answer: { status: 403 },
     remedy: "The customer narrowed the grant after the token was minted and would have to widen it again.",
     off: "The scopes that were granted when the token was minted stay granted.",
   },
   "route.device": {
     section: "2.1, 7.2",
     says: "Every device that the request names is in the plugin's device restriction.",
-    answer: forbidden,
+    answer: { status: 403 },
     remedy: "Ask for a device inside the restriction, or have the customer extend it.",
     off: "The device restriction is not checked.",
   },
-};
+} as const;
 
-export type AnswerRuleId = "path.version" | "response.raw" | "response.forbidden-empty";
-
-export const answerRules: Readonly<Record<AnswerRuleId, Rule>> = {
+export const answerRules = {
   "path.version": {
     section: "9",
     says: "Variant A's paths carry the segment api/v1 before the tenant segment, Variant B's the segment v1.",
@@ -117,6 +100,6 @@ export const answerRules: Readonly<Record<AnswerRuleId, Rule>> = {
     section: "7.2",
     says: "The body of a 403 of the API is empty.",
     answer: { status: 403 },
-    remedy: "Ask for the three causes of the description; the answer tells none of them.",
+    remedy: "Check the three causes of the description; the answer does not name one.",
   },
-};
+} as const;

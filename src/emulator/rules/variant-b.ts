@@ -1,28 +1,10 @@
 // The rules of Variant B: login, token request, code exchange and refresh, each in the order of its checks.
-import type { Rule } from "./rule.js";
-
-export type LoginRuleId =
-  | "authorization.length"
-  | "authorization.duplicate-parameter"
-  | "authorization.client"
-  | "authorization.redirect-uri"
-  | "authorization.response-type"
-  | "authorization.challenge-method"
-  | "authorization.challenge"
-  | "authorization.scope"
-  | "login.form"
-  | "login.pending"
-  | "login.credentials"
-  | "login.consent";
 
 /**
  * The authorization endpoint is not shown. RFC 6749 section 4.1.2.1: with a wrong client or redirect URI "the
- * authorization server ... MUST NOT automatically redirect", all else is told to the client.
+ * authorization server ... MUST NOT automatically redirect", every other error is reported to the client.
  */
-const onPage = { status: 400, error: "invalid_request" } as const;
-const inCallback = (error: string) => ({ status: 302, error });
-
-export const loginRules: Readonly<Record<LoginRuleId, Rule>> = {
+export const loginRules = {
   "authorization.length": {
     section: "not shown (RFC 9110 section 15.5.15)",
     says: "The query of an authorization request has at most 4096 characters.",
@@ -33,46 +15,46 @@ export const loginRules: Readonly<Record<LoginRuleId, Rule>> = {
   "authorization.duplicate-parameter": {
     section: "not shown (RFC 6749 section 3.1)",
     says: "No parameter of the authorization request is included more than once.",
-    answer: onPage,
+    answer: { status: 400, error: "invalid_request" },
     remedy: "Send each parameter once.",
     off: "The first value of a repeated parameter counts.",
   },
   "authorization.client": {
     section: "2.5, 5.8 (RFC 6749 section 4.1.2.1)",
     says: "client_id is that of a registered API client.",
-    answer: onPage,
+    answer: { status: 400, error: "invalid_request" },
     remedy: "Compare client_id with the admin area under API clients.",
   },
   "authorization.redirect-uri": {
     section: "5.8 (RFC 9700 section 2.1; RFC 8252 sections 7.3 and 8.3)",
     says: "redirect_uri is exactly a registered one; only the port of a loopback IP literal may differ.",
-    answer: onPage,
+    answer: { status: 400, error: "invalid_request" },
     remedy: "Register the redirect URI character by character; use 127.0.0.1 or [::1], not localhost.",
   },
   "authorization.response-type": {
     section: "5.8 (RFC 6749 section 4.1.1)",
     says: "response_type is code.",
-    answer: inCallback("unsupported_response_type"),
+    answer: { status: 302, error: "unsupported_response_type" },
     remedy: "Send response_type=code.",
     off: "response_type is not checked: the answer is a code.",
   },
   "authorization.challenge-method": {
     section: "5.8 (RFC 7636 section 4.3)",
     says: "code_challenge_method is S256; plain, which absence means, is refused.",
-    answer: inCallback("invalid_request"),
+    answer: { status: 302, error: "invalid_request" },
     remedy: "Send code_challenge_method=S256.",
     off: "The method is not checked: the challenge counts as an S256 challenge.",
   },
   "authorization.challenge": {
     section: "5.8 (RFC 7636 section 4.2)",
     says: "code_challenge is an S256 challenge: 43 characters of base64url, without padding.",
-    answer: inCallback("invalid_request"),
+    answer: { status: 302, error: "invalid_request" },
     remedy: "Send base64url(SHA-256(verifier)).",
   },
   "authorization.scope": {
     section: "not shown (RFC 6749 section 3.3)",
     says: "Every requested scope has the form area:read, area:write or area:execute and is the client's.",
-    answer: inCallback("invalid_scope"),
+    answer: { status: 302, error: "invalid_scope" },
     remedy: "Ask for scopes that the API client is registered with, or leave scope out.",
     off: "Every requested scope is granted, whatever its form.",
   },
@@ -86,7 +68,7 @@ export const loginRules: Readonly<Record<LoginRuleId, Rule>> = {
   "login.pending": {
     section: "not shown",
     says: "A login is finished once, within ten minutes of its start.",
-    answer: onPage,
+    answer: { status: 400, error: "invalid_request" },
     remedy: "Go back to the app and log in again.",
     off: "A login that was decided or is too old can be decided again.",
   },
@@ -100,26 +82,14 @@ export const loginRules: Readonly<Record<LoginRuleId, Rule>> = {
   "login.consent": {
     section: "5.8 (RFC 6749 section 4.1.2.1)",
     says: "The person allows the client.",
-    answer: inCallback("access_denied"),
+    answer: { status: 302, error: "access_denied" },
     remedy: "Tell the person what the access is for, and let them log in again.",
     off: "A refusal counts as consent once the person is logged in.",
   },
-};
-
-export type ClientRequestRuleId =
-  | "client-request.method"
-  | "client-request.media-type"
-  | "client-request.body-size"
-  | "client-request.json"
-  | "client-request.one-authentication"
-  | "client-request.grant-type"
-  | "client-request.fields"
-  | "client.authentication";
+} as const;
 
 /** Variant B's error codes are not shown; these are RFC 6749 section 5.2's. */
-const malformed = { status: 400, error: "invalid_request" } as const;
-
-export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
+export const clientRequestRules = {
   "client-request.method": {
     section: "4.2",
     says: "A token is asked for by POST.",
@@ -142,13 +112,13 @@ export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
   "client-request.json": {
     section: "4.2",
     says: "The body is one JSON object; of a member that is repeated the last counts.",
-    answer: malformed,
+    answer: { status: 400, error: "invalid_request" },
     remedy: "Send a JSON object with the fields of section 4.2.",
   },
   "client-request.one-authentication": {
     section: "not shown (RFC 6749 section 2.3)",
     says: "The client authenticates by client_id and client_secret in the body: no Authorization header, no client_assertion.",
-    answer: malformed,
+    answer: { status: 400, error: "invalid_request" },
     remedy:
       "Send client_id and client_secret in the body, without an Authorization header; assertions are Variant A's.",
     off: "The Authorization header and the assertion are ignored.",
@@ -163,7 +133,7 @@ export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
   "client-request.fields": {
     section: "4.2",
     says: "Every field of the grant is a string that is not empty.",
-    answer: malformed,
+    answer: { status: 400, error: "invalid_request" },
     remedy: "Send every field that section 4.2 shows for the grant, each as a string.",
   },
   "client.authentication": {
@@ -173,29 +143,10 @@ export const clientRequestRules: Readonly<Record<ClientRequestRuleId, Rule>> = {
     remedy: "Compare both with the admin area under Service accounts.",
     off: "The client_secret of a registered service account is not checked.",
   },
-};
-
-export type PersonGrantRuleId =
-  | "api-client.authentication"
-  | "client-code.known"
-  | "client-code.client"
-  | "client-code.unspent"
-  | "client-code.lifetime"
-  | "client-code.redirect-uri"
-  | "client-code.verifier"
-  | "refresh.known"
-  | "refresh.client"
-  | "refresh.revoked"
-  | "refresh.reuse"
-  | "refresh.lifetime"
-  | "refresh.idle"
-  | "refresh.scope";
+} as const;
 
 /** Variant B's error codes are not shown; these are RFC 6749 section 5.2's. */
-const grantRefused = { status: 400, error: "invalid_grant" } as const;
-const AGAIN = "Send the user to the authorization endpoint again.";
-
-export const personGrantRules: Readonly<Record<PersonGrantRuleId, Rule>> = {
+export const personGrantRules = {
   "api-client.authentication": {
     section: "2.5, 4.2 (RFC 6749 section 3.2.1)",
     says: "client_id is that of a registered API client; a confidential one sends its client_secret, a public one none.",
@@ -206,83 +157,83 @@ export const personGrantRules: Readonly<Record<PersonGrantRuleId, Rule>> = {
   "client-code.known": {
     section: "4.2, 5.8",
     says: "The authorization code was handed out by the authorization endpoint.",
-    answer: grantRefused,
-    remedy: AGAIN,
+    answer: { status: 400, error: "invalid_grant" },
+    remedy: "Send the user to the authorization endpoint again.",
   },
   "client-code.client": {
     section: "4.2 (RFC 6749 section 5.2)",
     says: "The authorization code was handed out to the client that exchanges it.",
-    answer: grantRefused,
-    remedy: AGAIN,
+    answer: { status: 400, error: "invalid_grant" },
+    remedy: "Send the user to the authorization endpoint again.",
     off: "A code of another client is exchanged.",
   },
   "client-code.unspent": {
     section: "not shown (RFC 6749 section 4.1.2)",
     says: "The authorization code is exchanged once; a second exchange revokes the tokens of the first.",
-    answer: grantRefused,
-    remedy: AGAIN,
+    answer: { status: 400, error: "invalid_grant" },
+    remedy: "Send the user to the authorization endpoint again.",
     off: "A code can be exchanged again and again, and nothing is revoked.",
   },
   "client-code.lifetime": {
     section: "not shown (RFC 6749 section 4.1.2)",
     says: "The authorization code is at most two minutes old.",
-    answer: grantRefused,
-    remedy: AGAIN,
+    answer: { status: 400, error: "invalid_grant" },
+    remedy: "Send the user to the authorization endpoint again.",
     off: "A code is exchanged at any age, as long as the emulator remembers it.",
   },
   "client-code.redirect-uri": {
     section: "4.2 (RFC 6749 section 4.1.3)",
     says: "redirect_uri is the one of the authorization request, character by character.",
-    answer: grantRefused,
+    answer: { status: 400, error: "invalid_grant" },
     remedy: "Send the redirect_uri that the authorization request carried, its port included.",
     off: "redirect_uri is not checked.",
   },
   "client-code.verifier": {
     section: "4.2, 5.8 (RFC 7636 sections 4.1 and 4.6)",
     says: "code_verifier is 43 to 128 unreserved characters whose S256 challenge the authorization request carried.",
-    answer: grantRefused,
+    answer: { status: 400, error: "invalid_grant" },
     remedy: "Keep the verifier of each login beside its state.",
     off: "code_verifier is not checked.",
   },
   "refresh.known": {
     section: "5.9",
     says: "The refresh token was issued by this service.",
-    answer: grantRefused,
+    answer: { status: 400, error: "invalid_grant" },
     remedy: "Send the newest refresh_token that was answered, unchanged.",
   },
   "refresh.client": {
     section: "not shown (RFC 6749 section 6)",
     says: "The refresh token is used by the client it was issued to.",
-    answer: grantRefused,
+    answer: { status: 400, error: "invalid_grant" },
     remedy: "Keep one refresh token per client.",
     off: "A refresh token of another client is accepted.",
   },
   "refresh.revoked": {
     section: "not shown (RFC 9700 section 4.14.2)",
     says: "What the person allowed was not revoked.",
-    answer: grantRefused,
-    remedy: AGAIN,
+    answer: { status: 400, error: "invalid_grant" },
+    remedy: "Send the user to the authorization endpoint again.",
     off: "A refresh token outlives the revocation of its login.",
   },
   "refresh.reuse": {
     section: "not shown (RFC 9700 section 4.14.2)",
     says: "A rotated refresh token is used once; its reuse revokes the newer ones and their access tokens.",
-    answer: grantRefused,
+    answer: { status: 400, error: "invalid_grant" },
     remedy: "Store the new refresh_token before anything else, and refresh under one lock. Log in again.",
     off: "A rotated refresh token can be used again and again, and nothing is revoked.",
   },
   "refresh.lifetime": {
     section: "not shown (RFC 6749 section 10.4)",
     says: "A refresh token is used before the login's lifetime is over.",
-    answer: grantRefused,
-    remedy: AGAIN,
+    answer: { status: 400, error: "invalid_grant" },
+    remedy: "Send the user to the authorization endpoint again.",
     off: "A refresh token outlives its login, as long as the emulator remembers it.",
   },
   "refresh.idle": {
     section: "not shown (RFC 9700 section 4.14.2)",
     says: "A refresh token is used before it has been idle for too long.",
-    answer: grantRefused,
-    remedy: AGAIN,
+    answer: { status: 400, error: "invalid_grant" },
+    remedy: "Send the user to the authorization endpoint again.",
     off: "A refresh token may be idle for any time.",
   },
   "refresh.scope": {
@@ -292,4 +243,4 @@ export const personGrantRules: Readonly<Record<PersonGrantRuleId, Rule>> = {
     remedy: "Leave scope out, or ask for less than was granted.",
     off: "Every requested scope is granted.",
   },
-};
+} as const;

@@ -164,7 +164,7 @@ function mint(
   const { tenantId, clientId, grant } = plugin;
   const issued = { tenantId, clientId, userId: operator?.userId, scopes: grant.scopes };
   const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  const token = accessTokens.mint({ variant: "A", ...issued, expiresAt }, now);
+  const token = accessTokens.mint({ variant: "A", ...issued, expiresAt }, expiresAt, now);
   return tokenAnswer(deployment, plugin, operator, token);
 }
 

@@ -12,13 +12,13 @@ import { type RuleId, rules } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
 import type { AuthorizationRequest, Deployment } from "../state.js";
 
-/** Characters. Anybody can begin a login, and what it asks for is kept until it ends. */
+/** Characters. Anyone can begin a login, and its request is stored until it ends. */
 const MAXIMUM_QUERY_LENGTH = 4096;
 
 /** Where an answer goes once client and redirect URI are known to be right. */
 export type Callback = Pick<AuthorizationRequest, "client" | "redirectUri" | "state">;
 
-/** `callback` is absent where the client must not be told (RFC 6749 section 4.1.2.1). */
+/** `callback` is absent where the answer must not reach the client (RFC 6749 section 4.1.2.1). */
 export interface RefusedAuthorization {
   readonly refusal: Refusal;
   readonly callback?: Callback;
@@ -32,7 +32,7 @@ interface ReceivedRequest {
   readonly read: Read;
 }
 
-/** Of these the client is told: it is known where it wants to be told. */
+/** The client receives these errors, because its redirect URI is known to be right. */
 const requestChecks: readonly Check<ReceivedRequest>[] = [
   {
     rule: "authorization.response-type",
@@ -111,7 +111,7 @@ function unknownClient(read: Read): Refusal {
 
 /** Milliseconds; not shown. */
 const PENDING_LIFETIME_MS = 600_000;
-/** It is remembered for this long after its end, so that the log can tell late from unknown. */
+/** Stored this long after its end, so that the log distinguishes late from unknown. */
 const PENDING_MEMORY_MS = 3_600_000;
 
 /** Its id: known to the browser that asked, and of no use without a session of that browser. */
@@ -145,7 +145,7 @@ export interface ClaimedPerson {
   readonly userId: string;
 }
 
-/** The person, whatever their password. */
+/** Finds the person without checking the password. */
 export function findPerson(
   { operators }: Deployment,
   client: ApiClient,
@@ -192,7 +192,7 @@ export function decide(
   return refusedCallback(deployment, request, "login.consent");
 }
 
-/** A code is remembered for this long after its end, so that the log can tell late from unknown. */
+/** Codes are stored this long after their end, so that the log distinguishes late from unknown. */
 const CODE_MEMORY_MS = 3_600_000;
 
 /** The person allowed it: the callback with a code (RFC 6749 section 4.1.2). */
@@ -211,7 +211,7 @@ export function allowedCallback(
   return callbackUrl(deployment, request, { code });
 }
 
-/** A request that breaks a rule of which the client is told, or a person who said no (section 4.1.2.1). */
+/** The callback with an error: the request breaks a rule, or the person refused (section 4.1.2.1). */
 export function refusedCallback(deployment: Deployment, callback: Callback, rule: RuleId): string {
   const { answer, says } = rules[rule];
   return callbackUrl(deployment, callback, { error: answer.error ?? "", error_description: says });

@@ -44,7 +44,7 @@ export function loginPage(
   const tenants = [...new Set(operators.map(({ tenantId }) => tenantId))];
   const known = [...new Set(operators.map(({ userId }) => userId))];
   const isRetry = failed !== undefined;
-  // What is no one's user id may be a password in the wrong field.
+  // An unknown user id may be a password in the wrong field.
   const typed = known.find((userId) => userId === failed?.userId);
   const focus = html` autofocus`;
   const option = (tenantId: string) =>
@@ -55,7 +55,7 @@ export function loginPage(
 </div>`;
   const body = html`<main>
 <div><h1>Log in</h1><p class="quiet">to continue to ${request.client.name}</p></div>
-${isRetry ? html`<p class="alarm" role="alert" id="failed">The user id or the password is wrong.</p>` : ""}
+${isRetry ? html`<p class="alarm" role="alert" id="failed">User id and password do not belong together.</p>` : ""}
 <form method="post" action="${linkTo(deployment, LOGIN_PATH)}">
 <input type="hidden" name="request" value="${id}">
 <input type="hidden" name="form_token" value="${session.formToken}">
@@ -98,14 +98,14 @@ export function consentPage(
     html`<li><code>${scope}</code>${operator.capabilities.has(scope) ? "" : html` <span class="quiet">You do not have this, so neither will the app.</span>`}</li>`;
   const list =
     asked.length === 0
-      ? html`<p>It asks for no scope that you have.</p>`
+      ? html`<p>It asks for nothing that you have.</p>`
       : html`<ul class="scopes">${asked.map(entry)}</ul>`;
   const back = html`${linkTo(deployment, LOGIN_PATH)}?request=${id}`;
   const body = html`<main>
 <div><h1>Allow ${client.name}?</h1>
 <p class="quiet">You are ${displayName(operator)} (<code>${operator.userId}</code>, tenant <code>${operator.tenantId}</code>).
 <a href="${back}">Log in as another person</a></p></div>
-<p>It asks to act for you with${scopes === undefined ? " every scope that you have" : ""}:</p>
+<p>It asks to act for you with${scopes === undefined ? " everything that you have" : ""}:</p>
 ${list}
 <form method="post" action="${linkTo(deployment, CONSENT_PATH)}">
 <input type="hidden" name="request" value="${id}">
@@ -121,7 +121,7 @@ ${list}
   return renderPage(deployment, { title: `Allow ${client.name}?`, layout: "card", body });
 }
 
-/** What the client must not be told, told to the person. */
+/** An error that only the person may see, not the client. */
 export function loginErrorPage(deployment: Deployment, rule: RuleId): Promise<Response> {
   const { answer, says, remedy } = rules[rule];
   const body = html`<main>
@@ -163,7 +163,7 @@ function authorize({ deployment, request, note }: Visit): Response | Promise<Res
   return redirect(302, location);
 }
 
-/** Consent from whoever is logged in, else a login; a person is asked every time, an earlier consent is no answer. */
+/** The consent page if a person is logged in, else the login page. Every request asks for consent again. */
 async function nextPage(
   deployment: Deployment,
   request: Request,
@@ -178,7 +178,7 @@ async function nextPage(
   return freshLoginPage(deployment, request, { id, request: asked });
 }
 
-/** The browser keeps its session, whoever is logged in, unless it has none. */
+/** Opens a session only for a browser that has none. */
 async function freshLoginPage(
   deployment: Deployment,
   request: Request,
@@ -268,7 +268,7 @@ async function readOwnForm(deployment: Deployment, request: Request): Promise<Ow
   return "rule" in asked ? asked : { id, asked, fields, session };
 }
 
-/** Whoever is logged in, if the client may ask them. */
+/** The person who is logged in, if the client may ask them. */
 function personOf(
   deployment: Deployment,
   session: BrowserSession | undefined,

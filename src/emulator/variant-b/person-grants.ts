@@ -204,7 +204,7 @@ function mintAccessToken(
 ): IssuedTokens {
   const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
   const token = { variant: "B", tenantId, clientId, userId, authorizationId, scopes, expiresAt } as const;
-  return { tenantId, accessToken: accessTokens.mint(token, now) };
+  return { tenantId, accessToken: accessTokens.mint(token, expiresAt, now) };
 }
 
 function mintRefreshToken(

@@ -57,7 +57,7 @@ function grantToAccount(
   const { tenantId, clientId, scopes } = known;
   const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
   const token = { variant: "B", tenantId, clientId, scopes, expiresAt } as const;
-  return { tenantId, accessToken: accessTokens.mint(token, now) };
+  return { tenantId, accessToken: accessTokens.mint(token, expiresAt, now) };
 }
 
 function authenticateClient(
