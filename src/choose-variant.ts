@@ -2,10 +2,9 @@
  * Chooses the variant where credentials of both are configured, and explains an answer from the wrong endpoint by the
  * variant that is served instead.
  */
-import type { ResolvedAuthOptions } from "./auth/auth-options.js";
-import { emit, emitter } from "./auth/events.js";
+import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
+import type { TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask } from "./auth/token-lifecycle.js";
-import type { TokenEndpointState } from "./auth/token-request.js";
 import {
   type Detection,
   type Evidence,
@@ -13,8 +12,7 @@ import {
   type Variant,
   VariantError,
 } from "./errors.js";
-import type { Answer } from "./http/exchange.js";
-import type { StopSignal } from "./http/time-limit.js";
+import type { Answer, StopSignal } from "./http/exchange.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 

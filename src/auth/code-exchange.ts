@@ -6,7 +6,7 @@ import {
   TransportError,
   UnexpectedResponseError,
 } from "../errors.js";
-import { type StopSignal, wasNotSent } from "../http/time-limit.js";
+import { type StopSignal, wasNotSent } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-tokens.js";
@@ -14,12 +14,12 @@ import { personRequired, writeGrant } from "./stored-grant.js";
 import { SharedTask } from "./token-lifecycle.js";
 import {
   explainRefusal,
+  type IssuedTokens,
   mayBeOutOfBounds,
   readTokens,
   sendTokenRequest,
   type TokenReply,
 } from "./token-request.js";
-import type { IssuedTokens } from "./token-response.js";
 
 /** Far more than the length of any code; a longer text only costs memory. */
 const longestCode = 4_096;

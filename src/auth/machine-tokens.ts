@@ -1,19 +1,31 @@
-/** The tokens of a machine credential: from the store if another process has a fresh one, else from the token endpoint. */
+/** `createAuth`, and the tokens of a machine credential: from the store if another process has a fresh one, else from the token endpoint. */
 import {
   isBivariantError,
   isStoreError,
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
+  type Variant,
 } from "../errors.js";
-import { parseRetryAfterMs } from "../http/exchange.js";
-import { type StopSignal, waitWithin } from "../http/time-limit.js";
-import { type AccessToken, createAccessToken } from "./auth.js";
-import type { CredentialDriver, PreparedCredential } from "./credentials/credential.js";
-import { emitter } from "./events.js";
-import { backoffMs, sleep } from "./rate-limit-gate.js";
-import { RefusalBackoff } from "./refusal-backoff.js";
-import type { Renewal, TokenSource } from "./token-lifecycle.js";
+import { parseRetryAfterMs, type StopSignal, waitWithin } from "../http/exchange.js";
+import { requireObject } from "../options.js";
+import { parseTarget, type TargetOptions } from "../variants/target.js";
+import {
+  type AccessToken,
+  type Auth,
+  type AuthOptions,
+  createAccessToken,
+  emitter,
+  resolveAuthOptions,
+} from "./auth.js";
+import {
+  type CredentialDriver,
+  driverOf,
+  type MachineCredential,
+  type PreparedCredential,
+} from "./credentials/credential.js";
+import { backoffMs, createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
   explainRefusal,
   mayBeOutOfBounds,
@@ -219,4 +231,29 @@ export class MachineTokenSource implements TokenSource {
     const code = isStoreError(error) ? error.code : "store_unavailable";
     this.#endpoint.emit({ type: "store_failed", code });
   }
+}
+
+export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
+  readonly credential: MachineCredential<V>;
+}
+
+/**
+ * Creates an `Auth` for one credential. Nothing is read or sent before the first `getAccessToken`.
+ *
+ * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid`, `credential_invalid`, `option_invalid`
+ * @example
+ * const auth = createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin({ clientId, privateKey }) });
+ * const { value } = await auth.getAccessToken();
+ */
+export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Auth & { readonly variant: V } {
+  requireObject("options", options);
+  const driver = driverOf(options.credential);
+  const { variant } = options.credential;
+  const target = parseTarget(options, variant);
+  const resolved = resolveAuthOptions(options);
+  const state = createTokenEndpointState(variant, resolved);
+  const source = new MachineTokenSource({ variant, target, driver, state, options: resolved });
+  return new TokenLifecycle({ variant, target, options: resolved, source }) as TokenLifecycle & {
+    readonly variant: V;
+  };
 }

@@ -19,20 +19,25 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { wasNotSent } from "../http/time-limit.js";
+import { wasNotSent } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
-import { parseTarget } from "../variants/target.js";
-import { type AccessToken, createAccessToken, type PersonAuth, type PersonAuthOptions } from "./auth.js";
-import { type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
+import { parseTarget, type TargetOptions } from "../variants/target.js";
+import {
+  type AccessToken,
+  type AuthOptions,
+  createAccessToken,
+  emitter,
+  type PersonAuth,
+  type ResolvedAuthOptions,
+  resolveAuthOptions,
+} from "./auth.js";
 import {
   fingerprintOf,
+  type PersonCredential,
   type PersonEndpointState,
   type PreparedPersonCredential,
   personDriverOf,
 } from "./credentials/credential.js";
-import { emitter } from "./events.js";
-import { sleep } from "./rate-limit-gate.js";
-import { RefusalBackoff } from "./refusal-backoff.js";
 import {
   grantKey,
   type PersonGrant,
@@ -41,15 +46,20 @@ import {
   type StoredGrant,
   StoredGrantHandle,
 } from "./stored-grant.js";
-import { type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
-import {
-  createTokenEndpointState,
-  readTokens,
-  sendTokenRequest,
-  type TokenEndpoint,
-} from "./token-request.js";
-import type { IssuedTokens } from "./token-response.js";
+import { createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
+import { type IssuedTokens, readTokens, sendTokenRequest, type TokenEndpoint } from "./token-request.js";
 import type { TokenStore } from "./token-store.js";
+
+/** The person, the tenant of a deployment and the credential that tokens are for. */
+export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
+  readonly credential: PersonCredential<V>;
+  /**
+   * A name for the person, unique in the store: the id of your own session, for instance. Never a user id alone, since
+   * one login would replace another. Default: random.
+   */
+  readonly person?: string | undefined;
+}
 
 /** The checked options of a person's Auth, with the credential read. */
 export interface PersonContext extends TokenEndpoint {

@@ -10,8 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken } from "./auth.js";
-import type { EventBody } from "./events.js";
+import { type AccessToken, createAccessToken, type EventBody } from "./auth.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */

@@ -9,13 +9,11 @@
  * There are no timers: renewal is driven by use. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import { StopController, type StopSignal, whenAborted } from "../http/time-limit.js";
+import { StopController, type StopSignal, whenAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import type { Target } from "../variants/target.js";
-import type { AccessToken, Auth } from "./auth.js";
-import type { ResolvedAuthOptions } from "./auth-options.js";
-import { type EventBody, emitter } from "./events.js";
-import { backoffMs } from "./rate-limit-gate.js";
+import { type AccessToken, type Auth, type EventBody, emitter, type ResolvedAuthOptions } from "./auth.js";
+import { backoffMs } from "./token-endpoint.js";
 
 export interface Renewal {
   /** Aborted when no caller waits any more. A request that must run to its end ignores it. */
@@ -247,5 +245,63 @@ export class SharedTask<T> {
     if (this.#waiters > 0 || this.#isKept) return;
     this.#onEnd();
     this.#controller.abort(reason);
+  }
+}
+
+const firstStepMs = 1_000;
+const longestStepMs = 60_000;
+
+export class RefusalBackoff {
+  readonly #now: () => number;
+  /** Refusals in a row. */
+  #refusals = 0;
+  #closedAt = 0;
+  #closedUntil = 0;
+  #fingerprint: string | undefined;
+  #error: unknown;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /**
+   * Returns the round that the next refusal belongs to, for `refused`.
+   *
+   * @throws the stored error while closed; a changed key or secret opens it
+   */
+  check(fingerprint: string): number {
+    if (this.#refusals > 0) {
+      const now = this.#now();
+      if (this.#fingerprint !== fingerprint) this.accepted();
+      // A clock that was set back must not keep it closed for longer.
+      else if (this.#error !== undefined && now >= this.#closedAt && now < this.#closedUntil)
+        throw this.#error;
+    }
+    return this.#refusals;
+  }
+
+  /**
+   * Reports a refusal. Several in one round, of requests that were in flight together, count as one step. Returns the
+   * instant (epoch milliseconds) before which no other request is sent.
+   */
+  refused(round: number, fingerprint: string): number {
+    if (this.#refusals > round) return this.#closedUntil;
+    this.#closedAt = this.#now();
+    this.#closedUntil = this.#closedAt + Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
+    this.#refusals++;
+    this.#fingerprint = fingerprint;
+    this.#error = undefined;
+    return this.#closedUntil;
+  }
+
+  /** Stores the error of the refusal for the callers that come while it is closed. */
+  keep(error: unknown): void {
+    this.#error = error;
+  }
+
+  /** Reports that a token was issued. */
+  accepted(): void {
+    this.#refusals = 0;
+    this.#error = undefined;
   }
 }

@@ -3,8 +3,7 @@
  * secret, assertion or code, and only an answer that no other server gives counts as a yes.
  */
 import type { Detection, Evidence, Variant } from "../errors.js";
-import { type Answer, exchange, jsonObject } from "../http/exchange.js";
-import type { StopSignal } from "../http/time-limit.js";
+import { type Answer, exchange, jsonObject, type StopSignal } from "../http/exchange.js";
 import { requireClock, requireDuration, requireObject, requireSignal, requireTypes } from "../options.js";
 import { version } from "../version.js";
 import {

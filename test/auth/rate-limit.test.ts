@@ -1,11 +1,10 @@
 // A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { resolveAuthOptions } from "../../src/auth/auth-options.js";
+import { resolveAuthOptions } from "../../src/auth/auth.js";
 import { driverOf } from "../../src/auth/credentials/credential.js";
 import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
-import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
+import { createTokenEndpointState, RateLimitGate } from "../../src/auth/token-endpoint.js";
 import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
-import { createTokenEndpointState } from "../../src/auth/token-request.js";
 import { parseRetryAfterMs } from "../../src/http/exchange.js";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";

@@ -2,7 +2,7 @@
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import type { Refusal } from "../../src/auth/credentials/credential.js";
-import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/diagnosis.js";
+import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/credentials/diagnosis.js";
 import type { Emulator } from "../../src/emulator/index.js";
 import { createAuth, type Fetch, isTokenRequestError, type TokenRequestError } from "../../src/index.js";
 import { START, type SteppedClock, steppedClock } from "../support/clock.js";

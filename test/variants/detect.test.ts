@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { StopController, type StopSignal, waitWithin } from "../../src/http/time-limit.js";
+import { StopController, type StopSignal, waitWithin } from "../../src/http/exchange.js";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
 import { detectionUserAgent } from "../../src/variants/detect.js";
 import { version } from "../../src/version.js";

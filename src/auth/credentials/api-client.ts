@@ -1,7 +1,7 @@
 /** Variant B with a user: authorization code with PKCE, and a refresh token (sections 4.2 and 5.8 of the description). */
 import { type Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback, isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
-import { withoutUndefined } from "../auth-options.js";
+import { withoutUndefined } from "../auth.js";
 import {
   fingerprintOf,
   type PersonCredential,

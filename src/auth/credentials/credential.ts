@@ -2,7 +2,7 @@
 import { type Cause, ConfigurationError, type Variant } from "../../errors.js";
 import type { Fetch, Target } from "../../variants/target.js";
 import { RecentlyUsed } from "../recently-used.js";
-import type { TokenEndpointState } from "../token-request.js";
+import type { TokenEndpointState } from "../token-endpoint.js";
 
 /** Settings, or a function that returns them for a deployment and tenant. */
 export type Settings<T> = T | ((target: Target) => T | Promise<T>);

@@ -1,9 +1,9 @@
 /** A plugin as a client of Variant A's token endpoint: reads its settings, imports its key and signs its requests. */
+
+import { encode as base64url } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
-import { type ClientAssertionClaims, signClientAssertion } from "../keys/client-assertion.js";
-import type { PrivateKey, SigningKey, SigningKeyCache } from "../keys/signing-key.js";
 import {
   type PrepareOptions,
   readSettings,
@@ -12,8 +12,9 @@ import {
   type Settings,
   type TokenAttempt,
 } from "./credential.js";
+import type { PrivateKey, SigningKey, SigningKeyCache } from "./signing-key.js";
 
-export { SigningKeyCache } from "../keys/signing-key.js";
+export { SigningKeyCache } from "./signing-key.js";
 
 /** The only accepted value (section 4.1 of the description; RFC 7523 section 2.2). */
 const clientAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -109,4 +110,38 @@ async function sign(claims: ClientAssertionClaims, key: SigningKey): Promise<str
     const message = "The private key or signer failed to sign; see the cause.";
     throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
   }
+}
+
+/** Well under the 5 minutes of section 2.2, so that a fast clock does not reach the maximum. */
+const lifetimeSeconds = 60;
+
+const encoder = new TextEncoder();
+
+export interface ClientAssertionClaims {
+  readonly clientId: string;
+  /** The exact token URL, as one string: a strict server refuses an array. */
+  readonly audience: string;
+  /** Seconds since the epoch. */
+  readonly issuedAt: number;
+}
+
+/** Signs a new assertion with its own `jti` (RFC 7523 section 3; section 2.2 of the description). */
+export async function signClientAssertion(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
+  const header = { alg: "RS256", typ: "JWT", kid: key.keyId };
+  const payload = {
+    iss: claims.clientId,
+    sub: claims.clientId,
+    aud: claims.audience,
+    jti: crypto.randomUUID(),
+    // Without nbf, which could only make an assertion too early.
+    iat: claims.issuedAt,
+    exp: claims.issuedAt + lifetimeSeconds,
+  };
+  const signed = `${encode(header)}.${encode(payload)}`;
+  const signature = await key.sign(encoder.encode(signed));
+  return `${signed}.${base64url(signature)}`;
+}
+
+function encode(part: object): string {
+  return base64url(JSON.stringify(part));
 }

@@ -1,7 +1,6 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
 import type { Cause } from "../../errors.js";
 import type { Target } from "../../variants/target.js";
-import type { SigningKeyCache } from "../keys/signing-key.js";
 import { lazy, tryLoad } from "../lazy.js";
 import {
   type MachineCredential,
@@ -15,6 +14,7 @@ import {
   type TokenAttempt,
 } from "./credential.js";
 import type { PluginSettings } from "./plugin-client.js";
+import type { SigningKeyCache } from "./signing-key.js";
 
 export type ServicePluginSettings = PluginSettings;
 
@@ -67,7 +67,7 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
 /** Loaded lazily with its libraries: a program that uses only Variant B does not wait for them. */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./plugin-client.js"));
 /** Loaded lazily: it explains refusals. */
-const diagnosis = /* @__PURE__ */ lazy(() => import("../diagnosis.js"));
+const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 interface PreparedPlugin {
   readonly clientId: string;

@@ -1,11 +1,12 @@
 /** Reads a private key in any of its forms as one thing: `sign(bytes)`. */
 import type { JWK } from "jose";
-// From jose's subpaths: the whole of jose takes twice as long to load.
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { exportJWK } from "jose/key/export";
 import { importJWK, importPKCS8 } from "jose/key/import";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { RecentlyUsed } from "../recently-used.js";
+
+// From jose's subpaths: the whole of jose takes twice as long to load.
 
 /** Signs with RS256 (RFC 7518 section 3.3): for a key that never leaves a KMS or an HSM. */
 export interface Signer {

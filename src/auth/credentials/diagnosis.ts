@@ -1,7 +1,7 @@
 /** The likely causes of an opaque refusal by Variant A: the rows of section 7.1 that local evidence supports. Loaded lazily. */
-import type { Cause } from "../errors.js";
-import type { Refusal } from "./credentials/credential.js";
-import type { SigningKey } from "./keys/signing-key.js";
+import type { Cause } from "../../errors.js";
+import type { Refusal } from "./credential.js";
+import type { SigningKey } from "./signing-key.js";
 
 const settingsPage = "Settings, Tenant Settings, External Plugins";
 
