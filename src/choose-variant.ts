@@ -12,7 +12,7 @@ import {
   type Variant,
   VariantError,
 } from "./errors.js";
-import type { Answer, StopSignal } from "./http/exchange.js";
+import type { Answer } from "./http/exchange.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 
@@ -55,7 +55,7 @@ export async function chooseByDetection(
   return shared.join(signal);
 }
 
-async function detectOnce(context: DetectionContext, signal: StopSignal): Promise<Detection> {
+async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
   const stored = await readDetection(context);
   if (stored !== undefined) return stored;
   const detection = await ask(context, context.order, true, signal);
@@ -69,7 +69,7 @@ async function ask(
   { target, options, stateOf }: DetectionContext,
   order: readonly Variant[],
   untilYes: boolean,
-  signal: StopSignal,
+  signal: AbortSignal,
 ): Promise<Detection> {
   const { gate, clock } = stateOf("A", target);
   const emitForA = emitter({ variant: "A", ...target }, options);
@@ -134,7 +134,7 @@ export async function explainByDetection(
   variant: Variant,
   wasDetected: boolean,
   context: DetectionContext,
-  signal: StopSignal,
+  signal: AbortSignal,
 ): Promise<unknown> {
   // Variant A's path cannot be built without a tenant.
   if (context.target.tenantId === "") return error;

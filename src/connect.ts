@@ -10,7 +10,6 @@ import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, UnexpectedResponseError, type Variant } from "./errors.js";
-import type { StopSignal } from "./http/exchange.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
@@ -116,7 +115,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const { variant } = credential;
     const { target } = context;
     return auths.get(nameOf(variant, target), () => {
-      const explain = async (error: unknown, signal: StopSignal) => {
+      const explain = async (error: unknown, signal: AbortSignal) => {
         if (!isWrongEndpoint(error)) return error;
         const explained = await tryLoad(choice);
         return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;

@@ -74,21 +74,12 @@ export type AccessTokenFields = { readonly [K in keyof AccessToken]: AccessToken
   readonly expiresAt: number;
 };
 
-class HeldToken implements AccessToken {
+class HeldToken {
   readonly #value: string;
-  readonly expiresAt: number;
-  declare readonly issuedAt?: number;
-  declare readonly tenant?: string;
-  declare readonly operator?: Operator;
-  declare readonly roles?: readonly { readonly name: string; readonly group?: string }[];
 
   constructor({ value, expiresAt, issuedAt, tenant, operator, roles }: AccessTokenFields) {
     this.#value = value;
-    this.expiresAt = expiresAt;
-    if (issuedAt !== undefined) this.issuedAt = issuedAt;
-    if (tenant !== undefined) this.tenant = tenant;
-    if (operator !== undefined) this.operator = operator;
-    if (roles !== undefined) this.roles = roles;
+    Object.assign(this, withoutUndefined({ expiresAt, issuedAt, tenant, operator, roles }));
     Object.freeze(this);
   }
 
@@ -99,7 +90,7 @@ class HeldToken implements AccessToken {
 
 /** Makes a token of its fields; unknown fields are dropped. */
 export function createAccessToken(fields: AccessTokenFields): AccessToken {
-  return new HeldToken(fields);
+  return new HeldToken(fields) as unknown as AccessToken;
 }
 
 export interface AuthOptions extends Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
@@ -192,13 +183,7 @@ export interface EventContext {
  */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
-  | {
-      readonly type: "variant_detected";
-      readonly baseUrl: string;
-      readonly tenantId: string;
-      readonly at: number;
-      readonly detection: Detection;
-    }
+  | (Omit<EventContext, "variant"> & { readonly type: "variant_detected"; readonly detection: Detection })
   /** A token request is about to be sent. */
   | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
   /** A new token is held. */
@@ -245,11 +230,7 @@ export type ServiceEvent =
 export type OnEvent = (event: ServiceEvent) => void;
 
 /** An event without the fields that all events of one identity share. */
-export type EventBody = ServiceEvent extends infer E
-  ? E extends EventContext
-    ? Omit<E, keyof EventContext>
-    : never
-  : never;
+export type EventBody<E = ServiceEvent> = E extends EventContext ? Omit<E, keyof EventContext> : never;
 
 /** Returns a function that emits the events of one identity. */
 export function emitter(

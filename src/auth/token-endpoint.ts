@@ -1,6 +1,6 @@
-/** The rate limit of a token endpoint (section 8 of the description): the gate, the backoff schedule and the wait. */
+/** What the requests of one token endpoint and tenant share: the rate limit's gate (section 8) and the server's clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
-import { type Answer, parseRetryAfterMs, type StopSignal } from "../http/exchange.js";
+import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
 import type { ResolvedAuthOptions } from "./auth.js";
 
 /** The share of a `Retry-After` that is added at random: never earlier than the server asked for. */
@@ -10,15 +10,7 @@ const probeCheckMs = 1_000;
 /** A request that was killed never ends its probe: a probe this much over the time limit counts as ended. */
 const probeGraceMs = 5_000;
 
-/** `timeoutMs` limits one HTTP request, and so one probe. */
-export type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">;
-
-/** A request that was let through after a 429, before another answer has come. */
-interface Probe {
-  /** Epoch milliseconds. */
-  readonly startedAt: number;
-  readonly ended: Promise<void>;
-}
+type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">;
 
 /**
  * One gate per token endpoint and tenant: the sliding window of section 8 counts all requests of a tenant. After a 429
@@ -28,25 +20,22 @@ interface Probe {
 export class RateLimitGate {
   readonly #variant: Variant;
   readonly #options: RateLimitGateOptions;
-  #opensAt = 0;
+  /** Epoch milliseconds. In the past when it is open. */
+  opensAt = 0;
   /** Refusals in a row. */
   #refusals = 0;
   #refusedAt = 0;
-  #probe: Probe | undefined;
+  /** A request that was let through after a 429 and has no answer yet. */
+  #probe: { readonly startedAt: number; readonly ended: Promise<void> } | undefined;
 
   constructor(variant: Variant, options: RateLimitGateOptions) {
     this.#variant = variant;
     this.#options = options;
   }
 
-  /** Epoch milliseconds. In the past when it is open. */
-  get opensAt(): number {
-    return this.#opensAt;
-  }
-
   /** Whether a request would pass without a wait. */
   get isOpen(): boolean {
-    return this.#refusals === 0 || this.#opensAt <= this.#now();
+    return this.#refusals === 0 || this.opensAt <= this.#now();
   }
 
   /**
@@ -55,14 +44,18 @@ export class RateLimitGate {
    * @throws RateLimitedError at once when the gate opens after `deadlineAt` (epoch milliseconds)
    * @throws the signal's reason
    */
-  async enter({ deadlineAt, signal }: { deadlineAt: number; signal: StopSignal }): Promise<() => void> {
+  async enter({ deadlineAt, signal }: { deadlineAt: number; signal: AbortSignal }): Promise<() => void> {
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
       const now = this.#now();
-      const isClosed = this.#refusals > 0 && this.#opensAt > now;
-      if (this.#refusals > 0 && Math.max(this.#opensAt, now) > deadlineAt) throw this.error();
+      const isClosed = this.#refusals > 0 && this.opensAt > now;
+      if (this.#refusals > 0 && Math.max(this.opensAt, now) > deadlineAt) throw this.error();
       // Checked again after the wait: another 429 may have come meanwhile.
-      if (isClosed) await sleep(this.#opensAt - now, signal);
-      else if (this.#probe === undefined || this.#isDead(this.#probe)) return this.#startProbe();
+      if (isClosed) await sleep(this.opensAt - now, signal);
+      else if (
+        this.#probe === undefined ||
+        now - this.#probe.startedAt > this.#options.timeoutMs + probeGraceMs
+      )
+        return this.#startProbe(now);
       else if (this.#options.shareInFlight) await endOf(this.#probe.ended, signal);
       else await sleep(probeCheckMs, signal);
     }
@@ -82,7 +75,7 @@ export class RateLimitGate {
       askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + retryAfterJitter * Math.random());
     if (isNextStep) this.#refusals++;
     this.#refusedAt = now;
-    this.#opensAt = Math.max(this.#opensAt, Math.ceil(now + waitMs));
+    this.opensAt = Math.max(this.opensAt, Math.ceil(now + waitMs));
   }
 
   /** Reports any other answer. It opens the gate only if its request was sent after the last 429. */
@@ -93,26 +86,22 @@ export class RateLimitGate {
   /** The error for a caller that does not wait. */
   error(): RateLimitedError {
     return new RateLimitedError(
-      `The tenant's rate limit at the token endpoint was hit. Ask again after ${new Date(this.#opensAt).toISOString()} (retryAt), or raise rateLimitDeadlineMs to wait longer.`,
-      { variant: this.#variant, retryAt: this.#opensAt },
+      `The tenant's rate limit at the token endpoint was hit. Ask again after ${new Date(this.opensAt).toISOString()} (retryAt), or raise rateLimitDeadlineMs to wait longer.`,
+      { variant: this.#variant, retryAt: this.opensAt },
     );
   }
 
-  #startProbe(): () => void {
+  #startProbe(startedAt: number): () => void {
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const probe = { startedAt: this.#now(), ended };
+    const probe = { startedAt, ended };
     this.#probe = probe;
     return () => {
       if (this.#probe === probe) this.#probe = undefined;
       end();
     };
-  }
-
-  #isDead({ startedAt }: Probe): boolean {
-    return this.#now() - startedAt > this.#options.timeoutMs + probeGraceMs;
   }
 
   /** This machine's clock. When it was set back, the gate's instants move with it, so that it opens no later. */
@@ -121,7 +110,7 @@ export class RateLimitGate {
     const backMs = this.#refusedAt - now;
     if (backMs > 0) {
       this.#refusedAt -= backMs;
-      this.#opensAt -= backMs;
+      this.opensAt -= backMs;
     }
     return now;
   }
@@ -138,7 +127,7 @@ export function backoffMs(failures: number): number {
 }
 
 /** @throws the signal's reason when it is aborted during the wait */
-export function sleep(ms: number, signal: StopSignal): Promise<void> {
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const elapsed = new Promise<void>((resolve) => {
     if (!signal.aborted) timer = setTimeout(resolve, ms);
@@ -147,7 +136,7 @@ export function sleep(ms: number, signal: StopSignal): Promise<void> {
 }
 
 /** Waits for a promise that does not reject. @throws the signal's reason when it is aborted before */
-function endOf(promise: Promise<void>, signal: StopSignal, aborted = () => {}): Promise<void> {
+function endOf(promise: Promise<void>, signal: AbortSignal, aborted = () => {}): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const onAbort = () => {
@@ -189,44 +178,29 @@ interface SentAssertion {
   readonly sentAt: number;
 }
 
-interface AcceptedAssertion extends SentAssertion {
-  /** What had been added to this machine's clock. */
-  readonly correctedByMs: number;
-  /** Whether it was made by this machine's clock because one made by the server's was refused. */
-  readonly isByOwnClock: boolean;
-}
-
 /**
  * Knows by how much the server is ahead of this machine. It does not learn from a token's `iat`, which some servers
  * back-date, or from an answer with `Age`, which comes from a cache.
  */
 export class ServerClock {
   #offsetMs: number | undefined;
-  #errorMs = 0;
+  /** Half the round trip, plus the second that `Date` does not show. */
+  errorMs = 0;
   /** The offset that was reported last: a clock that drifts slowly is reported again once it has drifted far enough. */
   #reportedMs = 0;
   #isDistrusted = false;
-  #isProven = false;
+  /** Whether an assertion made by the applied clock was accepted. */
+  isProven = false;
 
   /** Milliseconds; `undefined` while unknown, or when the learnt offset proved wrong. */
   get offsetMs(): number | undefined {
     return this.#isDistrusted ? undefined : this.#offsetMs;
   }
 
-  /** Half the round trip, plus the second that `Date` does not show. */
-  get errorMs(): number {
-    return this.#errorMs;
-  }
-
   /** What to add to this machine's clock for an assertion. */
   get appliedMs(): number {
     const offset = this.offsetMs ?? 0;
     return Math.abs(offset) > applyBeyondMs ? offset : 0;
-  }
-
-  /** Whether an assertion made by the applied clock was accepted. */
-  get isProven(): boolean {
-    return this.#isProven;
   }
 
   /** Learns from an answer. Returns the offset if it should be reported. */
@@ -239,10 +213,10 @@ export class ServerClock {
     const isNews = Math.abs(offset - this.#reportedMs) > reportBeyondMs;
     if (isNews) {
       this.#reportedMs = offset;
-      this.#isProven = false;
+      this.isProven = false;
     }
     this.#offsetMs = offset;
-    this.#errorMs = (receivedAt - sentAt) / 2 + 1_000;
+    this.errorMs = (receivedAt - sentAt) / 2 + 1_000;
     return isNews && !this.#isDistrusted && Math.abs(offset) > reportBeyondMs ? offset : undefined;
   }
 
@@ -254,16 +228,17 @@ export class ServerClock {
     if (this.offsetMs === undefined) return "no";
     const ageMs = sentAt + this.offsetMs - issuedAtSeconds * 1000;
     const beyondMs = Math.max(-acceptedAheadMs - ageMs, ageMs - acceptedBehindMs);
-    if (beyondMs > this.#errorMs) return "yes";
-    return beyondMs > -this.#errorMs ? "maybe" : "no";
+    if (beyondMs > this.errorMs) return "yes";
+    return beyondMs > -this.errorMs ? "maybe" : "no";
   }
 
   /**
-   * Reports an accepted assertion. If the learnt clock shows it to have been out of bounds, or one made by the learnt
+   * Reports an accepted assertion: what had been added to this machine's clock for it, and whether it was made by this
+   * machine's clock because one made by the server's was refused. If the learnt clock shows it to have been out of bounds, or one made by the learnt
    * clock was refused just before, `Date` is wrong (a proxy's, perhaps) and is not trusted from now on.
    */
-  accepted(assertion: AcceptedAssertion): void {
+  accepted(assertion: SentAssertion & { correctedByMs: number; isByOwnClock: boolean }): void {
     if (assertion.isByOwnClock || this.outOfBounds(assertion) === "yes") this.#isDistrusted = true;
-    else if (assertion.correctedByMs !== 0) this.#isProven = true;
+    else if (assertion.correctedByMs !== 0) this.isProven = true;
   }
 }

@@ -3,7 +3,7 @@
  * answer, reads the tokens, and explains a refusal.
  */
 import { TokenRequestError, UnexpectedResponseError, type Variant, wireText } from "../errors.js";
-import { type Answer, exchange, jsonObject, type StopSignal } from "../http/exchange.js";
+import { type Answer, exchange, recordOf } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
 import { version } from "../version.js";
 import {
@@ -43,7 +43,7 @@ export interface TokenReply {
 export async function sendTokenRequest(
   { variant, target, state, options, emit }: TokenEndpoint,
   send: (attempt: TokenAttempt) => Promise<SentAttempt>,
-  { signal, isByOwnClock = false }: { signal?: StopSignal; isByOwnClock?: boolean } = {},
+  { signal, isByOwnClock = false }: { signal?: AbortSignal; isByOwnClock?: boolean } = {},
 ): Promise<TokenReply> {
   const { fetch, now, timeoutMs } = options;
   const { gate, clock } = state;
@@ -72,11 +72,7 @@ export async function sendTokenRequest(
   return { answer, sent: sent as SentAttempt | undefined as SentAttempt, correctedByMs, isByOwnClock };
 }
 
-/**
- * Reads the tokens of a reply.
- *
- * @throws TokenRequestError, UnexpectedResponseError
- */
+/** Reads the tokens of a reply. @throws TokenRequestError, UnexpectedResponseError */
 export function readTokens({ variant, target, state, emit }: TokenEndpoint, reply: TokenReply): IssuedTokens {
   const { answer, sent, correctedByMs, isByOwnClock } = reply;
   const tokens = parseTokenAnswer(answer, variant, sent.secrets);
@@ -105,16 +101,15 @@ export async function explainRefusal(
 ): Promise<TokenRequestError> {
   const { grant, workedBefore, wasInBounds, retryAt } = known;
   const clockOffsetMs = clock.offsetMs;
-  const causes =
-    (await explain?.({
-      grant,
-      error,
-      status,
-      clock: clockOffsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
-      clockOffsetMs,
-      workedBefore,
-      hasOwnFetch: options.hasOwnFetch,
-    })) ?? [];
+  const causes = await explain({
+    grant,
+    error,
+    status,
+    clock: clockOffsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
+    clockOffsetMs,
+    workedBefore,
+    hasOwnFetch: options.hasOwnFetch,
+  });
   const [first] = causes;
   return new TokenRequestError(
     first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,
@@ -126,7 +121,6 @@ export async function explainRefusal(
 const defaultLifetimeSeconds = 3_600;
 const longestLifetimeSeconds = 366 * 24 * 3_600;
 
-/** The tokens of a successful answer. */
 export interface IssuedTokens {
   readonly token: AccessToken;
   /** `undefined` when it is absent, null or empty. */
@@ -134,13 +128,10 @@ export interface IssuedTokens {
 }
 
 /**
- * Reads the answer of a token endpoint.
- *
- * @throws TokenRequestError when it refuses the request (RFC 6749 section 5.2)
- * @throws UnexpectedResponseError when it is not an answer that the description shows
- * @see the description, sections 2.3, 4.2 and 7.1
+ * Reads the answer of a token endpoint (sections 2.3, 4.2 and 7.1 of the description): each odd value has one defined
+ * meaning. A refusal is a TokenRequestError (RFC 6749 section 5.2), anything unknown an UnexpectedResponseError.
  */
-export function parseTokenAnswer(answer: Answer, variant: Variant, secrets: readonly string[]): IssuedTokens {
+function parseTokenAnswer(answer: Answer, variant: Variant, secrets: readonly string[]): IssuedTokens {
   const { status } = answer;
   const unexpected = (code: UnexpectedResponseError["code"], problem: string, issues: string[] = []) =>
     new UnexpectedResponseError(code, `The token endpoint answered ${problem}`, { status, variant, issues });
@@ -149,16 +140,20 @@ export function parseTokenAnswer(answer: Answer, variant: Variant, secrets: read
       "response_redirected",
       "with a redirect, which is not followed: it would carry the credential elsewhere. Is baseUrl the final address?",
     );
-  const body = jsonObject(answer.text);
-  if (body === undefined && isJson(answer.text))
-    throw unexpected("response_shape", `${status} with JSON that is not an object.`, [
-      "(whole body): an object is expected",
-    ]);
-  if (body === undefined)
+  let json: unknown;
+  try {
+    json = JSON.parse(answer.text);
+  } catch {
     throw unexpected(
       "response_not_json",
       `${status} without a JSON object. Is baseUrl right, and does this deployment serve Variant ${variant}?`,
     );
+  }
+  const body = recordOf(json);
+  if (body === undefined) {
+    const issues = ["(whole body): an object is expected"];
+    throw unexpected("response_shape", `${status} with JSON that is not an object.`, issues);
+  }
   // A router may answer {"error":"not_found"}, and a failing server too: neither has refused the request.
   const isMissing = status === 404 || status === 405 || status === 410;
   if (!isMissing && status < 500 && ("error" in body || status >= 400))
@@ -166,18 +161,8 @@ export function parseTokenAnswer(answer: Answer, variant: Variant, secrets: read
   if (status !== 200) throw unexpected("response_shape", `${status}.`);
   const issues: string[] = [];
   const tokens = tokensIn(body, answer.sentAt, issues);
-  if (tokens === undefined)
-    throw unexpected("response_shape", `200, but not with a token: ${issues.join("; ")}.`, issues);
-  return tokens;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  if (tokens !== undefined) return tokens;
+  throw unexpected("response_shape", `200, but not with a token: ${issues.join("; ")}.`, issues);
 }
 
 function refusal(
@@ -198,13 +183,8 @@ function refusal(
     .map((key) => (/^[A-Za-z][A-Za-z_]{0,29}$/.test(key) ? (wireText(key, all) ?? "?") : "?"));
   const content =
     reported === "" ? ` and a body with the fields ${fields.join(", ") || "(none)"}` : ` (${reported})`;
-  return new TokenRequestError(`The token endpoint refused the request with status ${status}${content}.`, {
-    variant,
-    status,
-    error,
-    errorDescription,
-    errorUri,
-  });
+  const message = `The token endpoint refused the request with status ${status}${content}.`;
+  return new TokenRequestError(message, { variant, status, error, errorDescription, errorUri });
 }
 
 /** The tokens in a body; `undefined` when it holds none, with the reasons in `issues`. */
@@ -247,8 +227,8 @@ function operatorOf(user: unknown): Operator | undefined {
   if (id === undefined) return undefined;
   return Object.freeze({
     userId: id,
-    ...(typeof firstname === "string" ? { firstname } : {}),
-    ...(typeof lastname === "string" ? { lastname } : {}),
+    ...(typeof firstname === "string" && { firstname }),
+    ...(typeof lastname === "string" && { lastname }),
   });
 }
 
@@ -261,11 +241,6 @@ function rolesOf(roles: unknown): AccessToken["roles"] {
       return [Object.freeze(typeof group === "string" ? { name, group } : { name })];
     }),
   );
-}
-
-function recordOf(value: unknown): Record<string, unknown> | undefined {
-  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isRecord ? (value as Record<string, unknown>) : undefined;
 }
 
 function textOf(value: unknown): string | undefined {

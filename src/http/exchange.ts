@@ -1,4 +1,4 @@
-/** One HTTP exchange, as detections and token requests use it: a request, its bounded answer, and Retry-After. */
+/** One HTTP exchange: a request with a time limit, its bounded answer, Retry-After, and the errors of transport. */
 import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { requireSignal } from "../options.js";
 
@@ -10,11 +10,6 @@ export interface Answer {
   /** Epoch milliseconds, by the clock of the caller. */
   readonly sentAt: number;
   readonly receivedAt: number;
-}
-
-/** The time limit is that of the whole exchange, from sending to the last byte. */
-interface ExchangeOptions extends TimeLimitOptions {
-  readonly now: () => number;
 }
 
 const maximumBodyBytes = 1024 * 1024;
@@ -29,7 +24,7 @@ const maximumBodyBytes = 1024 * 1024;
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
-  { now, ...limit }: ExchangeOptions,
+  { now, ...limit }: TimeLimitOptions & { readonly now: () => number },
 ): Promise<Answer> {
   return withTimeLimit(async (abort) => {
     const sentAt = now();
@@ -44,12 +39,12 @@ export function exchange(
 
 /** Reads the text of a body of at most 1 MiB, without a byte order mark. */
 export async function readBounded(response: Response, variant: Variant): Promise<string> {
+  const { body, status } = response;
   const tooLarge = () =>
     new UnexpectedResponseError("response_too_large", "The answer is larger than 1 MiB.", {
-      status: response.status,
+      status,
       variant,
     });
-  const body = response.body;
   if (body === null || body === undefined) return "";
   if (Number(response.headers.get("content-length")) > maximumBodyBytes) {
     body.cancel().catch(() => {});
@@ -77,13 +72,16 @@ export async function readBounded(response: Response, variant: Variant): Promise
 /** Parses a text as a JSON object; `undefined` when it is not one. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
+    return recordOf(JSON.parse(text));
   } catch {
     return undefined;
   }
+}
+
+/** A value as an object with fields; `undefined` when it is not one. */
+export function recordOf(value: unknown): Record<string, unknown> | undefined {
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord ? (value as Record<string, unknown>) : undefined;
 }
 
 /** A longer Retry-After is cut to this. */
@@ -111,7 +109,7 @@ export interface TimeLimitOptions {
   /** The address of the deployment, for error messages. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
-  readonly signal?: StopSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -157,7 +155,10 @@ export function waitWithin<T>(
       reject(reason);
       stopped(reason);
     };
-    const timer = setTimeout(() => stop(timedOut(variant, baseUrl, timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => {
+      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`;
+      stop(new TransportError("timed_out", message, { retryable: true, variant }));
+    }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
     task().then(
       (value) => {
@@ -172,69 +173,11 @@ export function waitWithin<T>(
   });
 }
 
-function timedOut(variant: Variant, baseUrl: string, timeoutMs: number): TransportError {
-  return new TransportError(
-    "timed_out",
-    `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`,
-    { retryable: true, variant },
-  );
-}
-
-/** The part of an `AbortSignal` that a wait needs: the caller's signals and `StopController` both have it. */
-export interface StopSignal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  throwIfAborted(): void;
-  addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
-}
-
-/** A signal and its controller in one object, cheaper than an AbortController. A fetch needs a real signal. */
-export class StopController implements StopSignal {
-  readonly #listeners = new Set<() => void>();
-  #aborted = false;
-  #reason: unknown;
-
-  get aborted(): boolean {
-    return this.#aborted;
-  }
-
-  get reason(): unknown {
-    return this.#reason;
-  }
-
-  throwIfAborted(): void {
-    if (this.#aborted) throw this.#reason;
-  }
-
-  /** Each listener is called once. */
-  addEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.add(listener);
-  }
-
-  removeEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.delete(listener);
-  }
-
-  abort(reason: unknown): void {
-    if (this.#aborted) return;
-    this.#aborted = true;
-    this.#reason = reason;
-    for (const listener of this.#listeners) listener();
-    this.#listeners.clear();
-  }
-}
-
-interface Waiting {
-  readonly ends: Set<() => void>;
-  readonly listener: () => void;
-}
-
 /** The waits for each signal of a caller: one listener on the signal for all of them, removed with the last wait. */
-const waiting = new WeakMap<StopSignal, Waiting>();
+const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
 
 /** Calls `end` once when the signal is aborted. Returns a function that cancels this. */
-export function whenAborted(signal: StopSignal, end: () => void): () => void {
+export function whenAborted(signal: AbortSignal, end: () => void): () => void {
   const { ends, listener } = waiting.get(signal) ?? listenTo(signal);
   ends.add(end);
   return () => {
@@ -244,16 +187,15 @@ export function whenAborted(signal: StopSignal, end: () => void): () => void {
   };
 }
 
-function listenTo(signal: StopSignal): Waiting {
+function listenTo(signal: AbortSignal): { ends: Set<() => void>; listener: () => void } {
   const ends = new Set<() => void>();
   const listener = () => {
     waiting.delete(signal);
     for (const end of [...ends]) end();
   };
-  const entry = { ends, listener };
-  waiting.set(signal, entry);
+  waiting.set(signal, { ends, listener });
   signal.addEventListener("abort", listener, { once: true });
-  return entry;
+  return { ends, listener };
 }
 
 const tlsCode =
@@ -262,17 +204,12 @@ const tlsCode =
 /** Turns the fault of a fetch into an error that tells a refused certificate from a failed network. */
 export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
   const code = systemCode(fault);
-  if (code !== undefined && tlsCode.test(code))
-    return new TransportError(
-      "tls_failed",
-      `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`,
-      { retryable: false, variant, cause: fault },
-    );
-  return new TransportError(
-    "network_failed",
-    `The request to ${baseUrl} failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`,
-    { retryable: true, variant, cause: fault },
-  );
+  const isTls = code !== undefined && tlsCode.test(code);
+  const message = isTls
+    ? `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`
+    : `The request to ${baseUrl} failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`;
+  const context = { retryable: !isTls, variant, cause: fault };
+  return new TransportError(isTls ? "tls_failed" : "network_failed", message, context);
 }
 
 /** Faults before the connection was made: no byte of the request was sent. */

@@ -272,11 +272,7 @@ describe("many calls during a refusal", () => {
   describe.each(["A", "B"] as const)("the failing token endpoint of Variant %s", (variant) => {
     const failures = [
       { name: "answers 503", answer: () => new Response("", { status: 503 }), most: 24 },
-      {
-        name: "answers 200 with 5 MB",
-        answer: () => new Response("x".repeat(5 * 1024 * 1024)),
-        most: 6,
-      },
+      { name: "answers 200 with 5 MB", answer: () => new Response("x".repeat(5 * 1024 * 1024)), most: 6 },
       { name: "answers 200 with a page", answer: () => new Response("<html>"), most: 6 },
       { name: "answers with a redirect", answer: () => new Response("", { status: 302 }), most: 6 },
       { name: "resets each connection", answer: () => new TypeError("fetch failed"), most: 33 },

@@ -152,7 +152,7 @@ describe("the tables name every", () => {
       read("src/auth/auth.ts").split("interface AuthOptions")[1]?.split("\n}")[0] ?? "",
       /^ {2}readonly (\w+)\?:/gm,
     );
-    expect(options.length).toBeGreaterThan(8);
+    expect(options.length).toBeGreaterThan(7);
     expect(absent("src/client/README.md", options)).toEqual([]);
   });
 

@@ -2,7 +2,6 @@
 
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { StopController, type StopSignal, waitWithin } from "../../src/http/exchange.js";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
 import { detectionUserAgent } from "../../src/variants/detect.js";
 import { version } from "../../src/version.js";
@@ -474,61 +473,5 @@ describe("the version", () => {
   test("the version is that of package.json", async () => {
     const manifest = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
     expect(version).toBe(manifest.version);
-  });
-});
-
-describe("the stop signal", () => {
-  function platform(): { signal: StopSignal; abort: (reason: unknown) => void } {
-    const controller = new AbortController();
-    return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
-  }
-
-  function ours(): ReturnType<typeof platform> {
-    const controller = new StopController();
-    return { signal: controller, abort: (reason) => controller.abort(reason) };
-  }
-
-  describe.each([
-    { name: "the platform's", make: platform },
-    { name: "ours", make: ours },
-  ])("a signal: $name", ({ make }) => {
-    test("reports its state and its reason", () => {
-      const { signal, abort } = make();
-      expect([signal.aborted, signal.reason]).toEqual([false, undefined]);
-      expect(() => signal.throwIfAborted()).not.toThrow();
-      const reason = new Error("gone");
-      abort(reason);
-      abort(new Error("again"));
-      expect(signal.aborted).toBe(true);
-      expect(signal.reason).toBe(reason);
-      expect(() => signal.throwIfAborted()).toThrow(reason);
-    });
-
-    test("calls each listener once, and no removed listener", () => {
-      const { signal, abort } = make();
-      const called: string[] = [];
-      const gone = () => called.push("gone");
-      const stays = () => called.push("stays");
-      for (const listener of [gone, stays, stays]) signal.addEventListener("abort", listener, { once: true });
-      signal.removeEventListener("abort", gone);
-      abort(new Error("first"));
-      abort(new Error("second"));
-      expect(called).toEqual(["stays"]);
-    });
-
-    test("ends a wait with its reason and aborts the task", async () => {
-      const { signal, abort } = make();
-      const told: unknown[] = [];
-      const limit = { variant: "A", baseUrl: "https://service.example", timeoutMs: 60_000, signal } as const;
-      const wait = waitWithin(
-        limit,
-        () => new Promise(() => {}),
-        (reason) => told.push(reason),
-      );
-      const reason = new Error("nobody waits");
-      abort(reason);
-      await expect(wait).rejects.toBe(reason);
-      expect(told).toEqual([reason]);
-    });
   });
 });

@@ -5,6 +5,7 @@ import type { SigningKey } from "./signing-key.js";
 
 const settingsPage = "Settings, Tenant Settings, External Plugins";
 
+/** What is known of a refused request of a plugin. */
 export interface RefusedRequest {
   readonly clientId: string;
   readonly tenantId: string;

@@ -4,14 +4,17 @@ import { encode as base64url } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
+import { lazy, tryLoad } from "../lazy.js";
 import {
-  type PrepareOptions,
+  type PreparedCredential,
+  type Refusal,
   readSettings,
   requireText,
   type SentAttempt,
   type Settings,
   type TokenAttempt,
 } from "./credential.js";
+import type { RefusedRequest } from "./diagnosis.js";
 import type { PrivateKey, SigningKey, SigningKeyCache } from "./signing-key.js";
 
 export { SigningKeyCache } from "./signing-key.js";
@@ -37,16 +40,18 @@ export interface PluginSettings {
   readonly audience?: string | undefined;
 }
 
-export interface PluginClient {
-  readonly clientId: string;
-  readonly tenantId: string;
-  readonly tokenEndpoint: string;
-  /** As configured; when it is absent, the assertion names the exact URL of the request. */
-  readonly audience: string | undefined;
-  readonly key: SigningKey;
-  /** Changes with the key, without revealing it. */
-  readonly fingerprint: string;
+/** A plugin whose settings were read and whose key was imported. */
+export interface PluginClient extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
+  /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
+  send(
+    grant: Refusal["grant"],
+    parameters: Readonly<Record<string, string>>,
+    attempt: TokenAttempt,
+  ): Promise<SentAttempt>;
 }
+
+/** Loaded lazily: it explains refusals. */
+const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 /**
  * Reads the settings and imports the key.
@@ -57,21 +62,25 @@ export async function preparePlugin(
   settings: Settings<PluginSettings>,
   target: Target,
   keys: SigningKeyCache,
-  options: PrepareOptions | undefined,
+  shareInFlight: boolean | undefined,
 ): Promise<PluginClient> {
   const { clientId, privateKey, keyId, audience } = await readSettings(settings, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
-  const key = await keys.read(privateKey, keyId, options?.shareInFlight);
-  const fingerprint = JSON.stringify([clientId, key.keyId, key.thumbprint, audience]);
-  const { tenantId } = target;
-  return { clientId, tenantId, tokenEndpoint: tokenEndpointOfA(target), audience, key, fingerprint };
+  const key = await keys.read(privateKey, keyId, shareInFlight);
+  const tokenEndpoint = tokenEndpointOfA(target);
+  const request = { clientId, tenantId: target.tenantId, tokenEndpoint, audience, key };
+  return {
+    clientId,
+    fingerprint: JSON.stringify([clientId, key.keyId, key.thumbprint, audience]),
+    send: (grant, parameters, attempt) => sendPluginRequest(request, grant, parameters, attempt),
+    explain: async (refusal) => (await tryLoad(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
+  };
 }
 
-/** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
-export async function sendPluginRequest(
-  { clientId, tokenEndpoint, audience, key }: PluginClient,
-  grantType: "client_credentials" | "authorization_code",
+async function sendPluginRequest(
+  { clientId, tokenEndpoint, audience, key }: RefusedRequest,
+  grantType: Refusal["grant"],
   parameters: Readonly<Record<string, string>>,
   attempt: TokenAttempt,
 ): Promise<SentAttempt> {
