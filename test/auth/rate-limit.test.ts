@@ -1,16 +1,11 @@
 // A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { resolveAuthOptions } from "../../src/auth/auth.js";
-import { driverOf } from "../../src/auth/credentials/credential.js";
-import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
-import { createTokenEndpointState, RateLimitGate } from "../../src/auth/token-endpoint.js";
-import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
+import { RateLimitGate } from "../../src/auth/token-endpoint.js";
 import { parseRetryAfterMs } from "../../src/http/exchange.js";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { LIMIT_MS, START, skippedWaits, steppedClock, timeTravel } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { publicJwk, rsaKey } from "../support/keys.js";
 import { isSettled, rejectionOf, settled } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
@@ -117,15 +112,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const waits = skippedWaits(clock);
     await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
     expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
-  });
-
-  test("after the gate has opened the next caller requests and gets a token", async () => {
-    const { clock, auth } = limiting((_call, index) =>
-      index === 0 ? limited({ "retry-after": "600" }) : tokenAnswer(),
-    );
-    const { retryAt } = (await rejectionOf(auth.getAccessToken())) as { retryAt: number };
-    clock.advance(retryAt - clock.now());
-    expect((await auth.getAccessToken()).value).toBe("token-1");
   });
 
   test("an abort ends the wait at the gate with the signal's reason", async () => {
@@ -266,153 +252,102 @@ describe("a tenant at its rate limit", () => {
   });
 });
 
-describe("a gate shared by the plugins of a tenant", () => {
+describe("the rate limit gate", () => {
   const five = [1, 2, 3, 4, 5];
+  const answer = (headers: Record<string, string> = {}) => ({
+    headers: new Headers(headers),
+    sentAt: Date.now(),
+    receivedAt: Date.now(),
+  });
+  const gate = (shareInFlight = true) =>
+    new RateLimitGate("A", { now: Date.now, timeoutMs: 10_000, shareInFlight });
+  const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
+    of.enter({ deadlineAt: Date.now() + deadlineMs, signal: new AbortController().signal });
 
-  interface PluginsOptions {
-    readonly requests: number;
-    readonly windowSeconds: number;
-    readonly shareInFlight?: boolean;
-    readonly shareGate?: boolean;
-  }
-
-  interface Plugins {
-    readonly auths: readonly TokenLifecycle[];
-    readonly refusals: () => number;
-  }
-
-  /** Five plugins of one tenant, each with an identity of its own, and all of them ready to ask at once. */
-  async function plugins({
-    requests,
-    windowSeconds,
-    shareInFlight = true,
-    shareGate = true,
-  }: PluginsOptions): Promise<Plugins> {
-    const emulator = deployment({ now: Date.now, rateLimit: { requests, windowSeconds } });
-    const options = resolveAuthOptions({ fetch: emulator.fetch, shareInFlight });
-    const target = { baseUrl: emulator.publicUrl, tenantId: "acme" };
-    const shared = createTokenEndpointState("A", options);
-    const making = five.map(async (number) => {
-      const clientId = `plugin-${number}`;
-      const jwks = { keys: [publicJwk(rsaKey())] };
-      emulator.registerPlugin({ clientId, tenantId: "acme", type: "service", jwks });
-      const driver = driverOf(plugin({ clientId }));
-      // The key is imported before: the five meet the gate together.
-      await driver.prepare(target);
-      const state = shareGate ? shared : createTokenEndpointState("A", options);
-      const source = new MachineTokenSource({ variant: "A", target, driver, state, options });
-      return new TokenLifecycle({ variant: "A", target, options, source });
-    });
-    const refusals = () => emulator.journal.tokenRequests({ status: 429 }).length;
-    return { auths: await Promise.all(making), refusals };
-  }
-
-  describe.each([{ shareInFlight: true }, { shareInFlight: false }])(
-    "five plugins of a tenant with %o",
-    (sharing) => {
-      test("meet a limit of one request once more for each plugin that follows, never all at once", async () => {
-        const { through, until } = timeTravel();
-        const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, ...sharing });
-        const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
-        await until(() => refusals() > 0);
-        await through(tokens);
-        expect(refusals()).toBeLessThanOrEqual(7);
-      });
-    },
-  );
-
-  test("five plugins with a gate each meet the limit more often (control)", async () => {
-    const { through, until } = timeTravel();
-    const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, shareGate: false });
-    const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
-    await until(() => refusals() === 4);
-    await through(tokens);
-    expect(refusals()).toBeGreaterThan(7);
+  test.each([true, false])("lets waiting callers pass one at a time (shareInFlight: %s)", async (share) => {
+    const { advance } = timeTravel({ isPure: true });
+    const one = gate(share);
+    one.refused(answer());
+    const leaving: (() => void)[] = [];
+    const waiting = Promise.all(five.map(async () => leaving.push(await enter(one))));
+    for (let passed = 1; passed <= 5; passed++) {
+      await advance(3_000);
+      expect(leaving).toHaveLength(passed);
+      if (passed === 1) one.passed({ sentAt: Date.now() });
+      leaving[passed - 1]?.();
+    }
+    await waiting;
   });
 
-  describe("the rate limit gate", () => {
-    const answer = (headers: Record<string, string> = {}) => ({
-      headers: new Headers(headers),
-      sentAt: Date.now(),
-      receivedAt: Date.now(),
-    });
-    const gate = (shareInFlight = true) =>
-      new RateLimitGate("A", { now: Date.now, timeoutMs: 10_000, shareInFlight });
-    const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
-      of.enter({ deadlineAt: Date.now() + deadlineMs, signal: new AbortController().signal });
+  test("keeps a waiting caller until the later instant of a second 429", async () => {
+    const { advance } = timeTravel({ isPure: true });
+    const one = gate();
+    one.refused(answer({ "retry-after": "2" }));
+    const waiting = enter(one);
+    await advance(1_000);
+    one.refused(answer({ "retry-after": "20" }));
+    await advance(15_000);
+    expect(await isSettled(waiting)).toBe(false);
+    await advance(8_000);
+    expect(await isSettled(waiting)).toBe(true);
+  });
 
-    test("keeps a waiting caller until the later instant of a second 429", async () => {
-      const { advance } = timeTravel({ isPure: true });
-      const one = gate();
-      one.refused(answer({ "retry-after": "2" }));
-      const waiting = enter(one);
-      await advance(1_000);
-      one.refused(answer({ "retry-after": "20" }));
-      await advance(15_000);
-      expect(await isSettled(waiting)).toBe(false);
-      await advance(8_000);
-      expect(await isSettled(waiting)).toBe(true);
-    });
+  test("counts the 429s of requests that were in flight together as one step of the schedule", async () => {
+    const { advance } = timeTravel({ isPure: true });
+    const one = gate();
+    const underWay = five.map(() => answer());
+    await advance(100, 100);
+    for (const each of underWay) one.refused({ ...each, receivedAt: Date.now() });
+    expect(one.opensAt - Date.now()).toBeLessThanOrEqual(2_500);
+    await advance(3_000);
+    one.refused(answer());
+    expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(4_000);
+  });
 
-    test("counts the 429s of requests that were in flight together as one step of the schedule", async () => {
-      const { advance } = timeTravel({ isPure: true });
-      const one = gate();
-      const underWay = five.map(() => answer());
-      await advance(100, 100);
-      for (const each of underWay) one.refused({ ...each, receivedAt: Date.now() });
-      expect(one.opensAt - Date.now()).toBeLessThanOrEqual(2_500);
-      await advance(3_000);
-      one.refused(answer());
-      expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(4_000);
-    });
+  test("keeps no caller beyond its deadline while probes fail one after another", async () => {
+    const { advance } = timeTravel({ isPure: true });
+    const one = gate();
+    one.refused(answer());
+    const leaving: (() => void)[] = [];
+    const waiting = Promise.allSettled(five.map(async () => leaving.push(await enter(one, 12_000))));
+    for (let probe = 0; probe < 5; probe++) {
+      await advance(10_000);
+      leaving.shift()?.();
+    }
+    const ends = (await waiting).map((end) => (end.status === "fulfilled" ? "let through" : end.reason.name));
+    expect(ends.filter((end) => end === "let through")).toHaveLength(2);
+    expect(ends.filter((end) => end === "RateLimitedError")).toHaveLength(3);
+  });
 
-    test("keeps no caller beyond its deadline while probes fail one after another", async () => {
-      const { advance } = timeTravel({ isPure: true });
-      const one = gate();
-      one.refused(answer());
-      const leaving: (() => void)[] = [];
-      const waiting = Promise.allSettled(five.map(async () => leaving.push(await enter(one, 12_000))));
-      for (let probe = 0; probe < 5; probe++) {
-        await advance(10_000);
-        leaving.shift()?.();
-      }
-      const ends = (await waiting).map((end) =>
-        end.status === "fulfilled" ? "let through" : end.reason.name,
-      );
-      expect(ends.filter((end) => end === "let through")).toHaveLength(2);
-      expect(ends.filter((end) => end === "RateLimitedError")).toHaveLength(3);
+  test("opens in time although the clock was set back by a day", async () => {
+    const { advance } = timeTravel({ isPure: true });
+    let setBackMs = 0;
+    const one = new RateLimitGate("A", {
+      now: () => Date.now() - setBackMs,
+      timeoutMs: 10_000,
+      shareInFlight: true,
     });
+    one.refused(answer({ "retry-after": "5" }));
+    setBackMs = 86_400_000;
+    const waiting = one.enter({
+      deadlineAt: Date.now() - setBackMs + 60_000,
+      signal: new AbortController().signal,
+    });
+    await advance(6_000);
+    await expect(waiting).resolves.toBeTypeOf("function");
+  });
 
-    test("opens in time although the clock was set back by a day", async () => {
-      const { advance } = timeTravel({ isPure: true });
-      let setBackMs = 0;
-      const one = new RateLimitGate("A", {
-        now: () => Date.now() - setBackMs,
-        timeoutMs: 10_000,
-        shareInFlight: true,
-      });
-      one.refused(answer({ "retry-after": "5" }));
-      setBackMs = 86_400_000;
-      const waiting = one.enter({
-        deadlineAt: Date.now() - setBackMs + 60_000,
-        signal: new AbortController().signal,
-      });
-      await advance(6_000);
-      await expect(waiting).resolves.toBeTypeOf("function");
-    });
-
-    test("with shareInFlight: false does not await another caller's request, and gives up a killed one", async () => {
-      const { advance } = timeTravel({ isPure: true });
-      const one = gate(false);
-      one.refused(answer());
-      const killed = enter(one);
-      await advance(3_000);
-      expect(await isSettled(killed)).toBe(true);
-      const next = enter(one);
-      await advance(12_000);
-      expect(await isSettled(next)).toBe(false);
-      await advance(5_000);
-      expect(await isSettled(next)).toBe(true);
-    });
+  test("with shareInFlight: false does not await another caller's request, and gives up a killed one", async () => {
+    const { advance } = timeTravel({ isPure: true });
+    const one = gate(false);
+    one.refused(answer());
+    const killed = enter(one);
+    await advance(3_000);
+    expect(await isSettled(killed)).toBe(true);
+    const next = enter(one);
+    await advance(12_000);
+    expect(await isSettled(next)).toBe(false);
+    await advance(5_000);
+    expect(await isSettled(next)).toBe(true);
   });
 });

@@ -4,7 +4,7 @@ import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
 import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
-import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { gatedFetch, tokenAnswer } from "../support/fetch.js";
 import { settle, settled, stillDigests } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
@@ -157,14 +157,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       for (let times = 0; times < 3; times++) auth.invalidate(old);
       expect(await auth.getAccessToken()).toBe(fresh);
       expect(fetch.calls).toHaveLength(2);
-    });
-
-    test("of a token of another Auth is ignored", async () => {
-      const { auth, have } = holding();
-      const own = await have("token-1");
-      const fetch = scriptedFetch(() => tokenAnswer("foreign"));
-      auth.invalidate(await createAuth({ baseUrl, tenantId, credential, fetch }).getAccessToken());
-      expect(await auth.getAccessToken()).toBe(own);
     });
   });
 });

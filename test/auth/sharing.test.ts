@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { BASE_URL, fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
 import { steppedClock } from "../support/clock.js";
-import { credentialOf, deployment } from "../support/deployment.js";
+import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { rejectionOf, settle, settled } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -16,12 +16,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const fetch = gatedFetch();
     return { fetch, auth: createAuth({ baseUrl, tenantId, credential, fetch, ...options }) };
   };
-
-  test("nothing is sent before the first getAccessToken", async () => {
-    const { fetch } = waiting();
-    await settled();
-    expect(fetch.calls).toHaveLength(0);
-  });
 
   test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
     const fetch = scriptedFetch(() => tokenAnswer());
@@ -47,13 +41,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([...values].sort()).toEqual(["token-1", "token-2", "token-3"]);
     expect(values).toContain((await auth.getAccessToken()).value);
     expect(fetch.calls).toHaveLength(3);
-  });
-
-  test("two Auths without a store share no token", async () => {
-    const fetch = scriptedFetch((_call, index) => tokenAnswer(`token-${index}`));
-    const [one, other] = [0, 1].map(() => createAuth({ baseUrl, tenantId, credential, fetch }));
-    const values = await Promise.all([one, other].map((auth) => auth?.getAccessToken()));
-    expect(new Set(values.map((token) => token?.value)).size).toBe(2);
   });
 
   test("the services of one connector and identity share one token", async () => {
@@ -86,17 +73,6 @@ describe("no identity gets the token of another", () => {
       expect(value.startsWith(`${base}/api/v1/${tenant}/`)).toBe(true);
     }
     expect(fetch.calls).toHaveLength(targets.length);
-  });
-
-  test("the emulator refuses a token on another tenant's route (control)", async () => {
-    const emulator = deployment({ tenants: ["acme", "globex"], variants: ["A"] });
-    const options = { baseUrl: "http://service.localhost", credential: credentialOf("A") };
-    const auth = createAuth({ ...options, tenantId: "acme", fetch: emulator.fetch });
-    const { value } = await auth.getAccessToken();
-    const authorization = `Bearer ${value}`;
-    const statusOf = async (tenant: string) =>
-      (await emulator.fetch(`/api/v1/${tenant}/devices`, { headers: { authorization } })).status;
-    expect([await statusOf("acme"), await statusOf("globex")]).toEqual([200, 401]);
   });
 });
 

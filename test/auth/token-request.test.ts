@@ -257,44 +257,25 @@ describe("the causes of a refusal", () => {
       workedBefore: false,
       hasOwnFetch: false,
     };
-    const cases: { name: string; refusal: Partial<Refusal>; audience?: string; first: string | undefined }[] =
-      [
-        {
-          name: "a code that is spent or expired",
-          refusal: { grant: "authorization_code", error: "invalid_grant" },
-          first: "code_spent_or_expired",
-        },
-        {
-          name: "a clock that the server's shows to be out of bounds",
-          refusal: { clock: "out_of_bounds", clockOffsetMs: 300_000 },
-          first: "clock_drift",
-        },
-        { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
-        {
-          name: "an audience of one's own",
-          refusal: {},
-          audience: "https://x.example",
-          first: "audience_mismatch",
-        },
-        {
-          name: "an audience of one's own that was accepted before",
-          refusal: { workedBefore: true },
-          audience: "https://x.example",
-          first: "jwks_mismatch",
-        },
-        {
-          name: "a fetch of one's own, and a key that was accepted before",
-          refusal: { workedBefore: true, hasOwnFetch: true },
-          first: "jti_replayed",
-        },
-        { name: "an unsupported grant type", refusal: { error: "unsupported_grant_type" }, first: undefined },
-        { name: "an invalid request", refusal: { error: "invalid_request" }, first: undefined },
-        { name: "an error that the description does not know", refusal: { error: "x" }, first: undefined },
-      ];
+    const audience = "https://x.example";
+    const drift = { clock: "out_of_bounds", clockOffsetMs: 300_000 } as const;
+    const spent = { grant: "authorization_code", error: "invalid_grant" } as const;
+    const worked = { workedBefore: true };
+    const cases: { name: string; refusal: Partial<Refusal>; audience?: string; first?: string }[] = [
+      { name: "a code that is spent or expired", refusal: spent, first: "code_spent_or_expired" },
+      { name: "a clock that is out of bounds by the server's", refusal: drift, first: "clock_drift" },
+      { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
+      { name: "a configured audience", refusal: {}, audience, first: "audience_mismatch" },
+      { name: "a configured audience that worked before", refusal: worked, audience, first: "jwks_mismatch" },
+      { name: "an own fetch", refusal: { ...worked, hasOwnFetch: true }, first: "jti_replayed" },
+      { name: "an unsupported grant type", refusal: { error: "unsupported_grant_type" } },
+      { name: "an invalid request", refusal: { error: "invalid_request" } },
+      { name: "an error that the description does not name", refusal: { error: "x" } },
+    ];
     test.each(cases)("$name: $first", ({ refusal: known, audience, first }) => {
       const causes = explainRefusalOfA(
         { ...refusal, ...known },
-        { ...request, ...(audience === undefined ? {} : { audience }) },
+        { ...request, ...(audience !== undefined && { audience }) },
       );
       expect(causes[0]?.id).toBe(first);
       expect(new Set(causes.map(({ id }) => id)).size).toBe(causes.length);

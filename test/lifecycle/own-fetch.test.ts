@@ -125,11 +125,4 @@ describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (v
     });
     expect(emulator.journal.entries()).toEqual([]);
   });
-
-  test("a certificate for another host causes tls_failed", async () => {
-    const { ca, client } = certificates();
-    const { url } = await tlsDeployment(client);
-    const service = await connectWith(url, undiciWith(new Agent({ connect: { ca } })));
-    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({ code: "tls_failed" });
-  });
 });
