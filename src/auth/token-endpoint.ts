@@ -41,8 +41,7 @@ export class RateLimitGate {
   /**
    * Waits until a request may be sent, and returns a function to call after its answer was reported.
    *
-   * @throws RateLimitedError at once when the gate opens after `deadlineAt` (epoch milliseconds)
-   * @throws the signal's reason
+   * @throws RateLimitedError at once when the gate opens after `deadlineAt` (epoch milliseconds); the signal's reason
    */
   async enter({ deadlineAt, signal }: { deadlineAt: number; signal: AbortSignal }): Promise<() => void> {
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
@@ -233,9 +232,8 @@ export class ServerClock {
   }
 
   /**
-   * Reports an accepted assertion: what had been added to this machine's clock for it, and whether it was made by this
-   * machine's clock because one made by the server's was refused. If the learnt clock shows it to have been out of bounds, or one made by the learnt
-   * clock was refused just before, `Date` is wrong (a proxy's, perhaps) and is not trusted from now on.
+   * Reports an accepted assertion. If the learnt clock shows it to have been out of bounds, or one made by the learnt
+   * clock was refused just before (`isByOwnClock`), `Date` is wrong (a proxy's, perhaps) and not trusted from now on.
    */
   accepted(assertion: SentAssertion & { correctedByMs: number; isByOwnClock: boolean }): void {
     if (assertion.isByOwnClock || this.outOfBounds(assertion) === "yes") this.#isDistrusted = true;

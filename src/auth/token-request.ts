@@ -35,8 +35,7 @@ export interface TokenReply {
 }
 
 /**
- * Sends a token request once. The gate must have been entered. `isByOwnClock`: without the correction by the server's
- * clock.
+ * Sends a token request once; the gate must have been entered. `isByOwnClock`: uncorrected by the server's clock.
  *
  * @throws TransportError, UnexpectedResponseError `response_too_large`, the signal's reason
  */

@@ -15,12 +15,9 @@ export interface Answer {
 const maximumBodyBytes = 1024 * 1024;
 
 /**
- * Sends one request and reads its answer, up to 1 MiB. Redirects are not followed, since a request may carry a
- * credential: the caller judges them.
+ * Sends one request and reads its answer, up to 1 MiB. Redirects are not followed: the request may carry a credential.
  *
- * @throws TransportError when the network, the time limit or the certificate fails
- * @throws UnexpectedResponseError `response_too_large`
- * @throws the signal's reason when it is aborted
+ * @throws UnexpectedResponseError `response_too_large`, and as `withTimeLimit`
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
@@ -116,9 +113,7 @@ export interface TimeLimitOptions {
  * Runs a task that sends a request, and aborts it at its time limit. `AbortSignal.timeout` and `AbortSignal.any` are
  * not used: both cost more than the call they guard, and the latter leaks.
  *
- * @throws ConfigurationError `option_invalid` when `signal` is not an AbortSignal
- * @throws TransportError `timed_out`, or the transport error that the fault of the task becomes
- * @throws the signal's reason when it is aborted
+ * @throws TransportError `timed_out`, or what the fault of the task becomes; the signal's reason; ConfigurationError
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,

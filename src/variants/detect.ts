@@ -107,7 +107,9 @@ async function askForA(target: Target, options: DetectOptions): Promise<Evidence
   const evidence = (says: Evidence["says"], reason: string) => [evidenceOf("A", url, answer, says, reason)];
   if (isGone(status)) return evidence("no", notServed);
   if (status !== 400) return evidence("unknown", inconclusive(status));
-  return errorsOfA.includes(error) && typeof error_description === "string" && fixedDescriptionOfA.test(error_description)
+  return errorsOfA.includes(error) &&
+    typeof error_description === "string" &&
+    fixedDescriptionOfA.test(error_description)
     ? evidence("yes", `${error} with the fixed text of Variant A's token endpoint`)
     : evidence("unknown", "not with the body of Variant A's token endpoint");
 }

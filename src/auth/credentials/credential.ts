@@ -80,9 +80,7 @@ export interface PreparedPersonCredential extends PreparedClient {
   sendCode(grant: CodeGrant, attempt: TokenAttempt): Promise<SentAttempt>;
   /**
    * Builds the request that redeems a refresh token, and returns the function that sends it. Absent in Variant A, which
-   * has no refresh tokens (section 4.1 of the description).
-   *
-   * @throws ConfigurationError `credential_invalid` when it cannot be built: nothing was sent
+   * has no refresh tokens (section 4.1). @throws ConfigurationError `credential_invalid`: nothing was sent
    */
   refreshRequest?(refreshToken: string): (attempt: TokenAttempt) => Promise<SentAttempt>;
   /** Whether a refresh token is sent again after its answer was lost. */
@@ -93,9 +91,7 @@ export interface PreparedPersonCredential extends PreparedClient {
 export interface CredentialDriver<P = PreparedCredential> {
   /**
    * Reads the settings and imports the key; the same key is imported once. `shareInFlight`: whether a promise made by
-   * one caller may be awaited by another, true by default.
-   *
-   * @throws ConfigurationError `credential_invalid`, `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
+   * one caller may be awaited by another, true by default. @throws ConfigurationError
    */
   prepare(target: Target, options?: { readonly shareInFlight?: boolean }): Promise<P>;
 }

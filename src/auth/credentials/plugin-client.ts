@@ -53,11 +53,7 @@ export interface PluginClient extends Pick<PreparedCredential, "clientId" | "fin
 /** Loaded lazily: it explains refusals. */
 const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
-/**
- * Reads the settings and imports the key.
- *
- * @throws ConfigurationError `credential_invalid`, `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
- */
+/** Reads the settings and imports the key. @throws ConfigurationError as `importSigningKey`, `credential_invalid` */
 export async function preparePlugin(
   settings: Settings<PluginSettings>,
   target: Target,
