@@ -6,7 +6,7 @@ import { createAuth, createConnector, type ServiceEvent } from "../../src/index.
 import { LIMIT_MS, START, skippedWaits, steppedClock, timeTravel } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { isSettled, rejectionOf, settled } from "../support/wait.js";
+import { isSettled, rejectionOf } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -123,21 +123,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const waiting = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
     expect(await waiting).toBe("enough");
     expect(fetch.calls).toHaveLength(1);
-  });
-
-  test("a held token is served while its renewal is rate limited", async () => {
-    const { clock, fetch, auth } = limiting((_call, index) =>
-      index === 0 ? tokenAnswer() : limited({ "retry-after": "120" }),
-    );
-    await auth.getAccessToken();
-    clock.advance(3_400_000);
-    for (let times = 0; times < 5; times++) {
-      expect((await auth.getAccessToken()).value).toBe("token-1");
-      await vi.waitFor(() => expect(fetch.calls).toHaveLength(2), { interval: 1 });
-      await settled();
-      clock.advance(10_000);
-    }
-    expect(fetch.calls).toHaveLength(2);
   });
 });
 

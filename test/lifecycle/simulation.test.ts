@@ -70,12 +70,6 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
     },
   );
 
-  test("calls rarer than the renewal window do wait (control)", async () => {
-    stillDigests();
-    const { waits, calls } = await liveThroughADay(variant, 600, () => 599);
-    expect(waits).toBeGreaterThan(calls / 2);
-  });
-
   test("in hours without calls no request is sent and no timer is pending", async () => {
     stillDigests();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "Date"], now: START });
