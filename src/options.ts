@@ -21,11 +21,7 @@ export function requireObject<T extends object>(option: string, value: T): T {
   throw invalidOption(option, "must be an object");
 }
 
-/**
- * Checks the type of options that may be left out.
- *
- * @throws ConfigurationError `option_invalid`
- */
+/** Checks the type of options that may be left out. @throws ConfigurationError `option_invalid` */
 export function requireTypes<T extends object>(
   options: T,
   type: "function" | "boolean" | "string",

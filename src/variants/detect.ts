@@ -4,14 +4,13 @@
  */
 import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject } from "../http/exchange.js";
-import type { StopSignal } from "../http/time-limit.js";
 import { requireClock, requireDuration, requireObject, requireSignal, requireTypes } from "../options.js";
 import { version } from "../version.js";
 import {
   type Fetch,
-  parseBaseUrl,
-  parseTenantId,
+  parseTarget,
   type Target,
+  type TargetOptions,
   tokenEndpointOfA,
   tokenEndpointOfB,
 } from "./target.js";
@@ -23,18 +22,11 @@ export const detectionUserAgent: string = `bivariant/${version} (variant detecti
 const unknownGrantType = "bivariant-detect";
 
 /** Section 7.1 of the description: every refusal of Variant A's token endpoint is a 400 with one of these. */
-const errorsOfA: readonly unknown[] = [
-  "invalid_client",
-  "invalid_grant",
-  "unsupported_grant_type",
-  "invalid_request",
-];
+const errorsOfA: readonly unknown[] =
+  "invalid_client invalid_grant unsupported_grant_type invalid_request".split(" ");
 
 /** Section 7.1: `error_description` is always this fixed text, shown with and without the full stop. */
-const fixedDescriptionsOfA: readonly unknown[] = [
-  "The token request was rejected.",
-  "The token request was rejected",
-];
+const fixedDescriptionOfA = /^The token request was rejected\.?$/;
 
 /** Statuses with which a server refuses a JSON body that it has read. */
 const refusalStatusesOfB: readonly number[] = [400, 401, 415, 422];
@@ -42,8 +34,7 @@ const refusalStatusesOfB: readonly number[] = [400, 401, 415, 422];
 /** The time limit of one HTTP request. */
 const defaultTimeoutMs = 10_000;
 
-export interface DetectVariantOptions {
-  readonly baseUrl: string;
+export interface DetectVariantOptions extends TargetOptions {
   readonly tenantId: string;
   readonly fetch?: Fetch | undefined;
   /** Epoch milliseconds. */
@@ -51,8 +42,6 @@ export interface DetectVariantOptions {
   readonly signal?: AbortSignal | undefined;
   /** One HTTP request. Default 10 000. */
   readonly timeoutMs?: number | undefined;
-  readonly allowInsecureHttp?: boolean | undefined;
-  readonly tenantIdPattern?: RegExp | undefined;
 }
 
 /**
@@ -75,15 +64,12 @@ export async function detectVariant(options: DetectVariantOptions): Promise<Dete
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, defaultTimeoutMs, 1),
     signal: requireSignal(options.signal),
   };
-  const target = {
-    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecureHttp),
-    tenantId: parseTenantId(options.tenantId, options.tenantIdPattern),
-  };
+  const target = parseTarget(options, undefined);
   return detect(target, ["A", "B"], { ...checked, untilYes: false });
 }
 
 export interface DetectOptions extends Pick<DetectVariantOptions, "fetch" | "now" | "timeoutMs"> {
-  readonly signal?: StopSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
   /** Called with each answer, which may report a rate limit and the server's clock. */
@@ -121,7 +107,9 @@ async function askForA(target: Target, options: DetectOptions): Promise<Evidence
   const evidence = (says: Evidence["says"], reason: string) => [evidenceOf("A", url, answer, says, reason)];
   if (isGone(status)) return evidence("no", notServed);
   if (status !== 400) return evidence("unknown", inconclusive(status));
-  return errorsOfA.includes(error) && fixedDescriptionsOfA.includes(error_description)
+  return errorsOfA.includes(error) &&
+    typeof error_description === "string" &&
+    fixedDescriptionOfA.test(error_description)
     ? evidence("yes", `${error} with the fixed text of Variant A's token endpoint`)
     : evidence("unknown", "not with the body of Variant A's token endpoint");
 }
@@ -145,18 +133,15 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
   // A rate limit or a failing server makes the second answer incomparable with the first.
   if (sibling.status === 429 || sibling.status >= 500)
     return [compared, ofSibling("unknown", inconclusive(sibling.status))];
-  if (sibling.status === status)
-    return [
-      compared,
-      ofSibling("unknown", "the made-up sibling path answers the same, so the answer is not specific"),
-    ];
+  const alike = "the made-up sibling path answers the same, so the answer is not specific";
+  if (sibling.status === status) return [compared, ofSibling("unknown", alike)];
   return [
     evidence("yes", "a JSON refusal that a made-up sibling path does not return"),
     ofSibling("yes", "the made-up sibling path answers differently from the token endpoint"),
   ];
 }
 
-function ask(
+async function ask(
   variant: Variant,
   url: string,
   contentType: string,
@@ -169,19 +154,11 @@ function ask(
     "content-type": contentType,
     "user-agent": detectionUserAgent,
   };
-  return exchange(
-    (abort) => send(url, { method: "POST", headers, body, redirect: "manual", signal: abort }),
-    {
-      variant,
-      baseUrl: new URL(url).origin,
-      now,
-      timeoutMs,
-      signal,
-    },
-  ).then((answer) => {
-    onAnswer?.(variant, answer);
-    return answer;
-  });
+  const request = { method: "POST", headers, body, redirect: "manual" } as const;
+  const limit = { variant, baseUrl: new URL(url).origin, now, timeoutMs, signal };
+  const answer = await exchange((abort) => send(url, { ...request, signal: abort }), limit);
+  onAnswer?.(variant, answer);
+  return answer;
 }
 
 const notServed = "nothing is served at this path";

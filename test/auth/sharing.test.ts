@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { BASE_URL, fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
 import { steppedClock } from "../support/clock.js";
-import { credentialOf, deployment } from "../support/deployment.js";
+import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { rejectionOf, settle, settled } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -16,12 +16,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const fetch = gatedFetch();
     return { fetch, auth: createAuth({ baseUrl, tenantId, credential, fetch, ...options }) };
   };
-
-  test("nothing is sent before the first getAccessToken", async () => {
-    const { fetch } = waiting();
-    await settled();
-    expect(fetch.calls).toHaveLength(0);
-  });
 
   test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
     const fetch = scriptedFetch(() => tokenAnswer());
@@ -38,48 +32,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, reads]).toEqual([1, 1]);
   });
 
-  test("a request with a waiting caller without a signal is not aborted", async () => {
-    const { auth, fetch } = waiting();
-    const controller = new AbortController();
-    const patient = auth.getAccessToken();
-    const impatient = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-    await fetch.arrived(1);
-    controller.abort("gone");
-    await impatient;
-    expect(fetch.calls[0]?.init.signal?.aborted).toBe(false);
-    fetch.answer(tokenAnswer());
-    expect((await patient).value).toBe("token-1");
-  });
-
-  test("an abort starts no backoff, since nothing was refused", async () => {
-    const { auth, fetch } = waiting({ now: steppedClock().now });
-    const controller = new AbortController();
-    const left = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-    await fetch.arrived(1);
-    controller.abort("gone");
-    await left;
-    const next = auth.getAccessToken();
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer("unwanted"));
-    fetch.answer(tokenAnswer("token-2"));
-    expect((await next).value).toBe("token-2");
-  });
-
-  test("a rejection is not cached: after the backoff the next caller sends a new request", async () => {
-    const clock = steppedClock();
-    const { auth, fetch } = waiting({ now: clock.now });
-    const refused = [rejectionOf(auth.getAccessToken()), rejectionOf(auth.getAccessToken())];
-    await fetch.arrived(1);
-    fetch.answer(Response.json({ error: "invalid_grant" }, { status: 400 }));
-    const [one, other] = await Promise.all(refused);
-    expect(one).toBe(other);
-    clock.advance(60_000);
-    const next = auth.getAccessToken();
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer());
-    expect((await next).value).toBe("token-1");
-  });
-
   test("with shareInFlight: false each caller sends its own request", async () => {
     const { auth, fetch } = waiting({ shareInFlight: false });
     const callers = Array.from({ length: 3 }, () => auth.getAccessToken());
@@ -89,13 +41,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([...values].sort()).toEqual(["token-1", "token-2", "token-3"]);
     expect(values).toContain((await auth.getAccessToken()).value);
     expect(fetch.calls).toHaveLength(3);
-  });
-
-  test("two Auths without a store share no token", async () => {
-    const fetch = scriptedFetch((_call, index) => tokenAnswer(`token-${index}`));
-    const [one, other] = [0, 1].map(() => createAuth({ baseUrl, tenantId, credential, fetch }));
-    const values = await Promise.all([one, other].map((auth) => auth?.getAccessToken()));
-    expect(new Set(values.map((token) => token?.value)).size).toBe(2);
   });
 
   test("the services of one connector and identity share one token", async () => {
@@ -128,17 +73,6 @@ describe("no identity gets the token of another", () => {
       expect(value.startsWith(`${base}/api/v1/${tenant}/`)).toBe(true);
     }
     expect(fetch.calls).toHaveLength(targets.length);
-  });
-
-  test("the emulator refuses a token on another tenant's route (control)", async () => {
-    const emulator = deployment({ tenants: ["acme", "globex"], variants: ["A"] });
-    const options = { baseUrl: "http://service.localhost", credential: credentialOf("A") };
-    const auth = createAuth({ ...options, tenantId: "acme", fetch: emulator.fetch });
-    const { value } = await auth.getAccessToken();
-    const authorization = `Bearer ${value}`;
-    const statusOf = async (tenant: string) =>
-      (await emulator.fetch(`/api/v1/${tenant}/devices`, { headers: { authorization } })).status;
-    expect([await statusOf("acme"), await statusOf("globex")]).toEqual([200, 401]);
   });
 });
 

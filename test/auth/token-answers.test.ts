@@ -27,77 +27,52 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
   describe("that has no valid token", () => {
     const shape = "response_shape";
     const notJson = "response_not_json";
+    const token = { access_token: "t" };
+    const html = { "content-type": "text/html" };
+    const values = [7, null, "", "a b", "a\r\nx-injected: 1", "a\u0001", "tökén", { value: "t" }];
+    const lifetimes = [
+      "0",
+      "-1",
+      "null",
+      '"1h"',
+      '""',
+      '"-1"',
+      '"1e3"',
+      "1e12",
+      "1e400",
+      "true",
+      "[3600]",
+      "31622401",
+    ];
     const rows: { name: string; answer: () => Response; code: string; issue?: RegExp }[] = [
-      {
-        name: "an HTML page",
-        answer: () => text("<html>", 200, { "content-type": "text/html" }),
-        code: notJson,
-      },
+      { name: "an HTML page", answer: () => text("<html>", 200, html), code: notJson },
       { name: "no JSON", answer: () => text("access_token=t"), code: notJson },
       { name: "JSON that is cut off", answer: () => text('{"access_token":"t'), code: notJson },
       { name: "an empty body", answer: () => text(""), code: notJson },
-      {
-        name: "a JSON array",
-        answer: () => Response.json([{ access_token: "t" }]),
-        code: shape,
-        issue: /object/,
-      },
+      { name: "a JSON array", answer: () => Response.json([token]), code: shape, issue: /object/ },
       { name: "JSON null", answer: () => text("null"), code: shape, issue: /object/ },
       { name: "a JSON text", answer: () => text('"t"'), code: shape, issue: /object/ },
       { name: "an empty object", answer: () => Response.json({}), code: shape, issue: /^access_token/ },
-      ...[
-        { name: "a number", value: 7 },
-        { name: "null", value: null },
-        { name: "empty", value: "" },
-        { name: "with a space", value: "a b" },
-        { name: "with a line break", value: "a\r\nx-injected: 1" },
-        { name: "with a control character", value: "a\u0001" },
-        { name: "with a letter beyond ASCII", value: "tökén" },
-        { name: "an object", value: { value: "t" } },
-      ].map(({ name, value }) => ({
-        name: `an access_token that is ${name}`,
+      ...values.map((value) => ({
+        name: `the access_token ${JSON.stringify(value)}`,
         answer: () => Response.json({ access_token: value }),
         code: shape,
         issue: /^access_token/,
       })),
-      {
-        name: "a token of another type",
-        answer: () => Response.json({ access_token: "t", token_type: "mac" }),
+      ...["mac", 1].map((token_type) => ({
+        name: `the token_type ${token_type}`,
+        answer: () => Response.json({ ...token, token_type }),
         code: shape,
         issue: /^token_type/,
-      },
-      {
-        name: "a token_type that is not a text",
-        answer: () => Response.json({ access_token: "t", token_type: 1 }),
-        code: shape,
-        issue: /^token_type/,
-      },
-      ...[
-        "0",
-        "-1",
-        "null",
-        '"1h"',
-        '""',
-        '"-1"',
-        '"1e3"',
-        "1e12",
-        "1e400",
-        "true",
-        "[3600]",
-        "31622401",
-      ].map((value) => ({
+      })),
+      ...lifetimes.map((value) => ({
         name: `expires_in ${value}`,
         answer: () => text(`{"access_token":"t","expires_in":${value}}`),
         code: shape,
         issue: /^expires_in/,
       })),
-      {
-        name: "a 201 with a token",
-        answer: () => Response.json({ access_token: "t" }, { status: 201 }),
-        code: shape,
-      },
+      { name: "a 201 with a token", answer: () => Response.json(token, { status: 201 }), code: shape },
       { name: "a 302", answer: () => text("", 302, { location: "/x" }), code: "response_redirected" },
-      { name: "a 307", answer: () => text("", 307, { location: "/x" }), code: "response_redirected" },
       {
         name: "a 404 with a JSON error",
         answer: () => Response.json({ error: "x" }, { status: 404 }),
@@ -117,33 +92,20 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
   });
 
   describe("that has a token", () => {
-    const hour = 3_600;
-    const rows: { name: string; body: string; lifetimeSeconds: number }[] = [
-      { name: "expires_in absent: an hour", body: '{"access_token":"t"}', lifetimeSeconds: hour },
-      { name: "expires_in 3600", body: '{"access_token":"t","expires_in":3600}', lifetimeSeconds: hour },
-      { name: 'expires_in "3600"', body: '{"access_token":"t","expires_in":"3600"}', lifetimeSeconds: hour },
-      { name: "expires_in 1", body: '{"access_token":"t","expires_in":1}', lifetimeSeconds: 1 },
-      { name: "token_type absent", body: '{"access_token":"t"}', lifetimeSeconds: hour },
-      {
-        name: "token_type bearer",
-        body: '{"access_token":"t","token_type":"bearer"}',
-        lifetimeSeconds: hour,
-      },
-      {
-        name: "token_type Bearer",
-        body: '{"access_token":"t","token_type":"Bearer"}',
-        lifetimeSeconds: hour,
-      },
-      {
-        name: "token_type BEARER",
-        body: '{"access_token":"t","token_type":"BEARER"}',
-        lifetimeSeconds: hour,
-      },
-      { name: "a byte order mark in front", body: '\ufeff{"access_token":"t"}', lifetimeSeconds: hour },
-      { name: "unknown fields beside", body: '{"access_token":"t","x":{"y":[1]}}', lifetimeSeconds: hour },
+    const rows: { name: string; body: string; lifetimeSeconds?: number }[] = [
+      { name: "expires_in absent: an hour", body: "" },
+      { name: "expires_in 3600", body: ',"expires_in":3600' },
+      { name: 'expires_in "3600"', body: ',"expires_in":"3600"' },
+      { name: "expires_in 1", body: ',"expires_in":1', lifetimeSeconds: 1 },
+      ...["bearer", "Bearer", "BEARER"].map((type) => ({
+        name: `token_type ${type}`,
+        body: `,"token_type":"${type}"`,
+      })),
+      { name: "unknown fields beside", body: ',"x":{"y":[1]}' },
     ];
-    test.each(rows)("$name", async ({ body, lifetimeSeconds }) => {
-      const { auth, clock } = authFor(variant, () => text(body));
+    test.each(rows)("$name", async ({ body, lifetimeSeconds = 3_600 }) => {
+      // A byte order mark in front is ignored.
+      const { auth, clock } = authFor(variant, () => text(`\ufeff{"access_token":"t"${body}}`));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("t");
       expect(token.expiresAt).toBe(clock.now() + lifetimeSeconds * 1000);
@@ -160,25 +122,20 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
 
   describe("that refuses the request", () => {
     const rows = [
-      { name: "a 400 with an error", status: 400, body: { error: "invalid_grant" }, error: "invalid_grant" },
-      {
-        name: "a 401 with an error",
-        status: 401,
-        body: { error: "invalid_client" },
-        error: "invalid_client",
-      },
+      { name: "a 400 with an error", status: 400, body: { error: "x" }, error: "x" },
+      { name: "a 401 with an error", status: 401, body: { error: "x" }, error: "x" },
+      { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
       {
         name: "a 200 with an empty error",
         status: 200,
         body: { access_token: "t", error: "" },
         error: undefined,
       },
-      { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
       {
-        name: "a 200 with an error, even beside a token",
+        name: "a 200 with an error and a token",
         status: 200,
-        body: { error: "access_denied", access_token: "t" },
-        error: "access_denied",
+        body: { access_token: "t", error: "x" },
+        error: "x",
       },
     ];
     test.each(rows)("$name", async ({ status, body, error: expected }) => {
@@ -207,26 +164,16 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
 });
 
 describe("revo in a token answer of Variant A", () => {
+  const user = { userId: "u1", firstname: "Ada", lastname: "L" };
+  const roles = [{ name: "admin", group: "g" }];
+  const full = { tenant: "acme", operator: user, roles };
+  const someRoles = [{ name: "a" }, null, "b", { group: "g" }, { name: 1 }, { name: "c", group: 2 }];
   const rows: { name: string; body: Record<string, unknown>; token: Partial<AccessToken> }[] = [
+    { name: "nested", body: { revo: { tenant: "acme", user, roles } }, token: full },
     {
-      name: "nested",
-      body: {
-        revo: {
-          tenant: "acme",
-          user: { userId: "u1", firstname: "Ada", lastname: "L" },
-          roles: [{ name: "admin", group: "g" }],
-        },
-      },
-      token: {
-        tenant: "acme",
-        operator: { userId: "u1", firstname: "Ada", lastname: "L" },
-        roles: [{ name: "admin", group: "g" }],
-      },
-    },
-    {
-      name: "as flat keys",
-      body: { "revo.tenant": "acme", "revo.user": { userId: "u1" }, "revo.roles": [{ name: "admin" }] },
-      token: { tenant: "acme", operator: { userId: "u1" }, roles: [{ name: "admin" }] },
+      name: "flat keys",
+      body: { "revo.tenant": "acme", "revo.user": user, "revo.roles": roles },
+      token: full,
     },
     { name: "absent", body: {}, token: {} },
     { name: "null", body: { revo: null }, token: {} },
@@ -234,35 +181,21 @@ describe("revo in a token answer of Variant A", () => {
     { name: "an array", body: { revo: [{ tenant: "acme" }] }, token: {} },
     {
       name: "with wrong types inside",
-      body: { revo: { tenant: 7, user: "u1", roles: { name: "admin" } } },
+      body: { revo: { tenant: 7, user: "u1", roles: { name: "a" } } },
       token: {},
     },
+    { name: "with a user without userId", body: { revo: { user: { firstname: "Ada" } } }, token: {} },
+    { name: "with an empty userId", body: { revo: { user: { userId: "" } } }, token: {} },
     {
-      name: "with a user without userId: no operator, since state is keyed on the userId",
-      body: { revo: { tenant: "acme", user: { firstname: "Ada" } } },
-      token: { tenant: "acme" },
-    },
-    {
-      name: "with an empty userId",
-      body: { revo: { user: { userId: "" } } },
-      token: {},
-    },
-    {
-      name: "with roles of which some are none",
-      body: {
-        revo: { roles: [{ name: "a" }, null, "b", { group: "g" }, { name: 1 }, { name: "c", group: 2 }] },
-      },
+      name: "with valid and invalid roles",
+      body: { revo: { roles: someRoles } },
       token: { roles: [{ name: "a" }, { name: "c" }] },
     },
   ];
-  test.each(rows)("$name", async ({ body, token: expected }) => {
+  test.each(rows)("$name", async ({ body, token: { tenant, operator, roles } }) => {
     const { auth } = authFor("A", () => Response.json({ access_token: "t", ...body }));
-    const { tenant, operator, roles } = await auth.getAccessToken();
-    expect({ tenant, operator, roles }).toEqual({
-      tenant: expected.tenant,
-      operator: expected.operator,
-      roles: expected.roles,
-    });
+    const token = await auth.getAccessToken();
+    expect([token.tenant, token.operator, token.roles]).toEqual([tenant, operator, roles]);
   });
 
   test("a token for another tenant emits tenant_differs and is served", async () => {
@@ -273,13 +206,6 @@ describe("revo in a token answer of Variant A", () => {
     expect(events).toContainEqual(
       expect.objectContaining({ type: "tenant_differs", tenant: "other", tenantId: "acme" }),
     );
-  });
-
-  test("a token for the requested tenant emits no event", async () => {
-    const events: ServiceEvent[] = [];
-    const answer = () => Response.json({ access_token: "t", revo: { tenant: "acme" } });
-    await authFor("A", answer, events).auth.getAccessToken();
-    expect(events.map(({ type }) => type)).not.toContain("tenant_differs");
   });
 });
 
@@ -297,13 +223,6 @@ describe.each(variants)("over HTTP, Variant $variant", ({ variant }) => {
       code: "response_too_large",
       status: 200,
     });
-  });
-
-  test("an answer of 1 MiB is read", async () => {
-    const token = JSON.stringify({ access_token: "t" });
-    const body = token + " ".repeat(1024 * 1024 - token.length);
-    const server = await recordingServer(() => ({ status: 200, body }));
-    expect((await getToken(server.url)).value).toBe("t");
   });
 
   test.each([301, 302, 303, 307, 308])("a %i is not followed to its Location", async (status) => {

@@ -76,39 +76,21 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     throw new Error("down");
   };
   const silent = () => new Promise<never>(() => {});
+  const holding = (value: string): TokenStore => ({
+    ...memoryStore(),
+    get: async () => ({ value, version: "1" }),
+  });
+  const all = (method: () => Promise<never>) => ({ get: method, set: method, delete: method, lock: method });
   const stores: { name: string; store: TokenStore; isTold: boolean }[] = [
-    { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing }, isTold: true },
-    {
-      name: "throws",
-      store: { get: throwing, set: throwing, delete: throwing, lock: throwing },
-      isTold: true,
-    },
-    {
-      name: "never answers a write",
-      store: { ...memoryStore(), set: silent },
-      isTold: false,
-    },
-    {
-      name: "holds no JSON",
-      store: { ...memoryStore(), get: async () => ({ value: "{", version: "1" }) },
-      isTold: true,
-    },
-    {
-      name: "holds JSON null",
-      store: { ...memoryStore(), get: async () => ({ value: "null", version: "1" }) },
-      isTold: true,
-    },
-    {
-      name: "holds another shape",
-      store: { ...memoryStore(), get: async () => ({ value: '{"value":7,"expiresAt":"x"}', version: "1" }) },
-      isTold: false,
-    },
+    { name: "rejects", store: all(failing), isTold: true },
+    { name: "throws", store: all(throwing), isTold: true },
+    { name: "never answers a write", store: { ...memoryStore(), set: silent }, isTold: false },
+    { name: "holds no JSON", store: holding("{"), isTold: true },
+    { name: "holds JSON null", store: holding("null"), isTold: true },
+    { name: "holds another shape", store: holding('{"value":7,"expiresAt":"x"}'), isTold: false },
     {
       name: "holds an expired token",
-      store: {
-        ...memoryStore(),
-        get: async () => ({ value: '{"value":"old","expiresAt":1,"issuedAt":0}', version: "1" }),
-      },
+      store: holding('{"value":"old","expiresAt":1,"issuedAt":0}'),
       isTold: false,
     },
   ];

@@ -84,15 +84,6 @@ describe.each(settings)("with credentials of $name", ({ credentials, variant }) 
   });
 });
 
-test("a call of fetch that is not plain is found (control)", () => {
-  const signal = new AbortController().signal;
-  expect(faultsOf("https://x.example", { signal, redirect: "manual", headers: {}, body: "" })).toEqual([]);
-  expect(faultsOf(new Request("https://x.example"), undefined)).toHaveLength(2);
-  expect(faultsOf("https://x.example", { headers: new Headers(), body: new URLSearchParams() })).toHaveLength(
-    4,
-  );
-});
-
 describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (variant) => {
   const connectWith = (baseUrl: string, fetch?: Fetch) =>
     connect({
@@ -133,12 +124,5 @@ describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (v
       message: expect.stringContaining("SELF_SIGNED_CERT"),
     });
     expect(emulator.journal.entries()).toEqual([]);
-  });
-
-  test("a certificate for another host causes tls_failed", async () => {
-    const { ca, client } = certificates();
-    const { url } = await tlsDeployment(client);
-    const service = await connectWith(url, undiciWith(new Agent({ connect: { ca } })));
-    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({ code: "tls_failed" });
   });
 });

@@ -1,11 +1,12 @@
 /** Reads a private key in any of its forms as one thing: `sign(bytes)`. */
 import type { JWK } from "jose";
-// From jose's subpaths: the whole of jose takes twice as long to load.
+import { decode as base64url } from "jose/base64url";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { exportJWK } from "jose/key/export";
-import { importJWK, importPKCS8 } from "jose/key/import";
+import { importJWK } from "jose/key/import";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { RecentlyUsed } from "../recently-used.js";
+// From jose's subpaths: the whole of jose takes twice as long to load.
 
 /** Signs with RS256 (RFC 7518 section 3.3): for a key that never leaves a KMS or an HSM. */
 export interface Signer {
@@ -54,10 +55,10 @@ export async function importSigningKey(privateKey: unknown, keyId?: string): Pro
   if (keyId !== undefined && (typeof keyId !== "string" || keyId === ""))
     throw keyError("key_invalid", "keyId must be a text that is not empty.", "keyId");
   if (ArrayBuffer.isView(privateKey))
-    throw keyError("key_invalid", 'privateKey is bytes. Read the file as text: readFile(path, "utf8").');
+    throw invalidKey('privateKey is bytes. Read the file as text: readFile(path, "utf8").');
   if (typeof privateKey === "string") return fromText(privateKey.trim(), keyId);
   if (typeof privateKey !== "object" || privateKey === null)
-    throw keyError("key_invalid", "privateKey is missing. Pass a PEM, a JWK, a key object or a signer.");
+    throw invalidKey("privateKey is missing. Pass a PEM, a JWK, a key object or a signer.");
   if ("sign" in privateKey && typeof privateKey.sign === "function")
     return fromSigner(privateKey as Signer, keyId);
   if ("algorithm" in privateKey && "usages" in privateKey)
@@ -69,12 +70,10 @@ export async function importSigningKey(privateKey: unknown, keyId?: string): Pro
 
 function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
   const id = keyId ?? signer.keyId;
-  if (typeof id !== "string" || id === "")
-    throw keyError(
-      "key_id_required",
-      "A signer must have a keyId, since its public key cannot be read.",
-      "keyId",
-    );
+  if (typeof id !== "string" || id === "") {
+    const message = "A signer must have a keyId, since its public key cannot be read.";
+    throw keyError("key_id_required", message, "keyId");
+  }
   return { keyId: id, sign: async (bytes) => requireSignature(await signer.sign(bytes)) };
 }
 
@@ -85,29 +84,31 @@ const leastSignatureBytes = minimumModulusBits / 8;
 function requireSignature(signature: unknown): Uint8Array {
   const isBuffer = Object.prototype.toString.call(signature) === "[object ArrayBuffer]";
   if (!isBuffer && !ArrayBuffer.isView(signature))
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       "The signer must return the bytes of the signature, as a Uint8Array or an ArrayBuffer, neither encoded nor inside an object.",
     );
   const bytes = ArrayBuffer.isView(signature)
     ? new Uint8Array(signature.buffer, signature.byteOffset, signature.byteLength)
     : new Uint8Array(signature as ArrayBuffer);
   if (bytes.length >= leastSignatureBytes) return bytes;
-  throw keyError(
-    "key_invalid",
+  throw invalidKey(
     `The signer returned ${bytes.length} bytes, but a signature of RS256 has ${leastSignatureBytes} or more, as many as the key.`,
   );
 }
 
 async function fromText(text: string, keyId: string | undefined): Promise<SigningKey> {
   if (!text.startsWith("{")) return fromPem(privateKeyBlockOf(text), keyId);
-  let jwk: JWK;
+  const notJson = () => invalidKey("privateKey looks like a JWK but is not JSON.");
+  return fromJwk(await orThrow(notJson, () => JSON.parse(text)), keyId);
+}
+
+/** The result of an attempt, or another error: that of a parser may quote the key, so it is not kept as the cause. */
+async function orThrow<T>(error: () => ConfigurationError, attempt: () => T | Promise<T>): Promise<T> {
   try {
-    jwk = JSON.parse(text);
+    return await attempt();
   } catch {
-    throw keyError("key_invalid", "privateKey looks like a JWK but is not JSON.");
+    throw error();
   }
-  return fromJwk(jwk, keyId);
 }
 
 /**
@@ -127,13 +128,11 @@ function privateKeyBlockOf(text: string): string {
 async function fromPem(text: string, keyId: string | undefined): Promise<SigningKey> {
   const label = /^-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined)
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       "privateKey is a text, but neither PEM nor a JWK as JSON. If it is the path of a file, read the file.",
     );
   if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(text))
-    throw keyError(
-      "key_unsupported",
+    throw unsupportedKey(
       "privateKey is an encrypted PEM. Decrypt it first: openssl pkey -in encrypted.pem -out private.pem",
     );
   if (label.includes("PUBLIC KEY") || label === "CERTIFICATE") throw notPrivate(label.toLowerCase());
@@ -141,86 +140,59 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
     throw notRsa(`an ${label}`);
   if (label !== "PRIVATE KEY" && label !== "RSA PRIVATE KEY") throw notRsa("a PEM of an unknown kind");
   if (!text.includes(`-----END ${label}-----`))
-    throw keyError("key_invalid", "privateKey is a truncated PEM: its END line is missing.");
-  const pem = label === "RSA PRIVATE KEY" ? pkcs8FromPkcs1(text) : text;
-  if (pem !== undefined && !isRsa(pem)) throw notRsa("a key of another kind");
-  let jwk: JWK;
-  try {
-    if (pem === undefined) throw undefined;
-    jwk = await exportJWK(await importPKCS8(pem, "RS256", { extractable: true }));
-  } catch {
-    // Not kept as the cause: a parser's message may quote the key.
-    throw keyError("key_invalid", "privateKey is a PEM that cannot be read. It may be damaged or truncated.");
-  }
+    throw invalidKey("privateKey is a truncated PEM: its END line is missing.");
+  const damagedPem = () => damaged("a PEM that cannot be read");
+  const content = await orThrow(damagedPem, () => atob(text.replace(/-----[^-]+-----|\s/g, "")));
+  const bytes = Uint8Array.from(content, (character) => character.charCodeAt(0));
+  const pkcs8 = label === "RSA PRIVATE KEY" ? pkcs8FromPkcs1(bytes) : bytes;
+  if (!String.fromCharCode(...pkcs8.slice(0, 40)).includes(rsaEncryption))
+    throw notRsa("a key of another kind");
+  const jwk = await orThrow(damagedPem, async () =>
+    exportJWK(await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"])),
+  );
   return fromJwk(jwk, keyId);
 }
+
+/** The AlgorithmIdentifier of rsaEncryption, 1.2.840.113549.1.1.1 (RFC 8017 appendix A.1). */
+const rsaEncryption = "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
 
 /** version 0, then AlgorithmIdentifier { rsaEncryption, NULL } (RFC 5208 section 5). */
 const versionAndAlgorithm = [
   0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
 ];
 
-/** Wraps a PKCS#1 key (RFC 8017 appendix A.1.2), which WebCrypto does not read, as PKCS#8; `undefined` if not base64. */
-function pkcs8FromPkcs1(pem: string): string | undefined {
-  let key: number[];
-  try {
-    key = Array.from(contentOf(pem), (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
-  const wrapped = der(0x30, [...versionAndAlgorithm, ...der(0x04, key)]);
-  const base64 = btoa(wrapped.map((byte) => String.fromCharCode(byte)).join(""));
-  return `-----BEGIN PRIVATE KEY-----\n${base64.replace(/.{64}/g, "$&\n")}\n-----END PRIVATE KEY-----`;
+/** Wraps a PKCS#1 key (RFC 8017 appendix A.1.2), which WebCrypto does not read, as PKCS#8. */
+function pkcs8FromPkcs1(key: Uint8Array): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(der(0x30, [...versionAndAlgorithm, ...der(0x04, [...key])]));
 }
 
 /** One DER element: tag, definite length, content. */
 function der(tag: number, content: readonly number[]): number[] {
   const length: number[] = [];
   for (let rest = content.length; rest > 0; rest = Math.floor(rest / 256)) length.unshift(rest % 256);
-  return content.length < 0x80
-    ? [tag, content.length, ...content]
-    : [tag, 0x80 + length.length, ...length, ...content];
+  if (content.length < 0x80) return [tag, content.length, ...content];
+  return [tag, 0x80 + length.length, ...length, ...content];
 }
 
-function contentOf(pem: string): string {
-  return atob(pem.replace(/-----[^-]+-----|\s/g, ""));
-}
-
-/** The AlgorithmIdentifier of rsaEncryption, 1.2.840.113549.1.1.1 (RFC 8017 appendix A.1). */
-const rsaEncryption = "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
-
-/** Whether a PKCS#8 PEM names rsaEncryption as its algorithm; true for a damaged one, which the import refuses. */
-function isRsa(pem: string): boolean {
-  try {
-    return contentOf(pem).slice(0, 40).includes(rsaEncryption);
-  } catch {
-    return true;
-  }
-}
-
-function fromKeyObject(key: KeyObjectLike, keyId: string | undefined): Promise<SigningKey> {
+async function fromKeyObject(key: KeyObjectLike, keyId: string | undefined): Promise<SigningKey> {
   if (key.type === "public") throw notPrivate("public key");
   if (key.type !== "private") throw symmetric();
-  let jwk: JWK;
-  try {
-    jwk = key.export({ format: "jwk" }) as JWK;
-  } catch {
-    throw notRsa("a key of another kind");
-  }
-  return fromJwk(jwk, keyId);
+  const jwk = await orThrow(
+    () => notRsa("a key of another kind"),
+    () => key.export({ format: "jwk" }),
+  );
+  return fromJwk(jwk as JWK, keyId);
 }
 
 async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise<SigningKey> {
   if (key.type === "secret") throw symmetric();
   const { name, hash, modulusLength = 0 } = key.algorithm as Partial<RsaHashedKeyAlgorithm>;
   if (name !== algorithm.name || hash?.name !== algorithm.hash)
-    throw keyError(
-      "key_unsupported",
+    throw unsupportedKey(
       "privateKey must be a CryptoKey for RSASSA-PKCS1-v1_5 with SHA-256, not for another algorithm.",
     );
   if (key.type !== "private" || !key.usages.includes("sign"))
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       'privateKey is a CryptoKey that cannot sign. It must be private and have the usage "sign".',
     );
   requireLength(modulusLength);
@@ -239,23 +211,22 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
   if (jwk.kty === "oct") throw symmetric();
   if (typeof jwk.kty === "string" && jwk.kty !== "RSA") throw notRsa("a key of another kind");
   if (typeof jwk.n !== "string" || typeof jwk.e !== "string")
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       "privateKey must be a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }.",
     );
   if (typeof jwk.d !== "string") throw notPrivate("public key");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
-    throw keyError("key_unsupported", "privateKey is a JWK for another algorithm than RS256.");
-  requireLength(modulusBits(jwk.n));
-  let key: CryptoKey;
-  try {
-    const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
-    const parts = { kty, n, e, d, p, q, dp, dq, qi } as JWK;
-    key = (await importJWK(parts, "RS256", { extractable: false })) as CryptoKey;
-  } catch {
-    throw damaged("that cannot be read");
-  }
-  if (!(await canSign(jwk, key))) throw damaged("whose parts do not fit together");
+    throw unsupportedKey("privateKey is a JWK for another algorithm than RS256.");
+  const { n: modulus } = jwk;
+  const notBase64url = () => invalidKey("privateKey is a JWK whose modulus is not base64url.");
+  requireLength(await orThrow(notBase64url, () => modulusBits(modulus)));
+  const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
+  const parts = { kty, n, e, d, p, q, dp, dq, qi } as JWK;
+  const unreadable = () => damaged("an RSA key that cannot be read");
+  const key = (await orThrow(unreadable, () =>
+    importJWK(parts, "RS256", { extractable: false }),
+  )) as CryptoKey;
+  if (!(await canSign(jwk, key))) throw damaged("an RSA key whose parts do not fit together");
   const thumbprint = await thumbprintOf(jwk);
   return signingKey(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
 }
@@ -286,13 +257,8 @@ async function thumbprintOf({ kty, n, e }: JWK): Promise<string> {
 }
 
 function modulusBits(n: string): number {
-  let bytes: string;
-  try {
-    bytes = atob(n.replace(/-/g, "+").replace(/_/g, "/")).replace(/^\0+/, "");
-  } catch {
-    throw keyError("key_invalid", "privateKey is a JWK whose modulus is not base64url.");
-  }
-  return bytes === "" ? 0 : bytes.length * 8 - Math.clz32(bytes.charCodeAt(0)) + 24;
+  const hex = Array.from(base64url(n), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return BigInt(`0x0${hex}`).toString(2).length;
 }
 
 const howToMakeOne =
@@ -305,28 +271,30 @@ function requireLength(bits: number): void {
 }
 
 function notPrivate(kind: string): ConfigurationError {
-  return keyError("key_invalid", `privateKey is a ${kind}. Pass the private key, which signs.`);
+  return invalidKey(`privateKey is a ${kind}. Pass the private key, which signs.`);
 }
 
 function notRsa(kind: string): ConfigurationError {
-  const message = `privateKey is ${kind}, but only RSA keys sign RS256. ${howToMakeOne}`;
-  return keyError("key_unsupported", message);
+  return unsupportedKey(`privateKey is ${kind}, but only RSA keys sign RS256. ${howToMakeOne}`);
 }
 
 function symmetric(): ConfigurationError {
-  return keyError("key_unsupported", `privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
+  return unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
 }
 
 function damaged(problem: string): ConfigurationError {
-  const message = `privateKey is an RSA key ${problem}. It may be damaged or truncated.`;
+  return invalidKey(`privateKey is ${problem}. It may be damaged or truncated.`);
+}
+
+function invalidKey(message: string): ConfigurationError {
   return keyError("key_invalid", message);
 }
 
-function keyError(
-  code: ConfigurationErrorCode,
-  message: string,
-  option: "privateKey" | "keyId" = "privateKey",
-): ConfigurationError {
+function unsupportedKey(message: string): ConfigurationError {
+  return keyError("key_unsupported", message);
+}
+
+function keyError(code: ConfigurationErrorCode, message: string, option = "privateKey"): ConfigurationError {
   return new ConfigurationError(code, message, { option, variant: "A" });
 }
 
