@@ -65,13 +65,7 @@ export async function connect<T extends LookupTypes = OperationTypes>(
 }
 
 export interface Connector<T extends LookupTypes = OperationTypes> {
-  /**
-   * Resolves with a service. Two services for the same deployment and tenant share their tokens.
-   *
-   * @throws ConfigurationError before any request
-   * @throws VariantError `variant_not_served`, `variant_unknown`
-   * @throws TransportError if a request of the detection got no response
-   */
+  /** As the function `connect`, and throws as that. Services for the same deployment and tenant share their tokens. */
   connect(target: ConnectTarget): Promise<Service<T>>;
 }
 
@@ -104,13 +98,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const stateOf = (variant: Variant, target: Target) =>
     states.get(nameOf(variant, target), () => createTokenEndpointState(variant, resolved));
 
-  const detectionContext = (target: Target): DetectionContext => ({
-    target,
-    order: credentials.map(({ variant }) => variant),
-    options: resolved,
-    stateOf,
-    inFlight,
-  });
+  const order = credentials.map(({ variant }) => variant);
 
   const authOf = (credential: MachineCredential, context: DetectionContext) => {
     const { variant } = credential;
@@ -139,15 +127,13 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
         Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
       );
       await prepared.join(signal);
-      const context = detectionContext(target);
+      const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
       // Joined, so that an abort ends the wait for the module too.
       const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
       const detection = await chooseByDetection(context, signal);
-      const found = credentials.find(
-        ({ variant }) => detection.served[variant] === "yes",
-      ) as MachineCredential;
-      return serviceOf(authOf(found, context), detection);
+      const found = credentials.find(({ variant }) => detection.served[variant] === "yes");
+      return serviceOf(authOf(found as MachineCredential, context), detection);
     },
   });
 }
@@ -169,15 +155,14 @@ function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
 }
 
 /** At most one credential per variant, and only those of the variant that was named. */
-function checkCredentials({
-  credentials,
-  variant,
-}: Pick<ConnectorOptions, "credentials" | "variant">): readonly MachineCredential[] {
+function checkCredentials(options: ConnectorOptions<LookupTypes>): readonly MachineCredential[] {
+  const { credentials, variant } = options;
+  const about = { option: "credentials" };
   if (!Array.isArray(credentials) || credentials.length === 0)
     throw new ConfigurationError(
       "credential_missing",
       "credentials must be a non-empty array. Pass servicePlugin() for Variant A, serviceAccount() for Variant B, or both.",
-      { option: "credentials" },
+      about,
     );
   for (const credential of credentials) driverOf(credential, "credentials");
   if (variant !== undefined && variant !== "A" && variant !== "B")
@@ -187,13 +172,13 @@ function checkCredentials({
     throw new ConfigurationError(
       "credential_missing",
       `variant is "${variant}", but credentials has no credential of that variant. Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}().`,
-      { option: "credentials" },
+      about,
     );
   if (new Set(usable.map((one) => one.variant)).size < usable.length)
     throw new ConfigurationError(
       "credential_invalid",
       "credentials has two credentials of the same variant. Pass one: after a refusal no other identity is tried.",
-      { option: "credentials" },
+      about,
     );
   return usable;
 }

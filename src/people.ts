@@ -42,8 +42,11 @@ export async function redeemLaunch(options: RedeemLaunchOptions): Promise<Person
   const context = await contextOf(options, "A");
   const code = requireCode(options.code);
   const codeVerifier = requireCodeVerifier(options.codeVerifier);
-  const signal = requireSignal(options.signal);
-  return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
+  return (await exchangeCode(
+    context,
+    { code, codeVerifier },
+    requireSignal(options.signal),
+  )) as PersonAuth<"A">;
 }
 
 /** Data to keep between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */
@@ -108,11 +111,7 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
   if (typeof login?.state !== "string" || login.state === "")
     throw invalidOption("login", "must be the login that beginLogin returned");
   if (login.clientId !== prepared.clientId || login.redirectUri !== prepared.redirectUri)
-    throw invalidOption(
-      "login",
-      "was begun with another credential",
-      "Complete it with the credential that began it.",
-    );
+    throw invalidOption("login", "was begun with another credential", "Pass the credential that began it.");
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const signal = requireSignal(options.signal);
   const { readCallback } = await authorization();

@@ -20,7 +20,6 @@ interface RefusedCall {
   readonly now: number;
   readonly isDocumented: boolean;
   readonly operationId?: string | undefined;
-  /** Only the person can get another token. */
   readonly needsPerson: boolean;
   /** What to ask the person for: the token was older than 30 s, or its renewal was refused. */
   readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
@@ -29,14 +28,17 @@ interface RefusedCall {
 export function apiErrorOf(call: RefusedCall): ApiError {
   const { variant, response, body, operationId, required } = call;
   const { status } = response;
-  const code = codeOf(call);
+  const code = codeOf(status, call.isDocumented);
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
-  const causes = causesOf(call);
-  const next =
-    required?.message ??
-    causes?.[0]?.remedy ??
-    (code === "api_unauthorized" && !call.needsPerson ? renewed : "");
+  const isEmpty403OfA = variant === "A" && status === 403 && body === undefined;
+  const causes = required ? causesOfPerson401(required) : isEmpty403OfA ? causesOfEmpty403 : undefined;
+  const renewed =
+    status === 401 && !call.needsPerson
+      ? "(If the token was older than 30 s, it was renewed and the call was sent once more.)"
+      : "";
+  const next = required?.message ?? causes?.[0]?.remedy ?? renewed;
   const message = `${operationId ?? "The call"} was answered ${status}${texts[code]} ${next}`.trimEnd();
+  const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   return new ApiError(code, message, {
     variant,
     status,
@@ -44,11 +46,11 @@ export function apiErrorOf(call: RefusedCall): ApiError {
     operationId,
     causes,
     cause: required,
-    retryAt: waitMs === undefined ? undefined : call.now + waitMs,
+    retryAt,
   });
 }
 
-function codeOf({ response: { status }, isDocumented }: RefusedCall): ApiErrorCode {
+function codeOf(status: number, isDocumented: boolean): ApiErrorCode {
   if (status === 401) return "api_unauthorized";
   if (status === 403) return "api_forbidden";
   if (status === 429) return "api_rate_limited";
@@ -68,13 +70,6 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_failed: ": the server failed. Try again later.",
   api_undocumented: ", which the description does not list for this operation.",
 };
-
-const renewed = "(If the token was older than 30 s, it was renewed and the call was sent once more.)";
-
-function causesOf({ variant, response, body, required }: RefusedCall): readonly Cause[] | undefined {
-  if (required !== undefined) return causesOfPerson401(required);
-  return variant === "A" && response.status === 403 && body === undefined ? causesOfEmpty403 : undefined;
-}
 
 /** "HTTP 403 with an empty body has exactly three causes" (section 7.2 of the description). */
 const causesOfEmpty403: readonly Cause[] = Object.freeze([
@@ -122,10 +117,11 @@ function causesOfPerson401({ variant, code }: RelaunchRequiredError | LoginRequi
   ];
 }
 
+export function isPersonRequired(error: unknown): error is RelaunchRequiredError | LoginRequiredError {
+  return isRelaunchRequiredError(error) || isLoginRequiredError(error);
+}
+
 /** What the person must do before the call can succeed: the error itself, or the cause of a call that was answered 401. */
 export function personRequired(error: unknown): RelaunchRequiredError | LoginRequiredError | undefined {
-  return [error, isApiError(error) ? error.cause : undefined].find(
-    (one): one is RelaunchRequiredError | LoginRequiredError =>
-      isRelaunchRequiredError(one) || isLoginRequiredError(one),
-  );
+  return [error, isApiError(error) ? error.cause : undefined].find(isPersonRequired);
 }
