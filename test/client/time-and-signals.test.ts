@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { connect, createConnector, detectVariant } from "../../src/index.js";
 import { HELD_LIMIT_MS, heldTimeLimit } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
-import { type FetchScript, noAnswer } from "../support/fetch.js";
+import { type FetchCall, noAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
@@ -35,28 +35,22 @@ describe("a call", () => {
     expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe("gone");
   });
 
-  test.each<{ name: string; answer: (expire: () => void) => FetchScript }>([
-    {
-      name: "a silent server",
-      answer: (expire) => (call) => {
-        setImmediate(expire);
-        return noAnswer(call);
-      },
-    },
-    {
-      name: "a body that never ends",
-      answer: (expire) => () => {
-        let drops = 0;
-        const body = new ReadableStream({
-          async pull(stream) {
-            await new Promise((resolve) => setImmediate(resolve));
-            stream.enqueue(new Uint8Array([32]));
-            if (++drops === 10) expire();
-          },
-        });
-        return new Response(body);
-      },
-    },
+  const silence = (expire: () => void) => (call: FetchCall) => {
+    setImmediate(expire);
+    return noAnswer(call);
+  };
+  const endless = (expire: () => void) => () => {
+    let drops = 0;
+    const pull = async (stream: ReadableStreamDefaultController) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      stream.enqueue(new Uint8Array([32]));
+      if (++drops === 10) expire();
+    };
+    return new Response(new ReadableStream({ pull }));
+  };
+  test.each([
+    { name: "a silent server", answer: silence },
+    { name: "a body that never ends", answer: endless },
   ])("that meets $name rejects with timed_out after timeoutMs", async ({ answer }) => {
     const { service } = scriptedService("B", answer(heldTimeLimit().expire), { timeoutMs: HELD_LIMIT_MS });
     const error = await rejectionOf(service.call("listDevices"));
@@ -76,15 +70,14 @@ describe("a call", () => {
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
   });
 
+  const tlsFaults = [
+    ...["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"],
+    ...["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"],
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+  ];
   test.each([
     { fault: "ECONNREFUSED", code: "network_failed", retryable: true },
-    { fault: "DEPTH_ZERO_SELF_SIGNED_CERT", code: "tls_failed", retryable: false },
-    { fault: "SELF_SIGNED_CERT_IN_CHAIN", code: "tls_failed", retryable: false },
-    { fault: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", code: "tls_failed", retryable: false },
-    { fault: "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", code: "tls_failed", retryable: false },
-    { fault: "CERT_HAS_EXPIRED", code: "tls_failed", retryable: false },
-    { fault: "ERR_TLS_CERT_ALTNAME_INVALID", code: "tls_failed", retryable: false },
-    { fault: "ERR_SSL_WRONG_VERSION_NUMBER", code: "tls_failed", retryable: false },
+    ...tlsFaults.map((fault) => ({ fault, code: "tls_failed", retryable: false })),
   ])("whose fetch fails with $fault rejects with $code", async ({ fault, code, retryable }) => {
     const { service } = scriptedService("B", ({ init }) => {
       const cause = Object.assign(new Error(), { code: fault, request: init });
