@@ -122,7 +122,7 @@ export class PendingLogins {
     wanted: WantedLogin,
     handOver: (subject: SessionSubject) => Promise<Response>,
   ): Promise<Response | undefined> {
-    for (;;) {
+    for (let tries = 0; tries < mostLogins; tries++) {
       const chosen = chooseLogin(await this.#completedOf(request), wanted);
       if (chosen === undefined) return undefined;
       const name = await hashOf(chosen.cookie.id);
@@ -138,6 +138,7 @@ export class PendingLogins {
       response.headers.append("set-cookie", this.#setCookie(request, chosen.cookie.name));
       return response;
     }
+    return undefined;
   }
 
   /** The login cookies of a request, the oldest first: browsers send them so (RFC 6265 section 5.4). */
