@@ -16,9 +16,8 @@ const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/variants/detect.
 const ONLY_A = [
   "src/auth/credentials/plugins.ts",
   "src/auth/credentials/plugin-client.ts",
-  "src/auth/keys/client-assertion.ts",
-  "src/auth/keys/signing-key.ts",
-  "src/auth/diagnosis.ts",
+  "src/auth/credentials/signing-key.ts",
+  "src/auth/credentials/diagnosis.ts",
   "jose",
 ];
 const ONLY_B = ["src/auth/credentials/service-account.ts", "src/auth/credentials/api-client.ts"];

@@ -2,10 +2,9 @@
  * Chooses the variant where credentials of both are configured, and explains an answer from the wrong endpoint by the
  * variant that is served instead.
  */
-import type { ResolvedAuthOptions } from "./auth/auth-options.js";
-import { emit, emitter } from "./auth/events.js";
+import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
+import type { TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask } from "./auth/token-lifecycle.js";
-import type { TokenEndpointState } from "./auth/token-request.js";
 import {
   type Detection,
   type Evidence,
@@ -14,7 +13,6 @@ import {
   VariantError,
 } from "./errors.js";
 import type { Answer } from "./http/exchange.js";
-import type { StopSignal } from "./http/time-limit.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 
@@ -55,7 +53,7 @@ export async function chooseByDetection(
   return started.join(signal);
 }
 
-async function detectOnce(context: DetectionContext, signal: StopSignal): Promise<Detection> {
+async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
   const stored = await readDetection(context);
   if (stored !== undefined) return stored;
   const detection = await ask(context, context.order, true, signal);
@@ -72,7 +70,7 @@ async function ask(
   { target, options, stateOf }: DetectionContext,
   order: readonly Variant[],
   untilYes: boolean,
-  signal: StopSignal,
+  signal: AbortSignal,
 ): Promise<Detection> {
   const { gate, clock } = stateOf("A", target);
   const emitForA = emitter({ variant: "A", ...target }, options);
@@ -132,7 +130,7 @@ export async function explainByDetection(
   variant: Variant,
   wasDetected: boolean,
   context: DetectionContext,
-  signal: StopSignal,
+  signal: AbortSignal,
 ): Promise<unknown> {
   // Variant A's path cannot be built without a tenant.
   if (context.target.tenantId === "") return error;

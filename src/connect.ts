@@ -1,16 +1,15 @@
 /** Detection, credentials, auth and client put together: `connect` for one tenant, `createConnector` for many. */
 import type { OperationTypes } from "../generated/operations.js";
-import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
+import { type AuthOptions, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
 import { lazy, tryLoad } from "./auth/lazy.js";
 import { MachineTokenSource } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
+import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
-import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-request.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, UnexpectedResponseError, type Variant } from "./errors.js";
-import type { StopSignal } from "./http/time-limit.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
@@ -104,7 +103,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const { variant } = credential;
     const { target } = context;
     return auths.get(nameOf(variant, target), () => {
-      const explain = async (error: unknown, signal: StopSignal) => {
+      const explain = async (error: unknown, signal: AbortSignal) => {
         if (!isWrongEndpoint(error)) return error;
         const explained = await tryLoad(choice);
         return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;

@@ -106,13 +106,14 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
     name: string,
     code: Code,
     message: string,
-    context: { variant?: Variant | undefined; cause?: unknown } = {},
+    { cause, ...fields }: { variant?: Variant | undefined; cause?: unknown } = {},
   ) {
-    super(message, context.cause === undefined ? undefined : { cause: withoutSecrets(context.cause) });
+    super(message, cause === undefined ? undefined : { cause: withoutSecrets(cause) });
     hide(this, "name", name);
     hide(this, brand, name);
     this.code = code;
-    if (context.variant !== undefined) this.variant = context.variant;
+    for (const [field, value] of Object.entries(fields))
+      if (value !== undefined) Object.assign(this, { [field]: value });
   }
 
   /** The enumerable fields, the name and the message; never a body or a secret. */
@@ -132,17 +133,15 @@ export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
     context: { option?: string; variant?: Variant; cause?: unknown } = {},
   ) {
     super("ConfigurationError", code, message, context);
-    if (context.option !== undefined) this.option = context.option;
   }
 }
 
 /** No variant was found, or the deployment has changed its variant: name the variant, or connect again. */
 export class VariantError extends BivariantError<VariantErrorCode> {
-  readonly detection: Detection;
+  declare readonly detection: Detection;
 
   constructor(code: VariantErrorCode, message: string, context: { detection: Detection; variant?: Variant }) {
     super("VariantError", code, message, context);
-    this.detection = context.detection;
   }
 }
 
@@ -152,9 +151,9 @@ export class TokenRequestError extends BivariantError<"token_refused"> {
   declare readonly error?: string;
   declare readonly errorDescription?: string;
   declare readonly errorUri?: string;
-  readonly status: number;
+  declare readonly status: number;
   /** The likely causes of an opaque refusal, ranked by local evidence. */
-  readonly causes: readonly Cause[];
+  declare readonly causes: readonly Cause[];
   /** Epoch milliseconds before which no other request is sent for this identity. */
   declare readonly retryAt?: number;
 
@@ -170,22 +169,17 @@ export class TokenRequestError extends BivariantError<"token_refused"> {
       retryAt?: number | undefined;
     },
   ) {
-    super("TokenRequestError", "token_refused", message, context);
-    const { error, errorDescription, errorUri, status, causes = [], retryAt } = context;
-    this.status = status;
-    this.causes = causes;
-    assignDefined(this, { error, errorDescription, errorUri, retryAt });
+    super("TokenRequestError", "token_refused", message, { causes: [], ...context });
   }
 }
 
 /** The tenant's rate limit at the token endpoint was hit: wait until `retryAt`. */
 export class RateLimitedError extends BivariantError<"rate_limited"> {
   /** Epoch milliseconds. */
-  readonly retryAt: number;
+  declare readonly retryAt: number;
 
   constructor(message: string, context: { variant?: Variant; retryAt: number }) {
     super("RateLimitedError", "rate_limited", message, context);
-    this.retryAt = context.retryAt;
   }
 }
 
@@ -205,9 +199,9 @@ export class LoginRequiredError extends BivariantError<LoginRequiredErrorCode> {
 
 /** The answer is not one that the description shows: often from another server, a proxy or the other variant. */
 export class UnexpectedResponseError extends BivariantError<UnexpectedResponseErrorCode> {
-  readonly status: number;
+  declare readonly status: number;
   /** The fields that are wrong and what was expected there: paths, never values. */
-  readonly issues: readonly string[];
+  declare readonly issues: readonly string[];
   /** A detection of both variants, present when the other variant would explain the answer. */
   declare readonly detection?: Detection;
 
@@ -216,17 +210,14 @@ export class UnexpectedResponseError extends BivariantError<UnexpectedResponseEr
     message: string,
     context: { status: number; issues?: readonly string[]; variant?: Variant; detection?: Detection },
   ) {
-    super("UnexpectedResponseError", code, message, context);
-    this.status = context.status;
-    this.issues = context.issues ?? [];
-    if (context.detection !== undefined) this.detection = context.detection;
+    super("UnexpectedResponseError", code, message, { issues: [], ...context });
   }
 }
 
 /** No answer arrived: the network failed, the time limit passed or the certificate was refused. */
 export class TransportError extends BivariantError<TransportErrorCode> {
   /** Whether the same request may succeed later without a change of the configuration. */
-  readonly retryable: boolean;
+  declare readonly retryable: boolean;
 
   constructor(
     code: TransportErrorCode,
@@ -234,7 +225,6 @@ export class TransportError extends BivariantError<TransportErrorCode> {
     context: { retryable: boolean; variant?: Variant; cause?: unknown },
   ) {
     super("TransportError", code, message, context);
-    this.retryable = context.retryable;
   }
 }
 
@@ -244,7 +234,7 @@ export class TransportError extends BivariantError<TransportErrorCode> {
  * says what to ask the person for.
  */
 export class ApiError<Status extends number = number, Body = unknown> extends BivariantError<ApiErrorCode> {
-  readonly status: Status;
+  declare readonly status: Status;
   /** The parsed body; `undefined` when it was empty. Not enumerable, since the server may echo a secret in it. */
   declare readonly body: Body;
   declare readonly operationId?: string;
@@ -255,7 +245,10 @@ export class ApiError<Status extends number = number, Body = unknown> extends Bi
   constructor(
     code: ApiErrorCode,
     message: string,
-    context: {
+    {
+      body,
+      ...context
+    }: {
       variant: Variant;
       status: Status;
       body: Body;
@@ -266,10 +259,7 @@ export class ApiError<Status extends number = number, Body = unknown> extends Bi
     },
   ) {
     super("ApiError", code, message, context);
-    this.status = context.status;
-    hide(this, "body", context.body);
-    const { operationId, causes, retryAt } = context;
-    assignDefined(this, { operationId, causes, retryAt });
+    hide(this, "body", body);
   }
 }
 
@@ -280,7 +270,9 @@ export class StoreError extends BivariantError<StoreErrorCode> {
   }
 }
 
-function isNamed<E extends BivariantError>(name: string): (value: unknown) => value is E {
+type Guard<E> = (value: unknown) => value is E;
+
+function isNamed<E extends BivariantError>(name: string): Guard<E> {
   return (value): value is E =>
     typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === name;
 }
@@ -289,21 +281,16 @@ function isNamed<E extends BivariantError>(name: string): (value: unknown) => va
 export function isBivariantError(value: unknown): value is BivariantError {
   return typeof value === "object" && value !== null && brand in value;
 }
-export const isConfigurationError: (value: unknown) => value is ConfigurationError =
-  isNamed("ConfigurationError");
-export const isVariantError: (value: unknown) => value is VariantError = isNamed("VariantError");
-export const isTokenRequestError: (value: unknown) => value is TokenRequestError =
-  isNamed("TokenRequestError");
-export const isRateLimitedError: (value: unknown) => value is RateLimitedError = isNamed("RateLimitedError");
-export const isRelaunchRequiredError: (value: unknown) => value is RelaunchRequiredError =
-  isNamed("RelaunchRequiredError");
-export const isLoginRequiredError: (value: unknown) => value is LoginRequiredError =
-  isNamed("LoginRequiredError");
-export const isUnexpectedResponseError: (value: unknown) => value is UnexpectedResponseError =
-  isNamed("UnexpectedResponseError");
-export const isTransportError: (value: unknown) => value is TransportError = isNamed("TransportError");
-export const isApiError: (value: unknown) => value is ApiError = isNamed("ApiError");
-export const isStoreError: (value: unknown) => value is StoreError = isNamed("StoreError");
+export const isConfigurationError: Guard<ConfigurationError> = isNamed("ConfigurationError");
+export const isVariantError: Guard<VariantError> = isNamed("VariantError");
+export const isTokenRequestError: Guard<TokenRequestError> = isNamed("TokenRequestError");
+export const isRateLimitedError: Guard<RateLimitedError> = isNamed("RateLimitedError");
+export const isRelaunchRequiredError: Guard<RelaunchRequiredError> = isNamed("RelaunchRequiredError");
+export const isLoginRequiredError: Guard<LoginRequiredError> = isNamed("LoginRequiredError");
+export const isUnexpectedResponseError: Guard<UnexpectedResponseError> = isNamed("UnexpectedResponseError");
+export const isTransportError: Guard<TransportError> = isNamed("TransportError");
+export const isApiError: Guard<ApiError> = isNamed("ApiError");
+export const isStoreError: Guard<StoreError> = isNamed("StoreError");
 
 const maximumWireTextCharacters = 200;
 /** This many consecutive characters of a secret count as an echo of it, even when the rest was cut off. */
@@ -339,15 +326,7 @@ function isEchoOf(secret: string, text: string): boolean {
  */
 function withoutSecrets(cause: unknown, depth = 0): unknown {
   if (isBivariantError(cause)) return cause;
-  const {
-    name,
-    code,
-    cause: inner,
-  } = (typeof cause === "object" && cause !== null ? cause : {}) as {
-    name?: unknown;
-    code?: unknown;
-    cause?: unknown;
-  };
+  const { name, code, cause: inner } = Object(cause) as Record<string, unknown>;
   const systemCode = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : undefined;
   const kind = typeof name === "string" && /^[A-Za-z]{1,60}$/.test(name) ? name : "Error";
   const error = new Error(
@@ -356,11 +335,6 @@ function withoutSecrets(cause: unknown, depth = 0): unknown {
   );
   hide(error, "stack", `${kind}: ${error.message}`);
   return systemCode === undefined ? error : Object.assign(error, { code: systemCode });
-}
-
-function assignDefined(target: object, fields: Readonly<Record<string, unknown>>): void {
-  for (const [name, value] of Object.entries(fields))
-    if (value !== undefined) Object.assign(target, { [name]: value });
 }
 
 function hide(target: object, key: PropertyKey, value: unknown): void {

@@ -1,8 +1,14 @@
 /** `bivariant`: the main entry, for deployments of either variant. */
 export type { CallOptions } from "../generated/operations.js";
-export type { AccessToken, Auth, Operator, PersonAuth, PersonAuthOptions } from "./auth/auth.js";
-export type { AuthOptions } from "./auth/auth-options.js";
-export { type CreateAuthOptions, createAuth } from "./auth/create-auth.js";
+export type {
+  AccessToken,
+  Auth,
+  AuthOptions,
+  OnEvent,
+  Operator,
+  PersonAuth,
+  ServiceEvent,
+} from "./auth/auth.js";
 export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
 export type { MachineCredential, PersonCredential, Settings } from "./auth/credentials/credential.js";
 export type { KeyWithId } from "./auth/credentials/plugin-client.js";
@@ -13,8 +19,9 @@ export {
   userInterfacePlugin,
 } from "./auth/credentials/plugins.js";
 export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
-export type { OnEvent, ServiceEvent } from "./auth/events.js";
-export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/keys/signing-key.js";
+export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
+export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
+export type { PersonAuthOptions } from "./auth/person-tokens.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
 export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";

@@ -1,9 +1,14 @@
 /** Tokens of a person: the code of a launch (Variant A) or of a login (Variant B), and the stored tokens found again. */
-import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import type { PersonAuth } from "./auth/auth.js";
 import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
 import type { PreparedApiClient } from "./auth/credentials/api-client.js";
 import { lazy } from "./auth/lazy.js";
-import { type PersonContext, PersonLifecycle, personContext } from "./auth/person-tokens.js";
+import {
+  type PersonAuthOptions,
+  type PersonContext,
+  PersonLifecycle,
+  personContext,
+} from "./auth/person-tokens.js";
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";

@@ -1,13 +1,13 @@
 /** A service: an Auth, and the typed calls that go through it, by operationId or by path. */
 import { type OperationTypes, operations } from "../generated/operations.js";
-import type { Auth } from "./auth/auth.js";
 import {
+  type Auth,
   type AuthOptions,
+  emitter,
   type ResolvedAuthOptions,
   resolveAuthOptions,
   withoutUndefined,
-} from "./auth/auth-options.js";
-import { emitter } from "./auth/events.js";
+} from "./auth/auth.js";
 import {
   type Api,
   type Caller,

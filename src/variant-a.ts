@@ -4,7 +4,6 @@ import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
 
 export type { components, operations, paths } from "../generated/variant-a.js";
-export { createAuth } from "./auth/create-auth.js";
 export type { KeyWithId } from "./auth/credentials/plugin-client.js";
 export {
   type ServicePluginSettings,
@@ -12,6 +11,7 @@ export {
   type UserInterfacePluginSettings,
   userInterfacePlugin,
 } from "./auth/credentials/plugins.js";
+export { createAuth } from "./auth/machine-tokens.js";
 export { type RedeemLaunchOptions, redeemLaunch } from "./people.js";
 
 /**

@@ -4,9 +4,9 @@ import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
 
 export type { components, operations, paths } from "../generated/variant-b.js";
-export { createAuth } from "./auth/create-auth.js";
 export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
 export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
+export { createAuth } from "./auth/machine-tokens.js";
 export {
   type BegunLogin,
   beginLogin,

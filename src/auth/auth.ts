@@ -1,8 +1,8 @@
-/** The interfaces behind which the ways to a token are hidden: `Auth`, `PersonAuth` and the access token. */
-import type { LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
-import type { TargetOptions } from "../variants/target.js";
-import type { AuthOptions } from "./auth-options.js";
-import type { PersonCredential } from "./credentials/credential.js";
+/** What every way to a token shares: `Auth` and `PersonAuth`, the access token, the options and the events. */
+import type { Detection, LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
+import { invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
+import type { Fetch, TargetOptions } from "../variants/target.js";
+import type { TokenStore } from "./token-store.js";
 
 /**
  * Returns access tokens for one tenant of one deployment.
@@ -49,16 +49,6 @@ export interface PersonAuth<V extends Variant = Variant> extends Auth {
   forget(): Promise<void>;
 }
 
-/** The person, the tenant of a deployment and the credential that tokens are for. */
-export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
-  readonly credential: PersonCredential<V>;
-  /**
-   * A name for the person, unique in the store: the id of your own session, for instance. Never a user id alone, since
-   * one login would replace another. Default: random.
-   */
-  readonly person?: string | undefined;
-}
-
 /** The person a token stands for (section 2.3 of the description, `revo.user`). */
 export interface Operator {
   readonly userId: string;
@@ -84,21 +74,12 @@ export type AccessTokenFields = { readonly [K in keyof AccessToken]: AccessToken
   readonly expiresAt: number;
 };
 
-class HeldToken implements AccessToken {
+class HeldToken {
   readonly #value: string;
-  readonly expiresAt: number;
-  declare readonly issuedAt?: number;
-  declare readonly tenant?: string;
-  declare readonly operator?: Operator;
-  declare readonly roles?: readonly { readonly name: string; readonly group?: string }[];
 
   constructor({ value, expiresAt, issuedAt, tenant, operator, roles }: AccessTokenFields) {
     this.#value = value;
-    this.expiresAt = expiresAt;
-    if (issuedAt !== undefined) this.issuedAt = issuedAt;
-    if (tenant !== undefined) this.tenant = tenant;
-    if (operator !== undefined) this.operator = operator;
-    if (roles !== undefined) this.roles = roles;
+    Object.assign(this, withoutUndefined({ expiresAt, issuedAt, tenant, operator, roles }));
     Object.freeze(this);
   }
 
@@ -109,5 +90,165 @@ class HeldToken implements AccessToken {
 
 /** Makes a token of its fields; unknown fields are dropped. */
 export function createAccessToken(fields: AccessTokenFields): AccessToken {
-  return new HeldToken(fields);
+  return new HeldToken(fields) as unknown as AccessToken;
+}
+
+export interface AuthOptions extends Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
+  /** Always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
+  readonly fetch?: Fetch | undefined;
+  /** Epoch milliseconds. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  /** One HTTP request, from sending to the last byte. Default 10 000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long a caller waits for a rate limit or a failing token endpoint. Default 60 000. */
+  readonly rateLimitDeadlineMs?: number | undefined;
+  readonly onEvent?: OnEvent | undefined;
+  /** Shares tokens among processes. */
+  readonly store?: TokenStore | undefined;
+  /** Keeps a background renewal alive in workers: `(promise) => context.waitUntil(promise)`. */
+  readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined;
+  /**
+   * Whether concurrent callers share one token request. Default true; false for runtimes in which a promise made
+   * in one request must not be awaited in another.
+   */
+  readonly shareInFlight?: boolean | undefined;
+}
+
+/** A copy without the options that are `undefined`, so that they do not hide the defaults they are spread over. */
+export function withoutUndefined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** The options with their defaults. */
+export interface ResolvedAuthOptions {
+  readonly fetch: Fetch;
+  /** Whether `fetch` was passed by the caller. */
+  readonly hasOwnFetch: boolean;
+  readonly now: () => number;
+  readonly timeoutMs: number;
+  readonly rateLimitDeadlineMs: number;
+  readonly onEvent: OnEvent | undefined;
+  readonly store: TokenStore | undefined;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
+  readonly shareInFlight: boolean;
+}
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
+  requireTypes(options, "function", ["fetch", "onEvent", "waitUntil"]);
+  requireTypes(options, "boolean", ["shareInFlight", "allowInsecureHttp"]);
+  const { store, waitUntil } = options;
+  if (store !== undefined && !isStore(store))
+    throw invalidOption("store", "must be a token store with get, set, delete and lock");
+  if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
+    throw invalidOption("tenantIdPattern", "must be a regular expression");
+  return {
+    // Looked up per call, so that a test tool may replace the global fetch later.
+    fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    hasOwnFetch: options.fetch !== undefined,
+    now: requireClock(options.now),
+    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
+    rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
+    onEvent: options.onEvent,
+    store,
+    waitUntil: (promise) => {
+      try {
+        waitUntil?.(promise);
+      } catch {
+        // The runtime may refuse, for instance after the answer was sent. The promise runs as long as it is allowed to.
+      }
+    },
+    shareInFlight: options.shareInFlight ?? true,
+  };
+}
+
+function isStore(store: unknown): boolean {
+  const methods = (store ?? {}) as Record<string, unknown>;
+  return ["get", "set", "delete", "lock"].every((name) => typeof methods[name] === "function");
+}
+
+/** The fields that every event has. */
+export interface EventContext {
+  readonly variant: Variant;
+  readonly baseUrl: string;
+  readonly tenantId: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/**
+ * An event; `type` names its kind. Passed to `onEvent`, whose own errors are ignored. A listener may ask for a token
+ * itself: it joins the renewal that the event reports. With `shareInFlight: false` it must not, since its own request
+ * would cause events too.
+ */
+export type ServiceEvent =
+  /** A detection ended with a verdict. */
+  | (Omit<EventContext, "variant"> & { readonly type: "variant_detected"; readonly detection: Detection })
+  /** A token request is about to be sent. */
+  | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
+  /** A new token is held. */
+  | (EventContext & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
+  /** A token near its expiry was served while a new one is requested. */
+  | (EventContext & { readonly type: "token_served_while_renewing"; readonly expiresAt: number })
+  /** A renewal in the background failed; the old token is still served. `code` is that of the error. */
+  | (EventContext & { readonly type: "renewal_failed"; readonly code: string; readonly expiresAt: number })
+  /** The token endpoint answered 429. */
+  | (EventContext & { readonly type: "rate_limited"; readonly retryAt: number })
+  /** A token request was refused; the next one is sent at `retryAt` at the earliest. */
+  | (EventContext & {
+      readonly type: "closed_after_refusal";
+      readonly code: string;
+      readonly retryAt: number;
+    })
+  /** The server's clock is ahead of this machine's by `offsetMs`, plus or minus `errorMs`. */
+  | (EventContext & { readonly type: "clock_off"; readonly offsetMs: number; readonly errorMs: number })
+  /** The answer names another tenant than the requested one. */
+  | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
+  /** The store failed; the token in memory is used. */
+  | (EventContext & { readonly type: "store_failed"; readonly code: string })
+  /** A call was answered 401 and was sent again with a new token. */
+  | (EventContext & {
+      readonly type: "call_replayed";
+      readonly method: string;
+      readonly operationId?: string;
+    })
+  /** The API refused a call. */
+  | (EventContext & {
+      readonly type: "call_refused";
+      readonly method: string;
+      readonly status: number;
+      readonly operationId?: string;
+    })
+  /** A success is not what the document says (`validator("report")`). `issues`: paths and expectations, no values. */
+  | (EventContext & {
+      readonly type: "response_invalid";
+      readonly operationId: string;
+      readonly status: number;
+      readonly issues: readonly string[];
+    });
+
+export type OnEvent = (event: ServiceEvent) => void;
+
+/** An event without the fields that all events of one identity share. */
+export type EventBody<E = ServiceEvent> = E extends EventContext ? Omit<E, keyof EventContext> : never;
+
+/** Returns a function that emits the events of one identity. */
+export function emitter(
+  context: Omit<EventContext, "at">,
+  { onEvent, now }: { readonly onEvent: OnEvent | undefined; readonly now: () => number },
+): (body: EventBody) => void {
+  if (onEvent === undefined) return () => {};
+  const { variant, baseUrl, tenantId } = context;
+  return (body) => emit(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
+}
+
+/** Calls a listener and ignores its errors, thrown or rejected. */
+export function emit(onEvent: OnEvent | undefined, event: ServiceEvent): void {
+  if (onEvent === undefined) return;
+  try {
+    const result: unknown = onEvent(event);
+    if (result instanceof Promise) result.catch(() => {});
+  } catch {
+    // A fault of the listener must not fail the caller.
+  }
 }

@@ -6,7 +6,7 @@ import {
   TransportError,
   UnexpectedResponseError,
 } from "../errors.js";
-import { type StopSignal, wasNotSent } from "../http/time-limit.js";
+import { wasNotSent } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-tokens.js";
@@ -14,12 +14,12 @@ import { personRequired, writeGrant } from "./stored-grant.js";
 import { SharedTask } from "./token-lifecycle.js";
 import {
   explainRefusal,
+  type IssuedTokens,
   mayBeOutOfBounds,
   readTokens,
   sendTokenRequest,
   type TokenReply,
 } from "./token-request.js";
-import type { IssuedTokens } from "./token-response.js";
 
 /** Far more than the length of any code; a longer text only costs memory. */
 const longestCode = 4_096;
@@ -52,7 +52,7 @@ export function exchangeCode(
 async function exchangeOnce(
   context: PersonContext,
   grant: CodeGrant,
-  signal: StopSignal,
+  signal: AbortSignal,
   keep: () => void,
 ): Promise<PersonLifecycle> {
   const { options, state, prepared, key, emit } = context;
@@ -101,12 +101,8 @@ async function exchangeOnce(
 async function markSpent(context: PersonContext, code: string): Promise<() => Promise<void>> {
   const { variant, target, options, prepared, state } = context;
   const { spentCodes } = state;
-  const alreadySent = () =>
-    personRequired(
-      variant,
-      "refused",
-      "This code was sent before, and a code is spent on the first attempt.",
-    );
+  const problem = "This code was sent before, and a code is spent on the first attempt.";
+  const alreadySent = () => personRequired(variant, "refused", problem);
   const digest = await fingerprintOf(code);
   const key = JSON.stringify(["code", variant, target.baseUrl, target.tenantId, prepared.clientId, digest]);
   const now = options.now();
@@ -141,21 +137,10 @@ async function sendCode(context: PersonContext, grant: CodeGrant): Promise<Token
     return await sendTokenRequest(context, (attempt) => prepared.sendCode(grant, attempt));
   } catch (fault) {
     // Without a byte sent the code is not spent, but it stays marked: a second attempt must not look like a first.
-    if (fault instanceof TransportError && !wasNotSent(fault))
-      throw personRequired(
-        variant,
-        "outcome_unknown",
-        "The code was sent and no answer came: it may be spent.",
-        fault,
-      );
-    if (fault instanceof UnexpectedResponseError)
-      throw personRequired(
-        variant,
-        "outcome_unknown",
-        "The code was sent and the answer cannot be read.",
-        fault,
-      );
-    throw fault;
+    const isLost = fault instanceof TransportError && !wasNotSent(fault);
+    if (!isLost && !(fault instanceof UnexpectedResponseError)) throw fault;
+    const outcome = isLost ? "no answer came: it may be spent" : "the answer cannot be read";
+    throw personRequired(variant, "outcome_unknown", `The code was sent and ${outcome}.`, fault);
   }
 }
 

@@ -1,19 +1,31 @@
-/** The tokens of a machine credential: from the store if another process has a fresh one, else from the token endpoint. */
+/** `createAuth`, and the tokens of a machine credential: another process's from the store, else from the endpoint. */
 import {
   isBivariantError,
   isStoreError,
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
+  type Variant,
 } from "../errors.js";
-import { parseRetryAfterMs } from "../http/exchange.js";
-import { type StopSignal, waitWithin } from "../http/time-limit.js";
-import { type AccessToken, createAccessToken } from "./auth.js";
-import type { CredentialDriver, PreparedCredential } from "./credentials/credential.js";
-import { emitter } from "./events.js";
-import { backoffMs, sleep } from "./rate-limit-gate.js";
-import { RefusalBackoff } from "./refusal-backoff.js";
-import type { Renewal, TokenSource } from "./token-lifecycle.js";
+import { parseRetryAfterMs, waitWithin } from "../http/exchange.js";
+import { requireObject } from "../options.js";
+import { parseTarget, type TargetOptions } from "../variants/target.js";
+import {
+  type AccessToken,
+  type Auth,
+  type AuthOptions,
+  createAccessToken,
+  emitter,
+  resolveAuthOptions,
+} from "./auth.js";
+import {
+  type CredentialDriver,
+  driverOf,
+  type MachineCredential,
+  type PreparedCredential,
+} from "./credentials/credential.js";
+import { backoffMs, createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
   explainRefusal,
   mayBeOutOfBounds,
@@ -26,7 +38,7 @@ import {
 interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
   /** Replaces an error that the other variant would explain by one that says so. */
-  readonly explain?: ((error: unknown, signal: StopSignal) => Promise<unknown>) | undefined;
+  readonly explain?: ((error: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
 /** Retries of a 5xx or a network fault: a caller should hear of a fault sooner than of a rate limit. */
@@ -34,24 +46,30 @@ const mostFaultRetries = 2;
 
 export class MachineTokenSource implements TokenSource {
   readonly needsPerson = false;
-  readonly #context: MachineTokenSourceContext;
-  readonly #endpoint: TokenEndpoint;
+  readonly #endpoint: MachineTokenSourceContext & TokenEndpoint;
   readonly #backoff: RefusalBackoff;
   /** The fingerprint of the credential that was accepted last. */
   #acceptedFingerprint: string | undefined;
 
   constructor(context: MachineTokenSourceContext) {
-    const { variant, target, state, options } = context;
-    this.#context = context;
-    this.#endpoint = { variant, target, state, options, emit: emitter({ variant, ...target }, options) };
+    const { variant, target, options } = context;
+    this.#endpoint = { ...context, emit: emitter({ variant, ...target }, options) };
     this.#backoff = new RefusalBackoff(options.now);
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
     const { signal, heldValue, refusedValue, isFresh } = renewal;
-    const { emit, options } = this.#endpoint;
+    const { variant, target, emit, options } = this.#endpoint;
     const prepared = await this.#prepare();
-    const key = this.#storeKey(prepared.clientId);
+    const { clientId } = prepared;
+    const key = JSON.stringify([
+      "token",
+      variant,
+      target.baseUrl,
+      target.tenantId,
+      clientId,
+      "client_credentials",
+    ]);
     const stored = await this.#readStored(key);
     if (stored !== undefined && stored.value !== refusedValue && stored.value !== heldValue)
       if (isFresh(stored)) return stored;
@@ -63,14 +81,13 @@ export class MachineTokenSource implements TokenSource {
       this.#acceptedFingerprint = credential.prepared.fingerprint;
       // Not awaited: a slow store must not delay the callers.
       options.waitUntil(this.#writeStored(key, token));
-      emit({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
+      emit({ type: "token_renewed", clientId, expiresAt: token.expiresAt });
       return token;
     } catch (cause) {
       if (signal.aborted) throw cause;
-      const isRefusal = cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError;
-      if (!isRefusal) throw cause;
+      if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
       const retryAt = this.#backoff.refused(round, credential.prepared.fingerprint);
-      const error = (await this.#context.explain?.(cause, signal)) ?? cause;
+      const error = (await this.#endpoint.explain?.(cause, signal)) ?? cause;
       if (signal.aborted) throw error;
       this.#backoff.keep(error);
       const code = isBivariantError(error) ? error.code : "unknown";
@@ -141,7 +158,7 @@ export class MachineTokenSource implements TokenSource {
   async #attempt(
     prepared: PreparedCredential,
     attempt: number,
-    signal: StopSignal,
+    signal: AbortSignal,
     isByOwnClock: boolean,
   ): Promise<TokenReply | TransportError> {
     // The caller may have left while the settings were read.
@@ -170,20 +187,8 @@ export class MachineTokenSource implements TokenSource {
   }
 
   #prepare(): Promise<PreparedCredential> {
-    const { driver, target, options } = this.#context;
+    const { driver, target, options } = this.#endpoint;
     return driver.prepare(target, { shareInFlight: options.shareInFlight });
-  }
-
-  #storeKey(clientId: string): string {
-    const { variant, target } = this.#endpoint;
-    return JSON.stringify([
-      "token",
-      variant,
-      target.baseUrl,
-      target.tenantId,
-      clientId,
-      "client_credentials",
-    ]);
   }
 
   /** The stored token; `undefined` when it is absent or unreadable, and when the store fails or does not answer. */
@@ -219,4 +224,29 @@ export class MachineTokenSource implements TokenSource {
     const code = isStoreError(error) ? error.code : "store_unavailable";
     this.#endpoint.emit({ type: "store_failed", code });
   }
+}
+
+export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
+  readonly credential: MachineCredential<V>;
+}
+
+/**
+ * Creates an `Auth` for one credential. Nothing is read or sent before the first `getAccessToken`.
+ *
+ * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid`, `credential_invalid`, `option_invalid`
+ * @example
+ * const auth = createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin({ clientId, privateKey }) });
+ * const { value } = await auth.getAccessToken();
+ */
+export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Auth & { readonly variant: V } {
+  requireObject("options", options);
+  const driver = driverOf(options.credential);
+  const { variant } = options.credential;
+  const target = parseTarget(options, variant);
+  const resolved = resolveAuthOptions(options);
+  const state = createTokenEndpointState(variant, resolved);
+  const source = new MachineTokenSource({ variant, target, driver, state, options: resolved });
+  return new TokenLifecycle({ variant, target, options: resolved, source }) as TokenLifecycle & {
+    readonly variant: V;
+  };
 }

@@ -19,20 +19,25 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { wasNotSent } from "../http/time-limit.js";
+import { wasNotSent } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
-import { parseTarget } from "../variants/target.js";
-import { type AccessToken, createAccessToken, type PersonAuth, type PersonAuthOptions } from "./auth.js";
-import { type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
+import { parseTarget, type TargetOptions } from "../variants/target.js";
+import {
+  type AccessToken,
+  type AuthOptions,
+  createAccessToken,
+  emitter,
+  type PersonAuth,
+  type ResolvedAuthOptions,
+  resolveAuthOptions,
+} from "./auth.js";
 import {
   fingerprintOf,
+  type PersonCredential,
   type PersonEndpointState,
   type PreparedPersonCredential,
   personDriverOf,
 } from "./credentials/credential.js";
-import { emitter } from "./events.js";
-import { sleep } from "./rate-limit-gate.js";
-import { RefusalBackoff } from "./refusal-backoff.js";
 import {
   grantKey,
   type PersonGrant,
@@ -41,15 +46,20 @@ import {
   type StoredGrant,
   StoredGrantHandle,
 } from "./stored-grant.js";
-import { type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
-import {
-  createTokenEndpointState,
-  readTokens,
-  sendTokenRequest,
-  type TokenEndpoint,
-} from "./token-request.js";
-import type { IssuedTokens } from "./token-response.js";
+import { createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
+import { type IssuedTokens, readTokens, sendTokenRequest, type TokenEndpoint } from "./token-request.js";
 import type { TokenStore } from "./token-store.js";
+
+/** The person, the tenant of a deployment and the credential that tokens are for. */
+export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
+  readonly credential: PersonCredential<V>;
+  /**
+   * A name for the person, unique in the store: the id of your own session, for instance. Never a user id alone, since
+   * one login would replace another. Default: random.
+   */
+  readonly person?: string | undefined;
+}
 
 /** The checked options of a person's Auth, with the credential read. */
 export interface PersonContext extends TokenEndpoint {
@@ -102,7 +112,7 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
   /** `isSaved`: whether the grant is already in the store. */
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
     const source = new PersonTokenSource(context, grant, isSaved);
-    super({ variant: context.variant, target: context.target, options: context.options, source });
+    super({ ...context, source });
     this.person = context.person;
     this.#source = source;
     this.hold(grant.token);
@@ -146,10 +156,9 @@ class PersonTokenSource implements TokenSource {
   readonly #backoff: RefusalBackoff;
 
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
-    const { variant, options, key, emit } = context;
     this.#context = context;
-    this.#backoff = new RefusalBackoff(options.now);
-    this.grant = new StoredGrantHandle({ variant, store: options.store, key, emit }, grant, isSaved);
+    this.#backoff = new RefusalBackoff(context.options.now);
+    this.grant = new StoredGrantHandle({ ...context, store: context.options.store }, grant, isSaved);
   }
 
   get needsPerson(): boolean {
@@ -182,10 +191,8 @@ class PersonTokenSource implements TokenSource {
         leave();
       }
     }
-    throw new StoreError(
-      "store_conflict",
-      "The grant changed in the store each time before it could be renewed. Try again.",
-    );
+    const message = "The grant changed in the store each time before it could be renewed. Try again.";
+    throw new StoreError("store_conflict", message);
   }
 
   /** Returns a token, or `undefined` to start again: with another refresh token, or behind the gate. */
@@ -200,8 +207,7 @@ class PersonTokenSource implements TokenSource {
     if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
     if (storedRefreshToken !== refreshToken) return undefined;
     if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal))) return undefined;
-    const isUnknown = isOutcomeUnknown || sentAt !== undefined;
-    if (isUnknown && !prepared.resendLostRefresh) throw outcomeUnknown();
+    if ((isOutcomeUnknown || sentAt !== undefined) && !prepared.resendLostRefresh) throw outcomeUnknown();
     return this.#redeem(stored, refreshToken, prepared, renewal);
   }
 
@@ -249,24 +255,21 @@ class PersonTokenSource implements TokenSource {
       return token;
     } catch (cause) {
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
-      const isRefusal = cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError;
-      if (isLost(cause) || !isRefusal) throw await this.#unfinished(cause, stored.grant, sent);
+      if (isLost(cause)) {
+        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, sent.version);
+        throw outcomeUnknown(cause);
+      }
+      if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
+        // No refusal, and it is certain that the refresh token is not spent.
+        await this.grant.saveOrHold(stored.grant, sent.version);
+        throw cause;
+      }
       const retryAt = this.#backoff.refused(round, fingerprint);
       const error = await this.#refusal(cause, stored.grant, sent);
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: error.code, retryAt });
       throw error;
     }
-  }
-
-  /** Stores what is known when no refusal came: the refresh token may be spent, or it is certain that it is not. */
-  async #unfinished(cause: unknown, before: PersonGrant, { version }: StoredGrant): Promise<unknown> {
-    if (!isLost(cause)) {
-      await this.grant.saveOrHold(before, version);
-      return cause;
-    }
-    await this.grant.saveOrHold({ ...before, isOutcomeUnknown: true }, version);
-    return outcomeUnknown(cause);
   }
 
   /** Decides whether a refusal ends the login: not one that the client caused, nor one after another process renewed. */
@@ -280,13 +283,16 @@ class PersonTokenSource implements TokenSource {
       return cause;
     }
     const version = await this.grant.version();
-    if (version !== undefined && version !== sent.version)
-      return new StoreError(
-        "store_conflict",
-        "Another process renewed this login at the same time without the lock. Try again.",
-      );
-    const problem = "The refresh token was refused, so the login is over.";
-    const required = personRequired("B", "refused", problem, cause);
+    if (version !== undefined && version !== sent.version) {
+      const message = "Another process renewed this login at the same time without the lock. Try again.";
+      return new StoreError("store_conflict", message);
+    }
+    const required = personRequired(
+      "B",
+      "refused",
+      "The refresh token was refused, so the login is over.",
+      cause,
+    );
     // The description does not show Variant B's errors: only the standard's own code deletes the grant.
     if (cause.error === "invalid_grant") return this.grant.end(required);
     await this.grant.saveOrHold(before, sent.version);
@@ -296,18 +302,12 @@ class PersonTokenSource implements TokenSource {
 
 /** What an answer leaves out stays as it was, also the refresh token (RFC 6749 section 6). */
 function renewedGrant(
-  { token: { tenant, operator, roles }, id, since }: PersonGrant,
-  refreshToken: string,
+  { token: before, id, since }: PersonGrant,
+  old: string,
   renewed: IssuedTokens,
 ): PersonGrant {
-  const { value } = renewed.token;
-  const known = { tenant, operator, roles };
-  return {
-    token: createAccessToken({ ...known, ...renewed.token, value }),
-    refreshToken: renewed.refreshToken ?? refreshToken,
-    id,
-    since,
-  };
+  const { token, refreshToken = old } = renewed;
+  return { token: createAccessToken({ ...before, ...token, value: token.value }), refreshToken, id, since };
 }
 
 /** Whether a request was sent and no answer says what it did, so that the refresh token may be spent. */
@@ -316,9 +316,8 @@ function isLost(error: unknown): boolean {
   // A gateway's 502 or 504 reports an answer that it lost itself; a 503 says that nothing was done.
   if (error instanceof UnexpectedResponseError)
     return error.status === 200 || (error.status >= 500 && error.status !== 503);
-  return (
-    error.code === "timed_out" || (error.code === "network_failed" && !wasNotSent(error as TransportError))
-  );
+  if (error.code === "timed_out") return true;
+  return error.code === "network_failed" && !wasNotSent(error as TransportError);
 }
 
 function outcomeUnknown(cause?: unknown): PersonRequiredError {

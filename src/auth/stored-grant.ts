@@ -10,8 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken } from "./auth.js";
-import type { EventBody } from "./events.js";
+import { type AccessToken, createAccessToken, type EventBody } from "./auth.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
@@ -43,22 +42,25 @@ export function grantKey(variant: Variant, target: Target, clientId: string, per
 /** @throws StoreError, also `store_corrupt` when the stored text is not a grant */
 export async function readGrant(store: TokenStore, key: string): Promise<StoredGrant | undefined> {
   const found = await findGrant(store, key);
-  if (found === undefined) return undefined;
-  const { grant, version } = found;
-  if (grant !== undefined) return { grant, version };
-  throw new StoreError(
-    "store_corrupt",
-    "The store holds something else than a grant under this person. Delete it and ask the person to log in again.",
-  );
+  if (found === undefined || isReadable(found)) return found;
+  const message =
+    "The store holds something else than a grant under this person. Delete it and ask the person to log in again.";
+  throw new StoreError("store_corrupt", message);
 }
 
 /** The grant is `undefined` when the stored text cannot be read. */
-async function findGrant(
-  store: TokenStore,
-  key: string,
-): Promise<{ readonly grant: PersonGrant | undefined; readonly version: string } | undefined> {
+interface FoundGrant {
+  readonly grant: PersonGrant | undefined;
+  readonly version: string;
+}
+
+async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
   const entry = await store.get(key);
   return entry && { grant: parseGrant(entry.value), version: entry.version };
+}
+
+function isReadable(found: FoundGrant): found is StoredGrant {
+  return found.grant !== undefined;
 }
 
 function parseGrant(value: string): PersonGrant | undefined {
@@ -215,11 +217,9 @@ export class StoredGrantHandle {
 
   async #find(): Promise<StoredGrant | undefined> {
     const found = await findGrant(this.#context.store, this.#context.key);
-    if (found === undefined) return undefined;
-    const { grant, version } = found;
+    if (found === undefined || isReadable(found)) return found;
     // Its refresh token cannot be read, so it is unknown whether it is spent.
-    if (grant === undefined) throw this.#end(this.expired("cannot be read in the store"));
-    return { grant, version };
+    throw this.#end(this.expired("cannot be read in the store"));
   }
 
   #take(stored: StoredGrant | undefined): StoredGrant {

@@ -9,17 +9,15 @@
  * There are no timers: renewal is driven by use. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import { StopController, type StopSignal, whenAborted } from "../http/time-limit.js";
+import { whenAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
-import type { Target } from "../variants/target.js";
-import type { AccessToken, Auth } from "./auth.js";
-import type { ResolvedAuthOptions } from "./auth-options.js";
-import { type EventBody, emitter } from "./events.js";
-import { backoffMs } from "./rate-limit-gate.js";
+import { type AccessToken, type Auth, type EventBody, emitter, type ResolvedAuthOptions } from "./auth.js";
+import { backoffMs } from "./token-endpoint.js";
+import type { TokenEndpoint } from "./token-request.js";
 
 export interface Renewal {
   /** Aborted when no caller waits any more. A request that must run to its end ignores it. */
-  readonly signal: StopSignal;
+  readonly signal: AbortSignal;
   /** Whether the held token is still served meanwhile, so that no caller waits. */
   readonly isBackground: boolean;
   /** The value of the held token: a stored token with this value is not newer. */
@@ -55,13 +53,6 @@ interface HeldToken {
   readonly renewAt: number;
 }
 
-interface TokenLifecycleContext {
-  readonly variant: Variant;
-  readonly target: Target;
-  readonly options: ResolvedAuthOptions;
-  readonly source: TokenSource;
-}
-
 export class TokenLifecycle implements Auth {
   readonly variant: Variant;
   readonly baseUrl: string;
@@ -80,7 +71,12 @@ export class TokenLifecycle implements Auth {
   #failures = 0;
   #refusedValue: string | undefined;
 
-  constructor({ variant, target, options, source }: TokenLifecycleContext) {
+  constructor({
+    variant,
+    target,
+    options,
+    source,
+  }: Pick<TokenEndpoint, "variant" | "target" | "options"> & { readonly source: TokenSource }) {
     this.variant = variant;
     this.baseUrl = target.baseUrl;
     this.tenantId = target.tenantId;
@@ -147,8 +143,7 @@ export class TokenLifecycle implements Auth {
     // Checked before anything begins that a wrong signal would interrupt midway.
     const signal = requireSignal(given);
     if (!this.#options.shareInFlight) return this.#task(false).join(signal);
-    const renewal = this.#renewal;
-    if (renewal === undefined) return this.#start(false).join(signal);
+    const renewal = this.#renewal ?? this.#start(false);
     if (!this.#isBackground) return renewal.join(signal);
     // A background renewal sends only one request: a caller that waits gets the retries too.
     return renewal.join(signal).catch((error: unknown) => {
@@ -205,7 +200,7 @@ export class TokenLifecycle implements Auth {
 /** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
 export class SharedTask<T> {
   readonly result: Promise<T>;
-  readonly #controller = new StopController();
+  readonly #controller = new AbortController();
   readonly #onEnd: () => void;
   #waiters = 0;
   #isKept = false;
@@ -214,9 +209,9 @@ export class SharedTask<T> {
    * Starts the task. `keep` lets it run to its end whether callers wait or not. `onEnd` is called when the task is
    * settled or aborted: later callers need another task.
    */
-  constructor(run: (signal: StopSignal, keep: () => void) => Promise<T>, onEnd: () => void = () => {}) {
+  constructor(run: (signal: AbortSignal, keep: () => void) => Promise<T>, onEnd: () => void = () => {}) {
     this.#onEnd = onEnd;
-    this.result = run(this.#controller, () => this.keep());
+    this.result = run(this.#controller.signal, () => this.keep());
     this.result.then(onEnd, onEnd);
   }
 
@@ -247,5 +242,61 @@ export class SharedTask<T> {
     if (this.#waiters > 0 || this.#isKept) return;
     this.#onEnd();
     this.#controller.abort(reason);
+  }
+}
+
+const firstStepMs = 1_000;
+const longestStepMs = 60_000;
+
+/** After a refusal an identity sends no request for a while: a wrong key must not cost the tenant one per call. */
+export class RefusalBackoff {
+  readonly #now: () => number;
+  /** Refusals in a row. */
+  #refusals = 0;
+  #closedAt = 0;
+  #closedUntil = 0;
+  #fingerprint: string | undefined;
+  #error: unknown;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /**
+   * Returns the round that the next refusal belongs to, for `refused`.
+   *
+   * @throws the stored error while closed; a changed key or secret opens it
+   */
+  check(fingerprint: string): number {
+    if (this.#fingerprint !== fingerprint) this.accepted();
+    const now = this.#now();
+    // A clock that was set back must not keep it closed for longer.
+    if (this.#error !== undefined && now >= this.#closedAt && now < this.#closedUntil) throw this.#error;
+    return this.#refusals;
+  }
+
+  /**
+   * Reports a refusal. Several in one round, of requests that were in flight together, count as one step. Returns the
+   * instant (epoch milliseconds) before which no other request is sent.
+   */
+  refused(round: number, fingerprint: string): number {
+    if (this.#refusals > round) return this.#closedUntil;
+    this.#closedAt = this.#now();
+    this.#closedUntil = this.#closedAt + Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
+    this.#refusals++;
+    this.#fingerprint = fingerprint;
+    this.#error = undefined;
+    return this.#closedUntil;
+  }
+
+  /** Stores the error of the refusal for the callers that come while it is closed. */
+  keep(error: unknown): void {
+    this.#error = error;
+  }
+
+  /** Reports that a token was issued. */
+  accepted(): void {
+    this.#refusals = 0;
+    this.#error = undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** The options of createBackend, checked once, with their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
-import { type AuthOptions, resolveAuthOptions } from "../auth/auth-options.js";
+import { type AuthOptions, resolveAuthOptions } from "../auth/auth.js";
 import type { TokenStore } from "../auth/token-store.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { invalidOption } from "../options.js";

@@ -1,7 +1,6 @@
 /** The server half of an app for people: one handler for its routes, and typed calls as the person behind a request. */
 import type { OperationTypes } from "../../generated/operations.js";
-import type { Operator } from "../auth/auth.js";
-import { resolveAuthOptions } from "../auth/auth-options.js";
+import { type Operator, resolveAuthOptions } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { ConfigurationError, type Variant } from "../errors.js";
 import { requireObject } from "../options.js";

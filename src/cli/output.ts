@@ -1,5 +1,5 @@
 /** Everything that is printed: results on stdout, notes and progress on stderr, colour on terminals only. */
-import type { ServiceEvent } from "../auth/events.js";
+import type { ServiceEvent } from "../auth/auth.js";
 import type { Detection, Evidence } from "../errors.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

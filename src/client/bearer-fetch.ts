@@ -2,8 +2,7 @@
  * A request with the bearer: after a 401 the token is renewed and the request sent once more; redirects are followed by
  * hand, so that the bearer never leaves the base URL.
  */
-import type { AccessToken, Auth } from "../auth/auth.js";
-import type { EventBody } from "../auth/events.js";
+import type { AccessToken, Auth, EventBody } from "../auth/auth.js";
 import { type LoginRequiredError, type RelaunchRequiredError, UnexpectedResponseError } from "../errors.js";
 import { type Fetch, isUnderBase } from "../variants/target.js";
 import { isPersonRequired } from "./refused-call.js";

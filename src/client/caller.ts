@@ -1,10 +1,9 @@
 /** Looks an operation up and calls it: builds its request, sends it with the bearer, makes an outcome of the response. */
 
 import type { OperationEntry } from "../../generated/operations.js";
-import type { EventBody } from "../auth/events.js";
+import type { EventBody } from "../auth/auth.js";
 import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
-import { readBounded } from "../http/exchange.js";
-import { withTimeLimit } from "../http/time-limit.js";
+import { readBounded, withTimeLimit } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
 import type { LookupTypes } from "./outcome.js";

@@ -1,7 +1,7 @@
 /** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
 import type { Auth } from "../auth/auth.js";
 import type { ConfigurationError } from "../errors.js";
-import { withTimeLimit } from "../http/time-limit.js";
+import { withTimeLimit } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { bearerFetch, canBeSentAgain } from "./bearer-fetch.js";

@@ -1,6 +1,6 @@
-/** One HTTP exchange, as detections and token requests use it: a request, its bounded answer, and Retry-After. */
-import { UnexpectedResponseError, type Variant } from "../errors.js";
-import { type TimeLimitOptions, withTimeLimit } from "./time-limit.js";
+/** One HTTP exchange: a request with a time limit, its bounded answer, Retry-After, and the errors of transport. */
+import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
+import { requireSignal } from "../options.js";
 
 /** An answer whose body was read completely. */
 export interface Answer {
@@ -10,11 +10,6 @@ export interface Answer {
   /** Epoch milliseconds, by the clock of the caller. */
   readonly sentAt: number;
   readonly receivedAt: number;
-}
-
-/** The time limit is that of the whole exchange, from sending to the last byte. */
-interface ExchangeOptions extends TimeLimitOptions {
-  readonly now: () => number;
 }
 
 const maximumBodyBytes = 1024 * 1024;
@@ -29,7 +24,7 @@ const maximumBodyBytes = 1024 * 1024;
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
-  { now, ...limit }: ExchangeOptions,
+  { now, ...limit }: TimeLimitOptions & { readonly now: () => number },
 ): Promise<Answer> {
   return withTimeLimit(async (abort) => {
     const sentAt = now();
@@ -44,12 +39,12 @@ export function exchange(
 
 /** Reads the text of a body of at most 1 MiB, without a byte order mark. */
 export async function readBounded(response: Response, variant: Variant): Promise<string> {
+  const { body, status } = response;
   const tooLarge = () =>
     new UnexpectedResponseError("response_too_large", "The answer is larger than 1 MiB.", {
-      status: response.status,
+      status,
       variant,
     });
-  const body = response.body;
   if (body === null || body === undefined) return "";
   if (Number(response.headers.get("content-length")) > maximumBodyBytes) {
     body.cancel().catch(() => {});
@@ -77,13 +72,16 @@ export async function readBounded(response: Response, variant: Variant): Promise
 /** Parses a text as a JSON object; `undefined` when it is not one. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
+    return recordOf(JSON.parse(text));
   } catch {
     return undefined;
   }
+}
+
+/** A value as an object with fields; `undefined` when it is not one. */
+export function recordOf(value: unknown): Record<string, unknown> | undefined {
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord ? (value as Record<string, unknown>) : undefined;
 }
 
 /** A longer Retry-After is cut to this. */
@@ -104,4 +102,129 @@ export function parseRetryAfterMs(headers: Headers, now: number): number | undef
   const serverNow = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
   const waitMs = at - (Number.isNaN(serverNow) ? now : serverNow);
   return waitMs > 0 ? Math.min(waitMs, longestMs) : undefined;
+}
+
+export interface TimeLimitOptions {
+  readonly variant: Variant;
+  /** The address of the deployment, for error messages. */
+  readonly baseUrl: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs a task that sends a request, and aborts it at its time limit. `AbortSignal.timeout` and `AbortSignal.any` are
+ * not used: both cost more than the call they guard, and the latter leaks.
+ *
+ * @throws ConfigurationError `option_invalid` when `signal` is not an AbortSignal
+ * @throws TransportError `timed_out`, or the transport error that the fault of the task becomes
+ * @throws the signal's reason when it is aborted
+ */
+export function withTimeLimit<T>(
+  task: (signal: AbortSignal) => Promise<T>,
+  options: TimeLimitOptions,
+): Promise<T> {
+  const controller = new AbortController();
+  return waitWithin(
+    options,
+    () => task(controller.signal),
+    (reason) => controller.abort(reason),
+  );
+}
+
+/**
+ * Waits for a task that cannot be aborted: at the time limit only the wait ends, and `stopped` is called.
+ *
+ * @throws as `withTimeLimit`
+ */
+export function waitWithin<T>(
+  { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
+  task: () => Promise<T>,
+  stopped: (reason: unknown) => void = () => {},
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const signal = requireSignal(given);
+    if (signal?.aborted) return reject(signal.reason);
+    const end = () => {
+      clearTimeout(timer);
+      forget?.();
+    };
+    // The caller's own fetch may ignore the signal, so the wait ends here too.
+    const stop = (reason: unknown) => {
+      end();
+      reject(reason);
+      stopped(reason);
+    };
+    const timer = setTimeout(() => {
+      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`;
+      stop(new TransportError("timed_out", message, { retryable: true, variant }));
+    }, timeoutMs);
+    const forget = signal && whenAborted(signal, () => stop(signal.reason));
+    task().then(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (fault: unknown) => {
+        end();
+        reject(isBivariantError(fault) ? fault : transportError(fault, variant, baseUrl));
+      },
+    );
+  });
+}
+
+/** The waits for each signal of a caller: one listener on the signal for all of them, removed with the last wait. */
+const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
+
+/** Calls `end` once when the signal is aborted. Returns a function that cancels this. */
+export function whenAborted(signal: AbortSignal, end: () => void): () => void {
+  const { ends, listener } = waiting.get(signal) ?? listenTo(signal);
+  ends.add(end);
+  return () => {
+    if (!ends.delete(end) || ends.size > 0 || waiting.get(signal)?.ends !== ends) return;
+    waiting.delete(signal);
+    signal.removeEventListener("abort", listener);
+  };
+}
+
+function listenTo(signal: AbortSignal): { ends: Set<() => void>; listener: () => void } {
+  const ends = new Set<() => void>();
+  const listener = () => {
+    waiting.delete(signal);
+    for (const end of [...ends]) end();
+  };
+  waiting.set(signal, { ends, listener });
+  signal.addEventListener("abort", listener, { once: true });
+  return { ends, listener };
+}
+
+const tlsCode =
+  /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT|ERROR_IN_CRL)/;
+
+/** Turns the fault of a fetch into an error that tells a refused certificate from a failed network. */
+export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
+  const code = systemCode(fault);
+  const isTls = code !== undefined && tlsCode.test(code);
+  const message = isTls
+    ? `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`
+    : `The request to ${baseUrl} failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`;
+  const context = { retryable: !isTls, variant, cause: fault };
+  return new TransportError(isTls ? "tls_failed" : "network_failed", message, context);
+}
+
+/** Faults before the connection was made: no byte of the request was sent. */
+const unsentCode = /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+
+/** Whether it is certain that the request did not reach the server, so that no code or token in it is spent. */
+export function wasNotSent({ code, cause }: TransportError): boolean {
+  return code === "tls_failed" || unsentCode.test(systemCode(cause) ?? "");
+}
+
+function systemCode(fault: unknown): string | undefined {
+  for (let at = fault, depth = 0; typeof at === "object" && at !== null && depth < 5; depth++) {
+    const { code, errors, cause } = at as { code?: unknown; errors?: unknown; cause?: unknown };
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
+    at = Array.isArray(errors) ? errors[0] : cause;
+  }
+  return undefined;
 }

@@ -4,7 +4,6 @@
  */
 import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject } from "../http/exchange.js";
-import type { StopSignal } from "../http/time-limit.js";
 import { requireClock, requireDuration, requireObject, requireSignal, requireTypes } from "../options.js";
 import { version } from "../version.js";
 import {
@@ -83,7 +82,7 @@ export async function detectVariant(options: DetectVariantOptions): Promise<Dete
 }
 
 export interface DetectOptions extends Pick<DetectVariantOptions, "fetch" | "now" | "timeoutMs"> {
-  readonly signal?: StopSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
   /** Called with each answer, which may report a rate limit and the server's clock. */
@@ -171,13 +170,7 @@ function ask(
   };
   return exchange(
     (abort) => send(url, { method: "POST", headers, body, redirect: "manual", signal: abort }),
-    {
-      variant,
-      baseUrl: new URL(url).origin,
-      now,
-      timeoutMs,
-      signal,
-    },
+    { variant, baseUrl: new URL(url).origin, now, timeoutMs, signal },
   ).then((answer) => {
     onAnswer?.(variant, answer);
     return answer;

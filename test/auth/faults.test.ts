@@ -4,16 +4,9 @@ import type { ServerResponse } from "node:http";
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent } from "../../src/index.js";
-import {
-  HELD_LIMIT_MS,
-  heldTimeLimit,
-  LIMIT_MS,
-  skippedBackoff,
-  skippedWaits,
-  steppedClock,
-} from "../support/clock.js";
+import { LIMIT_MS, skippedBackoff, skippedWaits, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
-import { type FetchScript, noAnswer, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { type FetchScript, scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
@@ -56,19 +49,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(waits[0]).toBeLessThanOrEqual(2_500);
   });
 
-  test.each(passing)(
-    "$name each time: an error after a few attempts with growing waits",
-    async ({ answer }) => {
-      const { clock, fetch, auth } = failing(answer);
-      const waits = skippedWaits(clock);
-      const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toHaveProperty("code");
-      expect(fetch.calls.length).toBeGreaterThan(1);
-      expect(fetch.calls.length).toBeLessThanOrEqual(6);
-      expect(waits).toEqual([...waits].sort((a, b) => a - b));
-    },
-  );
-
   test("the Retry-After of a 503 is waited for", async () => {
     const { clock, auth } = failing((_call, index) =>
       index === 0 ? new Response("", { status: 503, headers: { "retry-after": "9" } }) : tokenAnswer(),
@@ -88,17 +68,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
   });
 
-  test("a token endpoint that does not answer causes timed_out", async () => {
-    const { expire } = heldTimeLimit();
-    const silent: FetchScript = (call) => {
-      setImmediate(expire);
-      return noAnswer(call);
-    };
-    const { fetch, auth } = failing(silent, { timeoutMs: HELD_LIMIT_MS, rateLimitDeadlineMs: 0 });
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "timed_out", retryable: true });
-    expect(fetch.calls).toHaveLength(1);
-  });
-
   test("a refused certificate is not retried", async () => {
     const { clock, fetch, auth } = failing(() => fault("CERT_HAS_EXPIRED"));
     const waits = skippedWaits(clock);
@@ -115,13 +84,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     isBroken = false;
     expect((await auth.getAccessToken()).value).toBe("token-1");
     expect(fetch.calls).toHaveLength(2);
-  });
-
-  test("a refusal is not retried", async () => {
-    const { clock, fetch, auth } = failing(() => Response.json({ error: "invalid_grant" }, { status: 400 }));
-    const waits = skippedWaits(clock);
-    await rejectionOf(auth.getAccessToken());
-    expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
   });
 });
 

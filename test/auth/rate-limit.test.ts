@@ -1,19 +1,17 @@
 // A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { resolveAuthOptions } from "../../src/auth/auth-options.js";
+import { resolveAuthOptions } from "../../src/auth/auth.js";
 import { driverOf } from "../../src/auth/credentials/credential.js";
 import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
-import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
+import { createTokenEndpointState, RateLimitGate } from "../../src/auth/token-endpoint.js";
 import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
-import { createTokenEndpointState } from "../../src/auth/token-request.js";
 import { parseRetryAfterMs } from "../../src/http/exchange.js";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
 import { LIMIT_MS, START, skippedWaits, steppedClock, timeTravel } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { publicJwk, rsaKey } from "../support/keys.js";
-import { isSettled, rejectionOf, settled, stillDigests } from "../support/wait.js";
+import { isSettled, rejectionOf, settled } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -121,18 +119,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
   });
 
-  test.each(["9".repeat(20), "9".repeat(400)])(
-    "an absurdly long Retry-After rejects with a valid retryAt",
-    async (value) => {
-      const { clock, auth } = limiting(() => limited({ "retry-after": value }));
-      const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toMatchObject({ code: "rate_limited" });
-      const { retryAt } = error as { retryAt: number };
-      expect(retryAt).toBeGreaterThan(clock.now() + 60_000);
-      expect(retryAt).toBeLessThan(clock.now() + 2 * 366 * 24 * 3_600_000);
-    },
-  );
-
   test("after the gate has opened the next caller requests and gets a token", async () => {
     const { clock, auth } = limiting((_call, index) =>
       index === 0 ? limited({ "retry-after": "600" }) : tokenAnswer(),
@@ -167,31 +153,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     }
     expect(fetch.calls).toHaveLength(2);
   });
-
-  test("with shareInFlight: false callers still pass the gate one at a time after a 429", async () => {
-    let under = 0;
-    let most = 0;
-    let allArrived = () => {};
-    const all = new Promise<void>((resolve) => {
-      allArrived = resolve;
-    });
-    const { clock, fetch, auth } = limiting(
-      async (_call, index) => {
-        if (index === 2) allArrived();
-        if (index < 3) return all.then(() => limited());
-        most = Math.max(most, ++under);
-        // Short: each look at the gate moves the clock by a second, and a probe that takes too long counts as dead.
-        await new Promise((resolve) => setImmediate(resolve));
-        under--;
-        return tokenAnswer(`token-${index}`);
-      },
-      { shareInFlight: false },
-    );
-    skippedWaits(clock);
-    await Promise.all(Array.from({ length: 3 }, () => auth.getAccessToken()));
-    expect(fetch.calls).toHaveLength(6);
-    expect(most).toBe(1);
-  });
 });
 
 test("an answer to a request that was sent before the 429 came does not open the gate", async () => {
@@ -212,58 +173,6 @@ test("an answer to a request that was sent before the 429 came does not open the
   expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited" });
   expect(fetch.calls).toHaveLength(2);
 });
-
-describe("each tenant has its own gate", () => {
-  test("a closed gate does not close that of another tenant or deployment", async () => {
-    const clock = steppedClock();
-    const fetch = scriptedFetch(({ url }) =>
-      url.includes("/acme/") && url.startsWith(baseUrl) ? limited({ "retry-after": "600" }) : tokenAnswer(),
-    );
-    const connector = createConnector({ credentials: [credentialOf("A")], fetch, now: clock.now });
-    const tokenOf = async (base: string, tenant: string) =>
-      (await connector.connect({ baseUrl: base, tenantId: tenant })).auth.getAccessToken();
-    expect(await rejectionOf(tokenOf(baseUrl, "acme"))).toMatchObject({ code: "rate_limited" });
-    expect((await tokenOf(baseUrl, "globex")).value).toBe("token-1");
-    expect((await tokenOf("https://other.example", "acme")).value).toBe("token-1");
-    expect(await rejectionOf(tokenOf(baseUrl, "acme"))).toMatchObject({ code: "rate_limited" });
-    expect(fetch.calls).toHaveLength(3);
-  });
-});
-
-describe.each(["seconds", "date", false] as const)(
-  "against the emulator with Retry-After as %s",
-  (retryAfter) => {
-    test("a client that keeps requesting tokens gets them all with few refusals", async () => {
-      const clock = steppedClock();
-      const emulator = deployment({
-        variants: ["A"],
-        now: clock.now,
-        rateLimit: { requests: 2, windowSeconds: 20, retryAfter },
-      });
-      const auth = createAuth({
-        baseUrl: "http://service.localhost",
-        tenantId,
-        credential: credentialOf("A"),
-        fetch: emulator.fetch,
-        now: clock.now,
-        timeoutMs: LIMIT_MS,
-      });
-      skippedWaits(clock);
-      const values = new Set<string>();
-      for (let times = 0; times < 6; times++) {
-        const token = await auth.getAccessToken();
-        values.add(token.value);
-        auth.invalidate(token);
-      }
-      expect(values.size).toBe(6);
-      const statuses = emulator.journal.tokenRequests().map(({ status }) => status);
-      expect(statuses.filter((status) => status === 200)).toHaveLength(6);
-      expect(statuses.filter((status) => status === 429).length).toBeLessThanOrEqual(
-        retryAfter === false ? 10 : 4,
-      );
-    });
-  },
-);
 
 describe("Retry-After (RFC 9110 section 10.2.3)", () => {
   const rows: { name: string; headers: HeadersInit; ms: number | undefined }[] = [
@@ -357,63 +266,6 @@ describe("a tenant at its rate limit", () => {
   });
 });
 
-describe("Retry-After on a failing server", () => {
-  interface Row {
-    readonly name: string;
-    readonly headers: Record<string, string>;
-    /** Seconds until the next request; absent: an error at once. */
-    readonly waits?: readonly [least: number, most: number];
-  }
-
-  const date = (seconds: number) => new Date(START + seconds * 1_000).toUTCString();
-  /** The first step of the schedule, with its jitter. */
-  const firstStep = [2, 2.5] as const;
-
-  const rows: Row[] = [
-    { name: "absent", headers: {}, waits: firstStep },
-    { name: "garbage", headers: { "retry-after": "soon" }, waits: firstStep },
-    { name: "20 seconds", headers: { "retry-after": "20" }, waits: [20, 22] },
-    { name: "a date in 20 s", headers: { "retry-after": date(20) }, waits: [20, 22] },
-    { name: "beyond the deadline of 60 s", headers: { "retry-after": "61" } },
-  ];
-
-  describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant) => {
-    test.each(rows)("on a 503, Retry-After $name: the retry waits for it", async ({ headers, waits }) => {
-      stillDigests();
-      const { advance } = timeTravel({ isPure: true });
-      let refusals = 1;
-      const service = fakeService({
-        variant,
-        now: Date.now,
-        onTokenRequest: ({ answer }) =>
-          answer(refusals-- > 0 ? new Response("", { status: 503, headers }) : service.token("acme")),
-      });
-      const auth = createAuth({
-        baseUrl: BASE_URL,
-        tenantId: "acme",
-        credential: service.credential,
-        fetch: service.fetch,
-      });
-      const token = auth.getAccessToken().catch((error: unknown) => error);
-      await advance(0);
-      expect(service.tokenRequests).toHaveLength(1);
-      if (waits === undefined) {
-        expect(await isSettled(token)).toBe(true);
-        expect(await token).toMatchObject({ status: 503 });
-        await advance(70_000, 10_000);
-        expect(service.tokenRequests).toHaveLength(1);
-        return;
-      }
-      const [least, most] = waits;
-      await advance(least * 1_000 - 1, 10_000);
-      expect(service.tokenRequests).toHaveLength(1);
-      await advance((most - least) * 1_000 + 2, 10_000);
-      expect(service.tokenRequests).toHaveLength(2);
-      expect(await token).toHaveProperty("expiresAt");
-    });
-  });
-});
-
 describe("a gate shared by the plugins of a tenant", () => {
   const five = [1, 2, 3, 4, 5];
 
@@ -458,16 +310,6 @@ describe("a gate shared by the plugins of a tenant", () => {
   describe.each([{ shareInFlight: true }, { shareInFlight: false }])(
     "five plugins of a tenant with %o",
     (sharing) => {
-      test("recover from a limit of three requests without meeting it again", async () => {
-        const { through, until } = timeTravel();
-        const { auths, refusals } = await plugins({ requests: 3, windowSeconds: 20, ...sharing });
-        const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
-        // One or two: the first refusal may come before the last of the crowd has signed.
-        await until(() => refusals() > 0);
-        expect(new Set((await through(tokens)).map(({ value }) => value)).size).toBe(5);
-        expect(refusals()).toBeLessThanOrEqual(2);
-      });
-
       test("meet a limit of one request once more for each plugin that follows, never all at once", async () => {
         const { through, until } = timeTravel();
         const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, ...sharing });

@@ -38,48 +38,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, reads]).toEqual([1, 1]);
   });
 
-  test("a request with a waiting caller without a signal is not aborted", async () => {
-    const { auth, fetch } = waiting();
-    const controller = new AbortController();
-    const patient = auth.getAccessToken();
-    const impatient = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-    await fetch.arrived(1);
-    controller.abort("gone");
-    await impatient;
-    expect(fetch.calls[0]?.init.signal?.aborted).toBe(false);
-    fetch.answer(tokenAnswer());
-    expect((await patient).value).toBe("token-1");
-  });
-
-  test("an abort starts no backoff, since nothing was refused", async () => {
-    const { auth, fetch } = waiting({ now: steppedClock().now });
-    const controller = new AbortController();
-    const left = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-    await fetch.arrived(1);
-    controller.abort("gone");
-    await left;
-    const next = auth.getAccessToken();
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer("unwanted"));
-    fetch.answer(tokenAnswer("token-2"));
-    expect((await next).value).toBe("token-2");
-  });
-
-  test("a rejection is not cached: after the backoff the next caller sends a new request", async () => {
-    const clock = steppedClock();
-    const { auth, fetch } = waiting({ now: clock.now });
-    const refused = [rejectionOf(auth.getAccessToken()), rejectionOf(auth.getAccessToken())];
-    await fetch.arrived(1);
-    fetch.answer(Response.json({ error: "invalid_grant" }, { status: 400 }));
-    const [one, other] = await Promise.all(refused);
-    expect(one).toBe(other);
-    clock.advance(60_000);
-    const next = auth.getAccessToken();
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer());
-    expect((await next).value).toBe("token-1");
-  });
-
   test("with shareInFlight: false each caller sends its own request", async () => {
     const { auth, fetch } = waiting({ shareInFlight: false });
     const callers = Array.from({ length: 3 }, () => auth.getAccessToken());

@@ -242,11 +242,7 @@ describe("revo in a token answer of Variant A", () => {
       body: { revo: { tenant: "acme", user: { firstname: "Ada" } } },
       token: { tenant: "acme" },
     },
-    {
-      name: "with an empty userId",
-      body: { revo: { user: { userId: "" } } },
-      token: {},
-    },
+    { name: "with an empty userId", body: { revo: { user: { userId: "" } } }, token: {} },
     {
       name: "with roles of which some are none",
       body: {

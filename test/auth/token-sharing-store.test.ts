@@ -83,11 +83,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       store: { get: throwing, set: throwing, delete: throwing, lock: throwing },
       isTold: true,
     },
-    {
-      name: "never answers a write",
-      store: { ...memoryStore(), set: silent },
-      isTold: false,
-    },
+    { name: "never answers a write", store: { ...memoryStore(), set: silent }, isTold: false },
     {
       name: "holds no JSON",
       store: { ...memoryStore(), get: async () => ({ value: "{", version: "1" }) },

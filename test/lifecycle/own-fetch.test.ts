@@ -84,15 +84,6 @@ describe.each(settings)("with credentials of $name", ({ credentials, variant }) 
   });
 });
 
-test("a call of fetch that is not plain is found (control)", () => {
-  const signal = new AbortController().signal;
-  expect(faultsOf("https://x.example", { signal, redirect: "manual", headers: {}, body: "" })).toEqual([]);
-  expect(faultsOf(new Request("https://x.example"), undefined)).toHaveLength(2);
-  expect(faultsOf("https://x.example", { headers: new Headers(), body: new URLSearchParams() })).toHaveLength(
-    4,
-  );
-});
-
 describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (variant) => {
   const connectWith = (baseUrl: string, fetch?: Fetch) =>
     connect({

@@ -6,7 +6,7 @@ import { plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
 
 vi.mock("../support/load-at-once.js", () => ({}));
-vi.mock("../../src/auth/diagnosis.js", () => {
+vi.mock("../../src/auth/credentials/diagnosis.js", () => {
   throw new Error("the chunk is gone");
 });
 vi.mock("../../src/choose-variant.js", () => {

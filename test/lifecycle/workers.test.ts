@@ -83,15 +83,6 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect(await isSettled(killed)).toBe(false);
   });
 
-  test("with sharing, a killed request does keep the next caller waiting (control)", async () => {
-    const { auth, pending } = auths(variant);
-    auth.getAccessToken();
-    await settle();
-    pending.splice(0);
-    expect(await isSettled(auth.getAccessToken())).toBe(false);
-    expect(pending).toHaveLength(0);
-  });
-
   test("does not wait for another caller's background renewal after the expiry", async () => {
     const parts = auths(variant, undefined, false);
     await inTheWindow(parts);

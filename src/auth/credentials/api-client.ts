@@ -1,7 +1,7 @@
 /** Variant B with a user: authorization code with PKCE, and a refresh token (sections 4.2 and 5.8 of the description). */
 import { type Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback, isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
-import { withoutUndefined } from "../auth-options.js";
+import { withoutUndefined } from "../auth.js";
 import {
   fingerprintOf,
   type PersonCredential,
@@ -61,7 +61,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
       const checked = requireValid(await readSettings(settings, target, "B"));
       const { clientId, clientSecret, redirectUri, refreshBody } = checked;
       const secret = clientSecret === undefined ? {} : { client_secret: clientSecret };
-      const secrets = clientSecret === undefined ? [] : [clientSecret];
+      const secrets = Object.values(secret);
       const refreshUrl =
         checked.refreshPath === undefined
           ? tokenEndpointOfB(target)
@@ -84,16 +84,10 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         resendLostRefresh: checked.resendLostRefresh ?? false,
         explain: (refusal) => explain(refusal, clientId, clientSecret !== undefined),
         // Section 4.2: without a grant_type.
-        sendCode: ({ code, codeVerifier }, attempt) => {
-          const fields = {
-            code,
-            code_verifier: codeVerifier,
-            client_id: clientId,
-            redirect_uri: redirectUri,
-            ...secret,
-          };
-          const secretsSent = [...secrets, code, codeVerifier];
-          return sendJson(tokenEndpointOfB(target), JSON.stringify(fields), secretsSent, attempt);
+        sendCode: ({ code, codeVerifier: code_verifier }, attempt) => {
+          const fields = { code, code_verifier, client_id: clientId, redirect_uri: redirectUri, ...secret };
+          const body = JSON.stringify(fields);
+          return sendJson(tokenEndpointOfB(target), body, [...secrets, code, code_verifier], attempt);
         },
         refreshRequest: (refreshToken) => {
           const body = serializedBody(() => (refreshBody ?? standardBody)(refreshToken));
@@ -117,14 +111,8 @@ function serializedBody(makeFields: () => unknown): string {
 }
 
 /** Parameters that `beginLogin` generates itself: the checks of the callback depend on them. */
-const reservedParameters = [
-  "response_type",
-  "client_id",
-  "redirect_uri",
-  "state",
-  "code_challenge",
-  "code_challenge_method",
-];
+const reservedParameters =
+  "response_type client_id redirect_uri state code_challenge code_challenge_method".split(" ");
 
 function requireValid(settings: ApiClientSettings): ApiClientSettings {
   const { redirectUri, authorizationEndpoint, authorizationParameters = {}, refreshBody } = settings;
@@ -169,32 +157,22 @@ function urlUnderBase(option: string, path: string, { baseUrl }: Target, example
 }
 
 /** Read by RFC 6749 section 5.2, which is an assumption: the description does not show Variant B's errors. */
-function explain(
-  { error, status }: Pick<Refusal, "error" | "status">,
-  clientId: string,
-  hasSecret: boolean,
-): readonly Cause[] {
+function explain({ error, status }: Refusal, clientId: string, hasSecret: boolean): readonly Cause[] {
   if (error !== "invalid_client" && error !== "unauthorized_client" && status !== 401) return [];
   const evidence = `${error ?? status} for ${clientId}, sent with${hasSecret ? " the configured" : "out a"} client secret, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;
-  return hasSecret
-    ? [
-        {
-          id: "client_secret_mismatch",
-          summary: "The client secret does not belong to this API client, or the API client has no secret",
-          evidence,
-          remedy:
-            "Compare both in the admin area under API clients. For a client without a secret leave clientSecret out; the secret of a service account is not valid here.",
-        },
-      ]
-    : [
-        {
-          id: "client_secret_missing",
-          summary: "The API client has a secret, or no API client has this id",
-          evidence,
-          remedy:
-            "Compare the client id in the admin area under API clients. If it has a secret there, pass it as clientSecret.",
-        },
-      ];
+  const mismatch = {
+    id: "client_secret_mismatch",
+    summary: "The client secret does not belong to this API client, or the API client has no secret",
+    remedy:
+      "Compare both in the admin area under API clients. For a client without a secret leave clientSecret out; the secret of a service account is not valid here.",
+  };
+  const missing = {
+    id: "client_secret_missing",
+    summary: "The API client has a secret, or no API client has this id",
+    remedy:
+      "Compare the client id in the admin area under API clients. If it has a secret there, pass it as clientSecret.",
+  };
+  return [{ ...(hasSecret ? mismatch : missing), evidence }];
 }
 
 function invalid(option: string, problem: string, cause?: unknown): ConfigurationError {

@@ -2,7 +2,7 @@
 import { type Cause, ConfigurationError, type Variant } from "../../errors.js";
 import type { Fetch, Target } from "../../variants/target.js";
 import { RecentlyUsed } from "../recently-used.js";
-import type { TokenEndpointState } from "../token-request.js";
+import type { TokenEndpointState } from "../token-endpoint.js";
 
 /** Settings, or a function that returns them for a deployment and tenant. */
 export type Settings<T> = T | ((target: Target) => T | Promise<T>);
@@ -61,7 +61,7 @@ interface PreparedClient {
   /** Changes with the key or the secret, without revealing it. */
   readonly fingerprint: string;
   /** Ranks the causes of an opaque refusal by local evidence. */
-  explain?(refusal: Refusal): readonly Cause[] | Promise<readonly Cause[]>;
+  explain(refusal: Refusal): readonly Cause[] | Promise<readonly Cause[]>;
 }
 
 export interface PreparedCredential extends PreparedClient {
@@ -89,19 +89,15 @@ export interface PreparedPersonCredential extends PreparedClient {
   readonly resendLostRefresh?: boolean;
 }
 
-export interface PrepareOptions {
-  /** Whether a promise made by one caller may be awaited by another. Default true. */
-  readonly shareInFlight?: boolean;
-}
-
 /** The private part of a credential. */
 export interface CredentialDriver<P = PreparedCredential> {
   /**
-   * Reads the settings and imports the key; the same key is imported once.
+   * Reads the settings and imports the key; the same key is imported once. `shareInFlight`: whether a promise made by
+   * one caller may be awaited by another, true by default.
    *
    * @throws ConfigurationError `credential_invalid`, `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
    */
-  prepare(target: Target, options?: PrepareOptions): Promise<P>;
+  prepare(target: Target, options?: { readonly shareInFlight?: boolean }): Promise<P>;
 }
 
 /** What all users of one person credential share at a token endpoint. */
@@ -178,43 +174,24 @@ export function personDriverOf(credential: PersonCredential, variant?: Variant):
 /** Checks that a setting is a text that is not empty. @throws ConfigurationError `credential_invalid` */
 export function requireText(value: unknown, option: string, variant: Variant): string {
   if (typeof value === "string" && value.trim() !== "") return value;
-  throw new ConfigurationError("credential_invalid", `${option} must be a text that is not empty.`, {
-    option,
-    variant,
-  });
+  const message = `${option} must be a text that is not empty.`;
+  throw new ConfigurationError("credential_invalid", message, { option, variant });
 }
 
-/**
- * Reads settings that may be a function; plain settings without an async layer.
- *
- * @throws ConfigurationError `credential_invalid`
- */
-export function readSettings<T extends object>(
+/** Reads settings that may be a function. @throws ConfigurationError `credential_invalid` */
+export async function readSettings<T extends object>(
   settings: Settings<T>,
   target: Target,
   variant: Variant,
-): T | Promise<T> {
-  if (typeof settings === "function") return askForSettings(settings, target, variant);
-  return requireSettings(settings, variant);
-}
-
-async function askForSettings<T extends object>(
-  ask: (target: Target) => T | Promise<T>,
-  target: Target,
-  variant: Variant,
 ): Promise<T> {
-  let settings: T;
+  let read: T;
   try {
-    settings = await ask({ ...target });
+    read = await (typeof settings === "function" ? settings({ ...target }) : settings);
   } catch (cause) {
     const message = "The function that returns the credential's settings failed; see the cause.";
     throw new ConfigurationError("credential_invalid", message, { variant, cause });
   }
-  return requireSettings(settings, variant);
-}
-
-function requireSettings<T extends object>(settings: T, variant: Variant): T {
-  if (typeof settings === "object" && settings !== null) return settings;
+  if (typeof read === "object" && read !== null) return read;
   throw new ConfigurationError("credential_invalid", "The credential's settings must be an object.", {
     variant,
   });

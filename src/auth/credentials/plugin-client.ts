@@ -1,19 +1,23 @@
 /** A plugin as a client of Variant A's token endpoint: reads its settings, imports its key and signs its requests. */
+
+import { encode as base64url } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
-import { type ClientAssertionClaims, signClientAssertion } from "../keys/client-assertion.js";
-import type { PrivateKey, SigningKey, SigningKeyCache } from "../keys/signing-key.js";
+import { lazy, tryLoad } from "../lazy.js";
 import {
-  type PrepareOptions,
+  type PreparedCredential,
+  type Refusal,
   readSettings,
   requireText,
   type SentAttempt,
   type Settings,
   type TokenAttempt,
 } from "./credential.js";
+import type { RefusedRequest } from "./diagnosis.js";
+import type { PrivateKey, SigningKey, SigningKeyCache } from "./signing-key.js";
 
-export { SigningKeyCache } from "../keys/signing-key.js";
+export { SigningKeyCache } from "./signing-key.js";
 
 /** The only accepted value (section 4.1 of the description; RFC 7523 section 2.2). */
 const clientAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -36,16 +40,18 @@ export interface PluginSettings {
   readonly audience?: string | undefined;
 }
 
-export interface PluginClient {
-  readonly clientId: string;
-  readonly tenantId: string;
-  readonly tokenEndpoint: string;
-  /** As configured; when it is absent, the assertion names the exact URL of the request. */
-  readonly audience: string | undefined;
-  readonly key: SigningKey;
-  /** Changes with the key, without revealing it. */
-  readonly fingerprint: string;
+/** A plugin whose settings were read and whose key was imported. */
+export interface PluginClient extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
+  /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
+  send(
+    grant: Refusal["grant"],
+    parameters: Readonly<Record<string, string>>,
+    attempt: TokenAttempt,
+  ): Promise<SentAttempt>;
 }
+
+/** Loaded lazily: it explains refusals. */
+const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 /**
  * Reads the settings and imports the key.
@@ -56,21 +62,25 @@ export async function preparePlugin(
   settings: Settings<PluginSettings>,
   target: Target,
   keys: SigningKeyCache,
-  options: PrepareOptions | undefined,
+  shareInFlight: boolean | undefined,
 ): Promise<PluginClient> {
   const { clientId, privateKey, keyId, audience } = await readSettings(settings, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
-  const key = await keys.read(privateKey, keyId, options?.shareInFlight);
-  const fingerprint = JSON.stringify([clientId, key.keyId, key.thumbprint, audience]);
-  const { tenantId } = target;
-  return { clientId, tenantId, tokenEndpoint: tokenEndpointOfA(target), audience, key, fingerprint };
+  const key = await keys.read(privateKey, keyId, shareInFlight);
+  const tokenEndpoint = tokenEndpointOfA(target);
+  const request = { clientId, tenantId: target.tenantId, tokenEndpoint, audience, key };
+  return {
+    clientId,
+    fingerprint: JSON.stringify([clientId, key.keyId, key.thumbprint, audience]),
+    send: (grant, parameters, attempt) => sendPluginRequest(request, grant, parameters, attempt),
+    explain: async (refusal) => (await tryLoad(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
+  };
 }
 
-/** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
-export async function sendPluginRequest(
-  { clientId, tokenEndpoint, audience, key }: PluginClient,
-  grantType: "client_credentials" | "authorization_code",
+async function sendPluginRequest(
+  { clientId, tokenEndpoint, audience, key }: RefusedRequest,
+  grantType: Refusal["grant"],
   parameters: Readonly<Record<string, string>>,
   attempt: TokenAttempt,
 ): Promise<SentAttempt> {
@@ -109,4 +119,38 @@ async function sign(claims: ClientAssertionClaims, key: SigningKey): Promise<str
     const message = "The private key or signer failed to sign; see the cause.";
     throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
   }
+}
+
+/** Well under the 5 minutes of section 2.2, so that a fast clock does not reach the maximum. */
+const lifetimeSeconds = 60;
+
+const encoder = new TextEncoder();
+
+export interface ClientAssertionClaims {
+  readonly clientId: string;
+  /** The exact token URL, as one string: a strict server refuses an array. */
+  readonly audience: string;
+  /** Seconds since the epoch. */
+  readonly issuedAt: number;
+}
+
+/** Signs a new assertion with its own `jti` (RFC 7523 section 3; section 2.2 of the description). */
+export async function signClientAssertion(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
+  const header = { alg: "RS256", typ: "JWT", kid: key.keyId };
+  const payload = {
+    iss: claims.clientId,
+    sub: claims.clientId,
+    aud: claims.audience,
+    jti: crypto.randomUUID(),
+    // Without nbf, which could only make an assertion too early.
+    iat: claims.issuedAt,
+    exp: claims.issuedAt + lifetimeSeconds,
+  };
+  const signed = `${encode(header)}.${encode(payload)}`;
+  const signature = await key.sign(encoder.encode(signed));
+  return `${signed}.${base64url(signature)}`;
+}
+
+function encode(part: object): string {
+  return base64url(JSON.stringify(part));
 }

@@ -1,20 +1,15 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
-import type { Cause } from "../../errors.js";
 import type { Target } from "../../variants/target.js";
-import type { SigningKeyCache } from "../keys/signing-key.js";
-import { lazy, tryLoad } from "../lazy.js";
+import { lazy } from "../lazy.js";
 import {
   type MachineCredential,
   machineCredential,
   type PersonCredential,
-  type PrepareOptions,
   personCredential,
-  type Refusal,
-  type SentAttempt,
   type Settings,
-  type TokenAttempt,
 } from "./credential.js";
-import type { PluginSettings } from "./plugin-client.js";
+import type { PluginClient, PluginSettings } from "./plugin-client.js";
+import type { SigningKeyCache } from "./signing-key.js";
 
 export type ServicePluginSettings = PluginSettings;
 
@@ -66,33 +61,12 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
 
 /** Loaded lazily with its libraries: a program that uses only Variant B does not wait for them. */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./plugin-client.js"));
-/** Loaded lazily: it explains refusals. */
-const diagnosis = /* @__PURE__ */ lazy(() => import("../diagnosis.js"));
 
-interface PreparedPlugin {
-  readonly clientId: string;
-  readonly fingerprint: string;
-  send(
-    grantType: "client_credentials" | "authorization_code",
-    parameters: Readonly<Record<string, string>>,
-    attempt: TokenAttempt,
-  ): Promise<SentAttempt>;
-  explain(refusal: Refusal): Promise<readonly Cause[]>;
-}
-
-function pluginPreparation(
-  settings: Settings<PluginSettings>,
-): (target: Target, options?: PrepareOptions) => Promise<PreparedPlugin> {
+function pluginPreparation(settings: Settings<PluginSettings>) {
   let keys: SigningKeyCache | undefined;
-  return async (target, options) => {
-    const { SigningKeyCache, preparePlugin, sendPluginRequest } = await pluginClient();
+  return async (target: Target, options?: { readonly shareInFlight?: boolean }): Promise<PluginClient> => {
+    const { SigningKeyCache, preparePlugin } = await pluginClient();
     keys ??= new SigningKeyCache();
-    const plugin = await preparePlugin(settings, target, keys, options);
-    return {
-      clientId: plugin.clientId,
-      fingerprint: plugin.fingerprint,
-      send: (grantType, parameters, attempt) => sendPluginRequest(plugin, grantType, parameters, attempt),
-      explain: async (refusal) => (await tryLoad(diagnosis))?.explainRefusalOfA(refusal, plugin) ?? [],
-    };
+    return preparePlugin(settings, target, keys, options?.shareInFlight);
   };
 }

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { type Command, Option } from "commander";
 import { calculateJwkThumbprint, type JWK } from "jose";
-import { importSigningKey } from "../../auth/keys/signing-key.js";
+import { importSigningKey } from "../../auth/credentials/signing-key.js";
 import { ConfigurationError, isConfigurationError, wireText } from "../../errors.js";
 import { invalidFlag } from "../arguments.js";
 import { readPrivateKey } from "../credentials.js";

@@ -1,8 +1,8 @@
 /** The checks of Variant A's credential: the key, the registered JWKS, `aud`, and an assertion that is not sent. */
 import { createPrivateKey, type JsonWebKey } from "node:crypto";
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, type JWK } from "jose";
-import { signClientAssertion } from "../../auth/keys/client-assertion.js";
-import { importSigningKey, type SigningKey } from "../../auth/keys/signing-key.js";
+import { signClientAssertion } from "../../auth/credentials/plugin-client.js";
+import { importSigningKey, type SigningKey } from "../../auth/credentials/signing-key.js";
 import { isConfigurationError, wireText } from "../../errors.js";
 import { parseBaseUrl, parseTenantId, tokenEndpointOfA } from "../../variants/target.js";
 import { namesOf, whereToSet } from "../settings.js";

@@ -1,10 +1,11 @@
 /** The likely causes of an opaque refusal by Variant A: the rows of section 7.1 that local evidence supports. Loaded lazily. */
-import type { Cause } from "../errors.js";
-import type { Refusal } from "./credentials/credential.js";
-import type { SigningKey } from "./keys/signing-key.js";
+import type { Cause } from "../../errors.js";
+import type { Refusal } from "./credential.js";
+import type { SigningKey } from "./signing-key.js";
 
 const settingsPage = "Settings, Tenant Settings, External Plugins";
 
+/** What is known of a refused request of a plugin. */
 export interface RefusedRequest {
   readonly clientId: string;
   readonly tenantId: string;

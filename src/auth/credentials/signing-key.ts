@@ -1,11 +1,12 @@
 /** Reads a private key in any of its forms as one thing: `sign(bytes)`. */
 import type { JWK } from "jose";
-// From jose's subpaths: the whole of jose takes twice as long to load.
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { exportJWK } from "jose/key/export";
 import { importJWK, importPKCS8 } from "jose/key/import";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { RecentlyUsed } from "../recently-used.js";
+
+// From jose's subpaths: the whole of jose takes twice as long to load.
 
 /** Signs with RS256 (RFC 7518 section 3.3): for a key that never leaves a KMS or an HSM. */
 export interface Signer {
@@ -54,10 +55,10 @@ export async function importSigningKey(privateKey: unknown, keyId?: string): Pro
   if (keyId !== undefined && (typeof keyId !== "string" || keyId === ""))
     throw keyError("key_invalid", "keyId must be a text that is not empty.", "keyId");
   if (ArrayBuffer.isView(privateKey))
-    throw keyError("key_invalid", 'privateKey is bytes. Read the file as text: readFile(path, "utf8").');
+    throw invalidKey('privateKey is bytes. Read the file as text: readFile(path, "utf8").');
   if (typeof privateKey === "string") return fromText(privateKey.trim(), keyId);
   if (typeof privateKey !== "object" || privateKey === null)
-    throw keyError("key_invalid", "privateKey is missing. Pass a PEM, a JWK, a key object or a signer.");
+    throw invalidKey("privateKey is missing. Pass a PEM, a JWK, a key object or a signer.");
   if ("sign" in privateKey && typeof privateKey.sign === "function")
     return fromSigner(privateKey as Signer, keyId);
   if ("algorithm" in privateKey && "usages" in privateKey)
@@ -69,12 +70,10 @@ export async function importSigningKey(privateKey: unknown, keyId?: string): Pro
 
 function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
   const id = keyId ?? signer.keyId;
-  if (typeof id !== "string" || id === "")
-    throw keyError(
-      "key_id_required",
-      "A signer must have a keyId, since its public key cannot be read.",
-      "keyId",
-    );
+  if (typeof id !== "string" || id === "") {
+    const message = "A signer must have a keyId, since its public key cannot be read.";
+    throw keyError("key_id_required", message, "keyId");
+  }
   return { keyId: id, sign: async (bytes) => requireSignature(await signer.sign(bytes)) };
 }
 
@@ -85,16 +84,14 @@ const leastSignatureBytes = minimumModulusBits / 8;
 function requireSignature(signature: unknown): Uint8Array {
   const isBuffer = Object.prototype.toString.call(signature) === "[object ArrayBuffer]";
   if (!isBuffer && !ArrayBuffer.isView(signature))
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       "The signer must return the bytes of the signature, as a Uint8Array or an ArrayBuffer, neither encoded nor inside an object.",
     );
   const bytes = ArrayBuffer.isView(signature)
     ? new Uint8Array(signature.buffer, signature.byteOffset, signature.byteLength)
     : new Uint8Array(signature as ArrayBuffer);
   if (bytes.length >= leastSignatureBytes) return bytes;
-  throw keyError(
-    "key_invalid",
+  throw invalidKey(
     `The signer returned ${bytes.length} bytes, but a signature of RS256 has ${leastSignatureBytes} or more, as many as the key.`,
   );
 }
@@ -105,7 +102,7 @@ async function fromText(text: string, keyId: string | undefined): Promise<Signin
   try {
     jwk = JSON.parse(text);
   } catch {
-    throw keyError("key_invalid", "privateKey looks like a JWK but is not JSON.");
+    throw invalidKey("privateKey looks like a JWK but is not JSON.");
   }
   return fromJwk(jwk, keyId);
 }
@@ -127,13 +124,11 @@ function privateKeyBlockOf(text: string): string {
 async function fromPem(text: string, keyId: string | undefined): Promise<SigningKey> {
   const label = /^-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined)
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       "privateKey is a text, but neither PEM nor a JWK as JSON. If it is the path of a file, read the file.",
     );
   if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(text))
-    throw keyError(
-      "key_unsupported",
+    throw unsupportedKey(
       "privateKey is an encrypted PEM. Decrypt it first: openssl pkey -in encrypted.pem -out private.pem",
     );
   if (label.includes("PUBLIC KEY") || label === "CERTIFICATE") throw notPrivate(label.toLowerCase());
@@ -141,7 +136,7 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
     throw notRsa(`an ${label}`);
   if (label !== "PRIVATE KEY" && label !== "RSA PRIVATE KEY") throw notRsa("a PEM of an unknown kind");
   if (!text.includes(`-----END ${label}-----`))
-    throw keyError("key_invalid", "privateKey is a truncated PEM: its END line is missing.");
+    throw invalidKey("privateKey is a truncated PEM: its END line is missing.");
   const pem = label === "RSA PRIVATE KEY" ? pkcs8FromPkcs1(text) : text;
   if (pem !== undefined && !isRsa(pem)) throw notRsa("a key of another kind");
   let jwk: JWK;
@@ -150,7 +145,7 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
     jwk = await exportJWK(await importPKCS8(pem, "RS256", { extractable: true }));
   } catch {
     // Not kept as the cause: a parser's message may quote the key.
-    throw keyError("key_invalid", "privateKey is a PEM that cannot be read. It may be damaged or truncated.");
+    throw damaged("a PEM that cannot be read");
   }
   return fromJwk(jwk, keyId);
 }
@@ -214,13 +209,11 @@ async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise
   if (key.type === "secret") throw symmetric();
   const { name, hash, modulusLength = 0 } = key.algorithm as Partial<RsaHashedKeyAlgorithm>;
   if (name !== algorithm.name || hash?.name !== algorithm.hash)
-    throw keyError(
-      "key_unsupported",
+    throw unsupportedKey(
       "privateKey must be a CryptoKey for RSASSA-PKCS1-v1_5 with SHA-256, not for another algorithm.",
     );
   if (key.type !== "private" || !key.usages.includes("sign"))
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       'privateKey is a CryptoKey that cannot sign. It must be private and have the usage "sign".',
     );
   requireLength(modulusLength);
@@ -239,13 +232,12 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
   if (jwk.kty === "oct") throw symmetric();
   if (typeof jwk.kty === "string" && jwk.kty !== "RSA") throw notRsa("a key of another kind");
   if (typeof jwk.n !== "string" || typeof jwk.e !== "string")
-    throw keyError(
-      "key_invalid",
+    throw invalidKey(
       "privateKey must be a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }.",
     );
   if (typeof jwk.d !== "string") throw notPrivate("public key");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
-    throw keyError("key_unsupported", "privateKey is a JWK for another algorithm than RS256.");
+    throw unsupportedKey("privateKey is a JWK for another algorithm than RS256.");
   requireLength(modulusBits(jwk.n));
   let key: CryptoKey;
   try {
@@ -253,9 +245,9 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
     const parts = { kty, n, e, d, p, q, dp, dq, qi } as JWK;
     key = (await importJWK(parts, "RS256", { extractable: false })) as CryptoKey;
   } catch {
-    throw damaged("that cannot be read");
+    throw damaged("an RSA key that cannot be read");
   }
-  if (!(await canSign(jwk, key))) throw damaged("whose parts do not fit together");
+  if (!(await canSign(jwk, key))) throw damaged("an RSA key whose parts do not fit together");
   const thumbprint = await thumbprintOf(jwk);
   return signingKey(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
 }
@@ -290,7 +282,7 @@ function modulusBits(n: string): number {
   try {
     bytes = atob(n.replace(/-/g, "+").replace(/_/g, "/")).replace(/^\0+/, "");
   } catch {
-    throw keyError("key_invalid", "privateKey is a JWK whose modulus is not base64url.");
+    throw invalidKey("privateKey is a JWK whose modulus is not base64url.");
   }
   return bytes === "" ? 0 : bytes.length * 8 - Math.clz32(bytes.charCodeAt(0)) + 24;
 }
@@ -305,28 +297,30 @@ function requireLength(bits: number): void {
 }
 
 function notPrivate(kind: string): ConfigurationError {
-  return keyError("key_invalid", `privateKey is a ${kind}. Pass the private key, which signs.`);
+  return invalidKey(`privateKey is a ${kind}. Pass the private key, which signs.`);
 }
 
 function notRsa(kind: string): ConfigurationError {
-  const message = `privateKey is ${kind}, but only RSA keys sign RS256. ${howToMakeOne}`;
-  return keyError("key_unsupported", message);
+  return unsupportedKey(`privateKey is ${kind}, but only RSA keys sign RS256. ${howToMakeOne}`);
 }
 
 function symmetric(): ConfigurationError {
-  return keyError("key_unsupported", `privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
+  return unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
 }
 
 function damaged(problem: string): ConfigurationError {
-  const message = `privateKey is an RSA key ${problem}. It may be damaged or truncated.`;
+  return invalidKey(`privateKey is ${problem}. It may be damaged or truncated.`);
+}
+
+function invalidKey(message: string): ConfigurationError {
   return keyError("key_invalid", message);
 }
 
-function keyError(
-  code: ConfigurationErrorCode,
-  message: string,
-  option: "privateKey" | "keyId" = "privateKey",
-): ConfigurationError {
+function unsupportedKey(message: string): ConfigurationError {
+  return keyError("key_unsupported", message);
+}
+
+function keyError(code: ConfigurationErrorCode, message: string, option = "privateKey"): ConfigurationError {
   return new ConfigurationError(code, message, { option, variant: "A" });
 }
 
