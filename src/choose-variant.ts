@@ -113,12 +113,11 @@ function noVariant(detection: Detection, order: readonly Variant[]): VariantErro
 }
 
 function evidenceText({ evidence }: Detection): string {
-  return evidence
-    .map(
-      ({ variant, question, url, status, contentType, reason }) =>
-        `${variant}, ${question} (${url}): ${status}${contentType === undefined ? "" : ` ${contentType}`}, ${reason}.`,
-    )
-    .join(" ");
+  const sentences = evidence.map(({ variant, question, url, status, contentType = "", reason }) => {
+    const answer = `${status} ${contentType}`.trimEnd();
+    return `${variant}, ${question} (${url}): ${answer}, ${reason}.`;
+  });
+  return sentences.join(" ");
 }
 
 /**
@@ -144,22 +143,17 @@ export async function explainByDetection(
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
     await tryStore(() => context.options.store?.delete(storeKey(context)));
-    return new VariantError(
-      "variant_changed",
-      `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}. ${evidenceText(detection)} Connect again to choose anew.`,
-      { detection, variant },
-    );
+    const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
+    const message = `${problem} ${evidenceText(detection)} Connect again to choose anew.`;
+    return new VariantError("variant_changed", message, { detection, variant });
   }
   if (served[variant] === "no") {
     const advice =
       served[other] === "yes"
         ? `, but it serves Variant ${other}: configure a credential for that`
         : "; a wrong tenant id looks the same";
-    return new VariantError(
-      "variant_not_served",
-      `The deployment does not serve Variant ${variant}${advice}. ${evidenceText(detection)}`,
-      { detection, variant },
-    );
+    const message = `The deployment does not serve Variant ${variant}${advice}. ${evidenceText(detection)}`;
+    return new VariantError("variant_not_served", message, { detection, variant });
   }
   const { code, message, status, issues } = error;
   return new UnexpectedResponseError(code, message, { status, issues, variant, detection });
@@ -179,12 +173,13 @@ async function tryStore<T>(access: () => T | Promise<T>): Promise<T | undefined>
 }
 
 function readDetection(context: DetectionContext): Promise<Detection | undefined> {
+  const { options, order } = context;
   return tryStore(async () => {
-    const entry = await context.options.store?.get(storeKey(context));
+    const entry = await options.store?.get(storeKey(context));
     if (entry === undefined) return undefined;
     const detection = JSON.parse(entry.value) as Detection;
-    const isFresh = context.options.now() < detection.detectedAt + detectionLifetimeMs;
-    return isFresh && decides(detection, context.order) ? detection : undefined;
+    const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
+    return isFresh && decides(detection, order) ? detection : undefined;
   });
 }
 

@@ -9,7 +9,7 @@ import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-
 import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
-import { ConfigurationError, UnexpectedResponseError, type Variant } from "./errors.js";
+import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
@@ -42,8 +42,8 @@ export interface ConnectTarget {
 export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOptions<T> & ConnectTarget;
 
 /**
- * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the
- * deployment is asked first, without spending a credential; with one, nothing is asked. No token is fetched yet.
+ * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the deployment is
+ * asked first, without spending one; with one credential nothing is asked. No token is fetched yet.
  *
  * @throws ConfigurationError before any request
  * @throws VariantError `variant_not_served`, `variant_unknown`
@@ -93,7 +93,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
   const auths = new RecentlyUsed<TokenLifecycle>(mostTenants, (auth) => !auth.isRenewing);
 
-  const inFlight: DetectionContext["inFlight"] = new Map();
+  const inFlight = new Map<string, SharedTask<Detection>>();
   const stateOf = (variant: Variant, target: Target) =>
     states.get(nameOf(variant, target), () => createTokenEndpointState(variant, resolved));
 
@@ -142,15 +142,12 @@ function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
   return `${variant} ${baseUrl} ${tenantId}`;
 }
 
-/**
- * Whether a token endpoint answered as a server does that does not know the path (404, 405, 410, a page, a redirect):
- * the other variant may explain it.
- */
+/** Whether a token endpoint answered like a server that does not know the path: the other variant may explain it. */
 function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
   if (!(error instanceof UnexpectedResponseError)) return false;
   const { status, code } = error;
-  const isMissing = status === 404 || status === 405 || status === 410;
-  return isMissing || (status < 500 && code === "response_not_json") || code === "response_redirected";
+  const isPage = status < 500 && code === "response_not_json";
+  return isPage || [404, 405, 410].includes(status) || code === "response_redirected";
 }
 
 /** At most one credential per variant, and only those of the variant that was named. */

@@ -98,9 +98,8 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
 }
 
 /**
- * Completes a login: checks `state` and the authorization response, and exchanges the code, once. A response that does
- * not belong to this login is refused before the code is sent. The stored refresh token renews the token without
- * prompting: pass the same `store` and `person` to `resumeAuth` after a restart.
+ * Completes a login: checks `state` and the authorization response, and exchanges the code, once. The stored refresh token
+ * renews the token without prompting: pass the same `store` and `person` to `resumeAuth` after a restart.
  *
  * @throws LoginRequiredError `state_mismatch`, `login_denied`, `login_refused`, `login_outcome_unknown`
  * @throws TokenRequestError if the client, not the code, was refused

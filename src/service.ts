@@ -122,11 +122,9 @@ export function serviceMaker<T extends LookupTypes>(
     const options = { ...resolved, auth, validate, emit: emitter(auth, resolved) };
     const caller = createCaller(options);
     const call = async (operationId: string, init?: CallInit) => caller(index.byId(operationId), init);
+    const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({
-      variant: auth.variant,
-      baseUrl: auth.baseUrl,
-      tenantId: auth.tenantId,
-      auth,
+      ...{ variant, baseUrl, tenantId, auth },
       call: call as unknown as Call<T>,
       paths: createPathClient(index, caller),
       fetch: createServiceFetch(options),
@@ -156,11 +154,10 @@ function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOpti
 
 function createPathClient<T extends LookupTypes, X extends Variant>(
   index: OperationIndex,
-  call: Caller,
+  caller: Caller,
 ): PathClient<T, X> {
-  const byMethod = methods.map((method) => [
-    method,
-    async (path: string, init?: CallInit) => call(index.byPath(method, path), init),
-  ]);
-  return Object.freeze(Object.fromEntries(byMethod));
+  const call = (method: string) => async (path: string, init?: CallInit) =>
+    caller(index.byPath(method, path), init);
+  const byMethod: unknown = Object.fromEntries(methods.map((method) => [method, call(method)]));
+  return Object.freeze(byMethod) as PathClient<T, X>;
 }

@@ -21,10 +21,7 @@ export interface SchemasOfVariant {
 
 /** The part of a zod schema that is used here: it may come from another copy of zod. */
 export interface ResponseSchema {
-  safeParse(data: unknown): {
-    readonly success: boolean;
-    readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined;
-  };
+  safeParse(data: unknown): { readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined };
 }
 
 export interface ResponseIssue {
@@ -74,13 +71,11 @@ function issuesOf(
   // Own keys only: an operation may be called "constructor". `default` describes refusals, which are not checked.
   const responses = Object.hasOwn(operations, operationId) ? operations[operationId]?.responses : undefined;
   const schema = responses?.[status]?.();
-  const { error } = schema?.safeParse(data) ?? {};
-  if (schema === undefined || error === undefined) return [];
+  const issues = schema?.safeParse(data).error?.issues;
+  if (schema === undefined || issues === undefined) return [];
   const documented = propertyNames(schema);
-  const shown = error.issues
-    .slice(0, mostIssues)
-    .map((issue) => `${pathOf(issue, documented)}: ${expectation(issue)}`);
-  const rest = error.issues.length - shown.length;
+  const shown = issues.slice(0, mostIssues).map((one) => `${pathOf(one, documented)}: ${expectation(one)}`);
+  const rest = issues.length - shown.length;
   return rest > 0 ? [...shown, `and ${rest} more`] : shown;
 }
 

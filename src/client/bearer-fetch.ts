@@ -49,9 +49,8 @@ interface BearerAnswer<T> {
 }
 
 /**
- * Sends a request with the bearer. After a 401 a token older than 30 s is invalidated and renewed, and the request is sent
- * once more if its body can be. A second 401, or one for a young token, is the result. A 403 is never sent again. If
- * only a person can get another token, the 401 is the result too, together with what to ask the person for.
+ * After a 401 a token older than 30 s is invalidated and renewed, and the request is sent once more if its body can be. A
+ * second 401, one for a young token and one where only a person can get another token are the result.
  */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
@@ -133,8 +132,8 @@ async function follow(
 }
 
 /**
- * The request that follows a redirect; `undefined` if no redirect can be followed. Outside the base URL a request carries no
- * bearer, and a request with a body is not sent at all. Once outside, the bearer does not come back.
+ * The request that follows a redirect; `undefined` if it must not be followed. Outside the base URL a request carries no
+ * bearer and no body, and once outside, the bearer does not come back.
  */
 function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
   const { status } = response;

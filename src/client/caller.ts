@@ -122,18 +122,15 @@ export function createCaller(options: CallerOptions): Caller {
       return { ok: true, status, variant, data, response };
     }
     const error = apiErrorOf({
-      ...{ variant, response, operationId, required },
-      body: parseRefusal(content),
-      now: now(),
-      isDocumented: operation.failure.includes(status),
-      needsPerson: auth.needsPerson ?? false,
+      ...{ variant, response, operationId, required, now: now(), body: parseRefusal(content) },
+      ...{ isDocumented: operation.failure.includes(status), needsPerson: auth.needsPerson ?? false },
     });
     emit({ type: "call_refused", method, status, operationId });
     return { ok: false, status, variant, error, response };
   };
 }
 
-/** The description does not show its values (section 4.3), so any text is accepted. */
+/** Any text is accepted: the description does not show the values (section 4.3). */
 function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };

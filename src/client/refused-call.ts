@@ -19,7 +19,7 @@ interface RefusedCall {
   readonly body: unknown;
   readonly now: number;
   readonly isDocumented: boolean;
-  readonly operationId?: string | undefined;
+  readonly operationId: string;
   readonly needsPerson: boolean;
   /** What to ask the person for: the token was older than 30 s, or its renewal was refused. */
   readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
@@ -37,7 +37,7 @@ export function apiErrorOf(call: RefusedCall): ApiError {
       ? "(If the token was older than 30 s, it was renewed and the call was sent once more.)"
       : "";
   const next = required?.message ?? causes?.[0]?.remedy ?? renewed;
-  const message = `${operationId ?? "The call"} was answered ${status}${texts[code]} ${next}`.trimEnd();
+  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd();
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   return new ApiError(code, message, {
     variant,
@@ -71,26 +71,25 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_undocumented: ", which the description does not list for this operation.",
 };
 
+const empty403 = "A 403 with an empty body.";
 /** "HTTP 403 with an empty body has exactly three causes" (section 7.2 of the description). */
 const causesOfEmpty403: readonly Cause[] = Object.freeze([
   {
     id: "scope_missing",
     summary: "The token lacks the scope of the endpoint",
-    evidence:
-      "A 403 with an empty body. A scope granted after the token was minted reaches only the next token.",
+    evidence: `${empty403} A scope granted after the token was minted reaches only the next token.`,
     remedy: `Ask the customer to grant the scope under ${pluginSettings}. Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).`,
   },
   {
     id: "grant_narrowed",
     summary: "The customer narrowed the grant after the token was minted",
-    evidence:
-      "A 403 with an empty body. The service checks the registration on each call, without changing the token.",
+    evidence: `${empty403} The service checks the registration on each call, without changing the token.`,
     remedy: `Ask the customer to check the granted scopes under ${pluginSettings}.`,
   },
   {
     id: "device_restricted",
     summary: "The plugin is restricted to specific devices, and the request named another",
-    evidence: "A 403 with an empty body. Possible only for a call that names a device.",
+    evidence: `${empty403} Possible only for a call that names a device.`,
     remedy: `Ask the customer to check the device restriction under ${pluginSettings}.`,
   },
 ]);

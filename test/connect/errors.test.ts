@@ -11,6 +11,7 @@ import {
   isTransportError,
   isUnexpectedResponseError,
   isVariantError,
+  type ServiceEvent,
   type TransportErrorCode,
   type UnexpectedResponseErrorCode,
   userInterfacePlugin,
@@ -254,7 +255,7 @@ test("the search for secrets finds one in the cause of an error", () => {
 });
 
 describe("connect", () => {
-  const rows = [
+  test.each([
     { name: "fetch", options: { fetch: "https://service.example" } },
     { name: "now", options: { now: 0 } },
     { name: "now", options: { now: () => Number.NaN } },
@@ -268,8 +269,7 @@ describe("connect", () => {
     { name: "tenantIdPattern", options: { tenantIdPattern: "^a$" } },
     { name: "variant", options: { variant: "C" } },
     { name: "api", options: { api: {}, variant: "B" } },
-  ];
-  test.each(rows)("rejects $name: $options before any request", async ({ name, options }) => {
+  ])("rejects $name: $options before any request", async ({ name, options }) => {
     expect(await rejectionOf(connecting(options))).toMatchObject({ code: "option_invalid", option: name });
   });
 
@@ -304,11 +304,8 @@ test("a store that never answers is reported as failed, and the token is returne
   const store = { get: silence, set: silence, delete: silence, lock: silence };
   const { fetch } = deployment();
   const options = { baseUrl: "http://service.localhost", tenantId, fetch, store, timeoutMs: 20 };
-  const auth = createAuth({
-    ...options,
-    credential: account(),
-    onEvent: ({ type }) => void events.push(type),
-  });
+  const onEvent = ({ type }: ServiceEvent) => void events.push(type);
+  const auth = createAuth({ ...options, credential: account(), onEvent });
   expect((await auth.getAccessToken()).value).not.toBe("");
   expect(events).toContain("store_failed");
 });
@@ -328,10 +325,8 @@ test("a wrong client secret of Variant B has a cause that names the admin area a
 test.each([429, 503])("a renewal in the background sends one request when it meets a %i", async (status) => {
   const clock = steppedClock();
   let requests = 0;
-  const fetch = async () =>
-    requests++ === 0
-      ? Response.json({ access_token: "token", expires_in: 100 })
-      : new Response("{}", { status });
+  const first100s = { access_token: "token", expires_in: 100 };
+  const fetch = async () => (requests++ === 0 ? Response.json(first100s) : new Response("{}", { status }));
   const renewals: Promise<unknown>[] = [];
   const waitUntil = (promise: Promise<unknown>) => void renewals.push(promise);
   const auth = createAuth({ baseUrl, tenantId, credential: account(), fetch, now: clock.now, waitUntil });

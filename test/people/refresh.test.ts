@@ -56,14 +56,12 @@ describe("a refresh", () => {
   });
 
   test("uses refreshPath, and sends the client secret if one is configured", async () => {
-    const { auth, server, clock } = await loggedIn({
-      settings: { clientSecret: "s3cret-of-the-portal", refreshPath: "/v1/auth/refresh" },
-    });
-    expect(server.codes[0]).toMatchObject({ client_secret: "s3cret-of-the-portal" });
-    clock.advance(hourMs);
+    const settings = { clientSecret: "s3cret-of-the-portal", refreshPath: "/v1/auth/refresh" };
+    const { auth, server } = await expiredLogin({ settings });
     await auth.getAccessToken();
     expect(server.fetch.calls[1]?.url).toBe("https://service.example/v1/auth/refresh");
-    expect(server.refreshes[0]).toMatchObject({ client_secret: "s3cret-of-the-portal" });
+    const secret = { client_secret: settings.clientSecret };
+    expect([server.codes[0], server.refreshes[0]]).toMatchObject([secret, secret]);
   });
 
   test("is sent once for 50 concurrent callers in two processes with one store across an expiry", async () => {
@@ -146,19 +144,22 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("is recorded in the store before it is sent, and not sent if the store fails", async () => {
+  test.each([
+    { name: "that cannot be recorded in the store", method: "set", code: "store_unavailable" },
+    { name: "that does not get the lock", method: "lock", code: "store_locked" },
+  ] as const)("$name is not sent before the store works again", async ({ method, code }) => {
     const { auth, server, store } = await expiredLogin();
-    const original = store.set.bind(store);
-    store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
+    const original = store[method];
+    store[method] = () => Promise.reject(new StoreError(code, "down"));
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
     expect(server.refreshes).toHaveLength(0);
-    store.set = original;
+    Object.assign(store, { [method]: original });
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
   test("whose token cannot be stored does not return it, and is not sent again once the store works", async () => {
     const { auth, server, store } = await expiredLogin();
-    const original = store.set.bind(store);
+    const original = store.set;
     server.after = async () => {
       store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
       return undefined;
@@ -167,13 +168,6 @@ describe("a refresh", () => {
     store.set = original;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
-  });
-
-  test("is not sent without the lock", async () => {
-    const { auth, server, store } = await expiredLogin();
-    store.lock = () => Promise.reject(new StoreError("store_locked", "busy"));
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });
-    expect(server.refreshes).toHaveLength(0);
   });
 });
 
