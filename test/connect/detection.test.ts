@@ -151,15 +151,6 @@ describe("with one credential or a named variant no request is sent", () => {
 describe("a detection", () => {
   const hour = 3_600_000;
 
-  test("serves fifty concurrent connects", async () => {
-    const server = await recordingServer(answersA);
-    const connector = createConnector({ credentials: bothPreferring("A") });
-    const target = { baseUrl: server.url, tenantId };
-    const services = await Promise.all(Array.from({ length: 50 }, () => connector.connect(target)));
-    expect(new Set(services.map(({ variant }) => variant))).toEqual(new Set(["A"]));
-    expect(server.requests).toHaveLength(1);
-  });
-
   test("goes on for the others when one connect is aborted", async () => {
     const controller = new AbortController();
     let asked = 0;

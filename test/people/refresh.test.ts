@@ -197,14 +197,6 @@ describe("a lost response to a refresh", () => {
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
   });
 
-  test("is asked for again with resendLostRefresh", async () => {
-    const { auth, server } = await expiredLogin({ settings: { resendLostRefresh: true } });
-    server.before = lost;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
-    server.before = undefined;
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
-  });
-
   test("is waited for while a suspended process may still store it", async () => {
     const inner = memoryStore();
     // Another process takes over the lock of a suspended one.
@@ -223,12 +215,18 @@ describe("a lost response to a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("is not assumed after a 429: the refresh is sent again once the gate is open", async () => {
-    const { auth, server, clock } = await expiredLogin({ options: { rateLimitDeadlineMs: 0 } });
-    server.before = () => new Response(null, { status: 429 });
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited" });
+  const none = () => new Response(null, { status: 429 });
+  test.each([
+    { name: "is assumed once with resendLostRefresh", before: lost, code: "login_outcome_unknown" },
+    { name: "is not assumed after a 429", before: none, code: "rate_limited" },
+    { name: "is not assumed if nothing was sent", before: broken("ECONNREFUSED"), code: "network_failed" },
+  ])("$name: the next call sends the refresh", async ({ before, code }) => {
+    const settings = { resendLostRefresh: before === lost };
+    const { auth, server, clock } = await expiredLogin({ settings, options: { rateLimitDeadlineMs: 0 } });
+    server.before = before;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
     server.before = undefined;
-    clock.advance(60_000);
+    if (code === "rate_limited") clock.advance(60_000);
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
@@ -270,14 +268,6 @@ describe("a lost response to a refresh", () => {
     waits.push = () => done.push("waited");
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(done).toEqual(["locked", "sent", "unlocked", "waited", "locked", "sent", "unlocked"]);
-  });
-
-  test("is not assumed if nothing was sent: the next call tries again", async () => {
-    const { auth, server } = await expiredLogin();
-    server.before = broken("ECONNREFUSED");
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "network_failed" });
-    server.before = undefined;
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 });
 
