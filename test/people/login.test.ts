@@ -226,10 +226,10 @@ describe("a refused client", () => {
       name: "whose code alone was refused",
       body: { error: "invalid_grant" },
       status: 400,
-      id: undefined,
+      id: "no cause",
       says: /^/,
     },
-  ])("$name has the cause $id", async ({ body, status, id, says }) => {
+  ])("$name is explained by $id", async ({ body, status, id, says }) => {
     const server = loginServer();
     server.before = refusal(body, status);
     const secret = id === mismatch ? { clientSecret: "planted-secret" } : {};
@@ -237,7 +237,7 @@ describe("a refused client", () => {
     const back = await backFromLogin(options);
     const error = (await rejectionOf(completeLogin({ ...options, ...back }))) as Error;
     const refused = (isTokenRequestError(error) ? error : error.cause) as TokenRequestError;
-    expect(refused.causes.map((cause) => cause.id)).toEqual(id === undefined ? [] : [id]);
+    expect(refused.causes.map((cause) => cause.id)).toEqual(id === "no cause" ? [] : [id]);
     expect(error.message).toMatch(says);
     expect(inspect([error, refused.causes], { depth: 9 })).not.toContain("planted-secret");
   });
