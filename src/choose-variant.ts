@@ -41,18 +41,16 @@ export async function chooseByDetection(
 ): Promise<Detection> {
   const { inFlight, options } = context;
   const key = storeKey(context);
-  let shared = options.shareInFlight ? inFlight.get(key) : undefined;
-  if (shared === undefined) {
-    const started = new SharedTask(
-      (abort) => detectOnce(context, abort),
-      () => {
-        if (inFlight.get(key) === started) inFlight.delete(key);
-      },
-    );
-    shared = started;
-    inFlight.set(key, started);
-  }
-  return shared.join(signal);
+  const shared = options.shareInFlight ? inFlight.get(key) : undefined;
+  if (shared !== undefined) return shared.join(signal);
+  const started = new SharedTask(
+    (abort) => detectOnce(context, abort),
+    () => {
+      if (inFlight.get(key) === started) inFlight.delete(key);
+    },
+  );
+  inFlight.set(key, started);
+  return started.join(signal);
 }
 
 async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
@@ -60,7 +58,10 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
   if (stored !== undefined) return stored;
   const detection = await ask(context, context.order, true, signal);
   if (!Object.values(detection.served).includes("yes")) throw noVariant(detection, context.order);
-  await writeDetection(context, detection);
+  const expiresAt = detection.detectedAt + detectionLifetimeMs;
+  await tryStore(() =>
+    context.options.store?.set(storeKey(context), JSON.stringify(detection), { expiresAt }),
+  );
   return detection;
 }
 
@@ -99,30 +100,24 @@ function isLasting({ status }: Evidence): boolean {
 }
 
 function noVariant(detection: Detection, order: readonly Variant[]): VariantError {
+  const servesNeither = order.every((variant) => detection.served[variant] === "no");
+  const advice = servesNeither
+    ? "A wrong tenant id looks the same: check tenantId and baseUrl."
+    : detection.evidence.every(isLasting)
+      ? "Check which server answers at baseUrl first."
+      : "Connect again later: a rate limit or a failing server does not show the variant.";
+  const problem = servesNeither ? "serves neither variant" : "does not show which variant it serves";
   const naming = 'If you know the variant, name it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).';
-  if (order.every((variant) => detection.served[variant] === "no"))
-    return new VariantError(
-      "variant_not_served",
-      `The deployment serves neither variant. ${evidenceText(detection)} A wrong tenant id looks the same: check tenantId and baseUrl. ${naming}`,
-      { detection },
-    );
-  const advice = detection.evidence.every(isLasting)
-    ? "Check which server answers at baseUrl first."
-    : "Connect again later: a rate limit or a failing server does not show the variant.";
-  return new VariantError(
-    "variant_unknown",
-    `The deployment does not show which variant it serves. ${evidenceText(detection)} ${advice} ${naming}`,
-    { detection },
-  );
+  const message = `The deployment ${problem}. ${evidenceText(detection)} ${advice} ${naming}`;
+  return new VariantError(servesNeither ? "variant_not_served" : "variant_unknown", message, { detection });
 }
 
 function evidenceText({ evidence }: Detection): string {
-  return evidence
-    .map(
-      ({ variant, question, url, status, contentType, reason }) =>
-        `${variant}, ${question} (${url}): ${status}${contentType === undefined ? "" : ` ${contentType}`}, ${reason}.`,
-    )
-    .join(" ");
+  const sentences = evidence.map(({ variant, question, url, status, contentType = "", reason }) => {
+    const answer = `${status} ${contentType}`.trimEnd();
+    return `${variant}, ${question} (${url}): ${answer}, ${reason}.`;
+  });
+  return sentences.join(" ");
 }
 
 /**
@@ -147,23 +142,18 @@ export async function explainByDetection(
   }
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
-    await context.options.store?.delete(storeKey(context)).catch(() => {});
-    return new VariantError(
-      "variant_changed",
-      `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}. ${evidenceText(detection)} Connect again to choose anew.`,
-      { detection, variant },
-    );
+    await tryStore(() => context.options.store?.delete(storeKey(context)));
+    const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
+    const message = `${problem} ${evidenceText(detection)} Connect again to choose anew.`;
+    return new VariantError("variant_changed", message, { detection, variant });
   }
   if (served[variant] === "no") {
     const advice =
       served[other] === "yes"
         ? `, but it serves Variant ${other}: configure a credential for that`
         : "; a wrong tenant id looks the same";
-    return new VariantError(
-      "variant_not_served",
-      `The deployment does not serve Variant ${variant}${advice}. ${evidenceText(detection)}`,
-      { detection, variant },
-    );
+    const message = `The deployment does not serve Variant ${variant}${advice}. ${evidenceText(detection)}`;
+    return new VariantError("variant_not_served", message, { detection, variant });
   }
   const { code, message, status, issues } = error;
   return new UnexpectedResponseError(code, message, { status, issues, variant, detection });
@@ -174,16 +164,23 @@ function storeKey({ target }: DetectionContext): string {
 }
 
 /** A store that fails costs one more detection, nothing else. */
-async function readDetection(context: DetectionContext): Promise<Detection | undefined> {
+async function tryStore<T>(access: () => T | Promise<T>): Promise<T | undefined> {
   try {
-    const entry = await context.options.store?.get(storeKey(context));
-    if (entry === undefined) return undefined;
-    const detection = JSON.parse(entry.value) as Detection;
-    const isFresh = context.options.now() < detection.detectedAt + detectionLifetimeMs;
-    return isFresh && decides(detection, context.order) ? detection : undefined;
+    return await access();
   } catch {
     return undefined;
   }
+}
+
+function readDetection(context: DetectionContext): Promise<Detection | undefined> {
+  const { options, order } = context;
+  return tryStore(async () => {
+    const entry = await options.store?.get(storeKey(context));
+    if (entry === undefined) return undefined;
+    const detection = JSON.parse(entry.value) as Detection;
+    const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
+    return isFresh && decides(detection, order) ? detection : undefined;
+  });
 }
 
 /** Whether a stored detection found a variant, and each preferred one before it gave an answer that lasts. */
@@ -194,13 +191,4 @@ function decides({ served, evidence }: Detection, order: readonly Variant[]): bo
   };
   const first = order.find((variant) => served[variant] === "yes" || !lasts(variant));
   return first !== undefined && served[first] === "yes";
-}
-
-async function writeDetection(context: DetectionContext, detection: Detection): Promise<void> {
-  const expiresAt = detection.detectedAt + detectionLifetimeMs;
-  try {
-    await context.options.store?.set(storeKey(context), JSON.stringify(detection), { expiresAt });
-  } catch {
-    // As in readDetection.
-  }
 }

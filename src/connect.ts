@@ -9,7 +9,7 @@ import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-
 import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
-import { ConfigurationError, UnexpectedResponseError, type Variant } from "./errors.js";
+import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
@@ -42,8 +42,8 @@ export interface ConnectTarget {
 export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOptions<T> & ConnectTarget;
 
 /**
- * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the
- * deployment is asked first, without spending a credential; with one, nothing is asked. No token is fetched yet.
+ * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the deployment is
+ * asked first, without spending one; with one credential nothing is asked. No token is fetched yet.
  *
  * @throws ConfigurationError before any request
  * @throws VariantError `variant_not_served`, `variant_unknown`
@@ -64,13 +64,7 @@ export async function connect<T extends LookupTypes = OperationTypes>(
 }
 
 export interface Connector<T extends LookupTypes = OperationTypes> {
-  /**
-   * Resolves with a service. Two services for the same deployment and tenant share their tokens.
-   *
-   * @throws ConfigurationError before any request
-   * @throws VariantError `variant_not_served`, `variant_unknown`
-   * @throws TransportError if a request of the detection got no response
-   */
+  /** As the function `connect`, and throws as that. Services for the same deployment and tenant share their tokens. */
   connect(target: ConnectTarget): Promise<Service<T>>;
 }
 
@@ -99,17 +93,11 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
   const auths = new RecentlyUsed<TokenLifecycle>(mostTenants, (auth) => !auth.isRenewing);
 
-  const inFlight: DetectionContext["inFlight"] = new Map();
+  const inFlight = new Map<string, SharedTask<Detection>>();
   const stateOf = (variant: Variant, target: Target) =>
     states.get(nameOf(variant, target), () => createTokenEndpointState(variant, resolved));
 
-  const detectionContext = (target: Target): DetectionContext => ({
-    target,
-    order: credentials.map(({ variant }) => variant),
-    options: resolved,
-    stateOf,
-    inFlight,
-  });
+  const order = credentials.map(({ variant }) => variant);
 
   const authOf = (credential: MachineCredential, context: DetectionContext) => {
     const { variant } = credential;
@@ -138,15 +126,13 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
         Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
       );
       await prepared.join(signal);
-      const context = detectionContext(target);
+      const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
       // Joined, so that an abort ends the wait for the module too.
       const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
       const detection = await chooseByDetection(context, signal);
-      const found = credentials.find(
-        ({ variant }) => detection.served[variant] === "yes",
-      ) as MachineCredential;
-      return serviceOf(authOf(found, context), detection);
+      const found = credentials.find(({ variant }) => detection.served[variant] === "yes");
+      return serviceOf(authOf(found as MachineCredential, context), detection);
     },
   });
 }
@@ -156,27 +142,23 @@ function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
   return `${variant} ${baseUrl} ${tenantId}`;
 }
 
-/**
- * Whether a token endpoint answered as a server does that does not know the path (404, 405, 410, a page, a redirect):
- * the other variant may explain it.
- */
+/** Whether a token endpoint answered like a server that does not know the path: the other variant may explain it. */
 function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
   if (!(error instanceof UnexpectedResponseError)) return false;
   const { status, code } = error;
-  const isMissing = status === 404 || status === 405 || status === 410;
-  return isMissing || (status < 500 && code === "response_not_json") || code === "response_redirected";
+  const isPage = status < 500 && code === "response_not_json";
+  return isPage || [404, 405, 410].includes(status) || code === "response_redirected";
 }
 
 /** At most one credential per variant, and only those of the variant that was named. */
-function checkCredentials({
-  credentials,
-  variant,
-}: Pick<ConnectorOptions, "credentials" | "variant">): readonly MachineCredential[] {
+function checkCredentials(options: ConnectorOptions<LookupTypes>): readonly MachineCredential[] {
+  const { credentials, variant } = options;
+  const about = { option: "credentials" };
   if (!Array.isArray(credentials) || credentials.length === 0)
     throw new ConfigurationError(
       "credential_missing",
       "credentials must be a non-empty array. Pass servicePlugin() for Variant A, serviceAccount() for Variant B, or both.",
-      { option: "credentials" },
+      about,
     );
   for (const credential of credentials) driverOf(credential, "credentials");
   if (variant !== undefined && variant !== "A" && variant !== "B")
@@ -186,13 +168,13 @@ function checkCredentials({
     throw new ConfigurationError(
       "credential_missing",
       `variant is "${variant}", but credentials has no credential of that variant. Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}().`,
-      { option: "credentials" },
+      about,
     );
   if (new Set(usable.map((one) => one.variant)).size < usable.length)
     throw new ConfigurationError(
       "credential_invalid",
       "credentials has two credentials of the same variant. Pass one: after a refusal no other identity is tried.",
-      { option: "credentials" },
+      about,
     );
   return usable;
 }

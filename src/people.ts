@@ -47,8 +47,11 @@ export async function redeemLaunch(options: RedeemLaunchOptions): Promise<Person
   const context = await contextOf(options, "A");
   const code = requireCode(options.code);
   const codeVerifier = requireCodeVerifier(options.codeVerifier);
-  const signal = requireSignal(options.signal);
-  return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
+  return (await exchangeCode(
+    context,
+    { code, codeVerifier },
+    requireSignal(options.signal),
+  )) as PersonAuth<"A">;
 }
 
 /** Data to keep between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */
@@ -95,9 +98,8 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
 }
 
 /**
- * Completes a login: checks `state` and the authorization response, and exchanges the code, once. A response that does
- * not belong to this login is refused before the code is sent. The stored refresh token renews the token without
- * prompting: pass the same `store` and `person` to `resumeAuth` after a restart.
+ * Completes a login: checks `state` and the authorization response, and exchanges the code, once. The stored refresh token
+ * renews the token without prompting: pass the same `store` and `person` to `resumeAuth` after a restart.
  *
  * @throws LoginRequiredError `state_mismatch`, `login_denied`, `login_refused`, `login_outcome_unknown`
  * @throws TokenRequestError if the client, not the code, was refused
@@ -113,11 +115,7 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
   if (typeof login?.state !== "string" || login.state === "")
     throw invalidOption("login", "must be the login that beginLogin returned");
   if (login.clientId !== prepared.clientId || login.redirectUri !== prepared.redirectUri)
-    throw invalidOption(
-      "login",
-      "was begun with another credential",
-      "Complete it with the credential that began it.",
-    );
+    throw invalidOption("login", "was begun with another credential", "Pass the credential that began it.");
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const signal = requireSignal(options.signal);
   const { readCallback } = await authorization();

@@ -13,8 +13,7 @@ import {
   type Caller,
   type CallInit,
   createCaller,
-  indexOperations,
-  type OperationIndex,
+  OperationIndex,
   type Validate,
 } from "./client/caller.js";
 import type { CallArgs, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
@@ -100,8 +99,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
 ): V extends Variant ? ServiceOf<V, T> : never {
   if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
     throw invalidOption("auth", "must be an Auth", "Make one with createAuth.");
-  const resolved = resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
-  const service = serviceMaker(options, resolved)(auth, options.detection);
+  const service = serviceMaker(options, resolveFor(auth, options))(auth, options.detection);
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
 
@@ -113,23 +111,20 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
  */
 export function serviceMaker<T extends LookupTypes>(
   { api, validate }: Pick<CreateServiceOptions<T>, "api" | "validate">,
-  { fetch, now, timeoutMs, onEvent }: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,
+  resolved: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,
 ): (auth: Auth, detection?: Detection) => Service<T> {
   const table = api === undefined ? operations : api.operations;
   if (typeof table?.A !== "object" || typeof table.B !== "object")
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
-  const indexes = { A: indexOperations(table.A, "A"), B: indexOperations(table.B, "B") };
+  const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
   return (auth, detection) => {
     const index = indexes[auth.variant];
-    const emit = emitter(auth, { onEvent, now });
-    const options = { auth, fetch, now, timeoutMs, emit, validate };
+    const options = { ...resolved, auth, validate, emit: emitter(auth, resolved) };
     const caller = createCaller(options);
     const call = async (operationId: string, init?: CallInit) => caller(index.byId(operationId), init);
+    const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({
-      variant: auth.variant,
-      baseUrl: auth.baseUrl,
-      tenantId: auth.tenantId,
-      auth,
+      ...{ variant, baseUrl, tenantId, auth },
       call: call as unknown as Call<T>,
       paths: createPathClient(index, caller),
       fetch: createServiceFetch(options),
@@ -143,25 +138,26 @@ export function createVariantClient<X extends Variant>(
   auth: Auth & { readonly variant: X },
   variant: X,
   entries: object,
-  { validate, ...options }: VariantClientOptions,
+  options: VariantClientOptions,
 ): PathClient<OperationTypes, X> {
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
-  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions({
-    ...auth.inherited,
-    ...withoutUndefined(options),
-  });
-  const emit = emitter(auth, { onEvent, now });
-  const caller = createCaller({ auth, fetch, now, timeoutMs, emit, validate });
-  return createPathClient<OperationTypes, X>(indexOperations(entries, variant), caller);
+  const resolved = resolveFor(auth, options);
+  const emit = emitter(auth, resolved);
+  const caller = createCaller({ ...resolved, auth, validate: options.validate, emit });
+  return createPathClient<OperationTypes, X>(new OperationIndex(entries, variant), caller);
+}
+
+/** An option that was not passed is that of the Auth. */
+function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOptions {
+  return resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
 }
 
 function createPathClient<T extends LookupTypes, X extends Variant>(
   index: OperationIndex,
-  call: Caller,
+  caller: Caller,
 ): PathClient<T, X> {
-  const byMethod = methods.map((method) => [
-    method,
-    async (path: string, init?: CallInit) => call(index.byPath(method, path), init),
-  ]);
-  return Object.freeze(Object.fromEntries(byMethod));
+  const call = (method: string) => async (path: string, init?: CallInit) =>
+    caller(index.byPath(method, path), init);
+  const byMethod: unknown = Object.fromEntries(methods.map((method) => [method, call(method)]));
+  return Object.freeze(byMethod) as PathClient<T, X>;
 }

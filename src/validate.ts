@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { schemas as ownSchemas } from "../generated/schemas.js";
 import type { Validate, ValidatedAnswer } from "./client/caller.js";
-import { UnexpectedResponseError } from "./errors.js";
+import { UnexpectedResponseError, type Variant } from "./errors.js";
 import { invalidOption } from "./options.js";
 
 export type { Validate, ValidatedAnswer } from "./client/caller.js";
@@ -11,25 +11,17 @@ export type { Validate, ValidatedAnswer } from "./client/caller.js";
 export type ValidationMode = "report" | "strict";
 
 /** The part of a generated schemas.ts that is used here. */
-export interface ValidationSchemas {
-  readonly A: SchemasOfVariant;
-  readonly B: SchemasOfVariant;
-}
+export type ValidationSchemas = Readonly<Record<Variant, SchemasOfVariant>>;
 
 export interface SchemasOfVariant {
   readonly operations: {
-    readonly [operationId: string]: {
-      readonly responses: { readonly [status: string]: () => ResponseSchema };
-    };
+    readonly [operationId: string]: { readonly responses: Readonly<Record<string, () => ResponseSchema>> };
   };
 }
 
 /** The part of a zod schema that is used here: it may come from another copy of zod. */
 export interface ResponseSchema {
-  safeParse(data: unknown): {
-    readonly success: boolean;
-    readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined;
-  };
+  safeParse(data: unknown): { readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined };
 }
 
 export interface ResponseIssue {
@@ -79,13 +71,11 @@ function issuesOf(
   // Own keys only: an operation may be called "constructor". `default` describes refusals, which are not checked.
   const responses = Object.hasOwn(operations, operationId) ? operations[operationId]?.responses : undefined;
   const schema = responses?.[status]?.();
-  const { error } = schema?.safeParse(data) ?? {};
-  if (schema === undefined || error === undefined) return [];
+  const issues = schema?.safeParse(data).error?.issues;
+  if (schema === undefined || issues === undefined) return [];
   const documented = propertyNames(schema);
-  const shown = error.issues
-    .slice(0, mostIssues)
-    .map((issue) => `${pathOf(issue, documented)}: ${expectation(issue)}`);
-  const rest = error.issues.length - shown.length;
+  const shown = issues.slice(0, mostIssues).map((one) => `${pathOf(one, documented)}: ${expectation(one)}`);
+  const rest = issues.length - shown.length;
   return rest > 0 ? [...shown, `and ${rest} more`] : shown;
 }
 
@@ -118,29 +108,26 @@ function propertyNames(schema: ResponseSchema): ReadonlySet<string> {
   return names;
 }
 
+type IssueFields = Readonly<Record<string, unknown>>;
+
 /** Our own words: an application may configure zod's messages, which may then quote the data. */
+const expectations: Readonly<Record<string, (issue: IssueFields) => string>> = {
+  invalid_type: ({ expected }) => `${expected === "int" ? "integer" : expected}`,
+  invalid_value: ({ values }) =>
+    (values as readonly unknown[]).map((one) => JSON.stringify(one)).join(" or "),
+  invalid_format: ({ pattern, format }) => `the format ${pattern ?? format}`,
+  too_small: ({ inclusive, minimum, origin }) =>
+    `${inclusive === false ? "more than" : "at least"} ${minimum}${unitOf(origin)}`,
+  too_big: ({ inclusive, maximum, origin }) =>
+    `${inclusive === false ? "less than" : "at most"} ${maximum}${unitOf(origin)}`,
+  not_multiple_of: ({ divisor }) => `a multiple of ${divisor}`,
+  unrecognized_keys: () => "no other properties",
+  invalid_union: () => "one of the documented shapes",
+};
+
 function expectation(issue: ResponseIssue): string {
-  const found = issue as unknown as Readonly<Record<string, unknown>>;
-  switch (issue.code) {
-    case "invalid_type":
-      return `expected ${found.expected === "int" ? "integer" : found.expected}`;
-    case "invalid_value":
-      return `expected ${(found.values as readonly unknown[]).map((value) => JSON.stringify(value)).join(" or ")}`;
-    case "invalid_format":
-      return `expected the format ${found.pattern ?? found.format}`;
-    case "too_small":
-      return `expected ${found.inclusive === false ? "more than" : "at least"} ${found.minimum}${unitOf(found.origin)}`;
-    case "too_big":
-      return `expected ${found.inclusive === false ? "less than" : "at most"} ${found.maximum}${unitOf(found.origin)}`;
-    case "not_multiple_of":
-      return `expected a multiple of ${found.divisor}`;
-    case "unrecognized_keys":
-      return "expected no other properties";
-    case "invalid_union":
-      return "expected one of the documented shapes";
-    default:
-      return "expected the documented shape";
-  }
+  const known = expectations[issue.code ?? ""];
+  return `expected ${known?.(issue as unknown as IssueFields) ?? "the documented shape"}`;
 }
 
 function unitOf(origin: unknown): string {

@@ -3,14 +3,9 @@
  * hand, so that the bearer never leaves the base URL.
  */
 import type { AccessToken, Auth, EventBody } from "../auth/auth.js";
-import {
-  isLoginRequiredError,
-  isRelaunchRequiredError,
-  type LoginRequiredError,
-  type RelaunchRequiredError,
-  UnexpectedResponseError,
-} from "../errors.js";
+import { type LoginRequiredError, type RelaunchRequiredError, UnexpectedResponseError } from "../errors.js";
 import { type Fetch, isUnderBase } from "../variants/target.js";
+import { isPersonRequired } from "./refused-call.js";
 
 /** A younger token has not expired: the route refuses it, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
@@ -22,12 +17,16 @@ export interface BearerFetchContext {
   readonly emit: (event: EventBody) => void;
 }
 
-interface BearerRequest<T> {
-  /** The caller has checked that it lies under the base URL. */
+/** The parts of a request that a redirect may change. */
+interface SentRequest {
+  /** The caller of bearerFetch has checked that it lies under the base URL. */
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: BodyInit | null | undefined;
+}
+
+interface BearerRequest<T> extends SentRequest {
   /** Ends the wait for a token. */
   readonly signal: AbortSignal | undefined;
   /** Sets a time limit for one request, without the wait for a token before it. */
@@ -50,9 +49,8 @@ interface BearerAnswer<T> {
 }
 
 /**
- * Sends a request with the bearer. After a 401 a token older than 30 s is invalidated and renewed, and the request is sent
- * once more if its body can be. A second 401, or one for a young token, is the result. A 403 is never sent again. If
- * only a person can get another token, the 401 is the result too, together with what to ask the person for.
+ * After a 401 a token older than 30 s is invalidated and renewed, and the request is sent once more if its body can be. A
+ * second 401, one for a young token and one where only a person can get another token are the result.
  */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
@@ -80,7 +78,7 @@ export async function bearerFetch<T>(
   try {
     renewed = await auth.getAccessToken({ signal });
   } catch (error) {
-    if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return { ...answer, required: error };
+    if (isPersonRequired(error)) return { ...answer, required: error };
     throw error;
   }
   if (renewed.value === token.value) return answer;
@@ -93,12 +91,7 @@ export async function bearerFetch<T>(
 const mostRedirects = 20;
 const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308];
 
-/** The parts of a request that a redirect may change. */
-interface Hop {
-  readonly url: string;
-  readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: BodyInit | null | undefined;
+interface Hop extends SentRequest {
   /** Whether the bearer is sent: only under the base URL. */
   readonly withBearer: boolean;
 }
@@ -123,14 +116,14 @@ async function follow(
       signal,
     });
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
-    if (response.type === "opaqueredirect" || isRefused)
-      throw new UnexpectedResponseError(
-        "response_redirected",
-        isRefused
-          ? 'The API answered with a redirect, which redirect: "error" forbids.'
-          : "The API answered with a redirect. A browser does not show where it leads, so it was not followed.",
-        { status: response.status, variant: auth.variant },
-      );
+    if (response.type === "opaqueredirect" || isRefused) {
+      const reason = isRefused
+        ? 'which redirect: "error" forbids.'
+        : "and a browser does not show where it leads. It was not followed.";
+      const message = `The API answered with a redirect, ${reason}`;
+      const { status } = response;
+      throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
+    }
     const next = init?.redirect === "manual" ? undefined : nextHop(response, hop, auth.baseUrl);
     if (next === undefined || hops >= mostRedirects) return { response, withBearer: hop.withBearer };
     response.body?.cancel().catch(() => {});
@@ -139,8 +132,8 @@ async function follow(
 }
 
 /**
- * The request that follows a redirect; `undefined` if no redirect can be followed. Outside the base URL a request carries no
- * bearer, and a request with a body is not sent at all. Once outside, the bearer does not come back.
+ * The request that follows a redirect; `undefined` if it must not be followed. Outside the base URL a request carries no
+ * bearer and no body, and once outside, the bearer does not come back.
  */
 function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
   const { status } = response;
@@ -164,34 +157,20 @@ function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined
   const isInside = isUnderBase(url, baseUrl);
   if (!isInside && method !== "GET" && method !== "HEAD") return undefined;
   const withBearer = hop.withBearer && isInside;
-  const headers = headersOfHop(hop.headers, withBearer, body !== undefined && body !== null);
+  const hasBody = body !== undefined && body !== null;
+  // Outside the base URL no header identifies the caller; without a body no header describes one.
+  const isKept = (name: string) =>
+    (withBearer || harmlessHeaders.includes(name)) && (hasBody || !name.startsWith("content-"));
+  const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => isKept(name)));
   return { url: url.href, method, headers, body, withBearer };
 }
 
 /** Headers that say what is asked for, not who asks. */
 const harmlessHeaders: readonly string[] = ["accept", "accept-language", "range"];
 
-/** Outside the base URL no header identifies the caller; without a body no header describes one. */
-function headersOfHop(
-  headers: Readonly<Record<string, string>>,
-  withBearer: boolean,
-  hasBody: boolean,
-): Readonly<Record<string, string>> {
-  const isKept = (name: string) =>
-    (withBearer || harmlessHeaders.includes(name)) && (hasBody || !name.startsWith("content-"));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => isKept(name)));
-}
-
 /** Whether a body can be sent twice: a stream cannot. */
 export function canBeSentAgain(body: unknown): boolean {
-  return (
-    body === undefined ||
-    body === null ||
-    typeof body === "string" ||
-    body instanceof URLSearchParams ||
-    body instanceof ArrayBuffer ||
-    ArrayBuffer.isView(body) ||
-    body instanceof Blob ||
-    body instanceof FormData
-  );
+  if (body === undefined || body === null || typeof body === "string" || ArrayBuffer.isView(body))
+    return true;
+  return [URLSearchParams, ArrayBuffer, Blob, FormData].some((kind) => body instanceof kind);
 }

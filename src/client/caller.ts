@@ -1,7 +1,7 @@
 /** Looks an operation up and calls it: builds its request, sends it with the bearer, makes an outcome of the response. */
 
 import type { OperationEntry } from "../../generated/operations.js";
-import type { Auth, EventBody } from "../auth/auth.js";
+import type { EventBody } from "../auth/auth.js";
 import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { readBounded, withTimeLimit } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
@@ -12,55 +12,45 @@ import { type CallParameters, headerRecord, requestBody, requestUrl } from "./re
 
 /** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
 export interface Api<T extends LookupTypes> {
-  readonly operations: {
-    readonly A: object;
-    readonly B: object;
-    readonly types?: T;
-  };
+  readonly operations: { readonly A: object; readonly B: object; readonly types?: T };
 }
 
 interface Operation extends OperationEntry {
   readonly operationId: string;
 }
 
-export interface OperationIndex {
-  /** @throws ConfigurationError `operation_unknown` */
-  byId(operationId: string): Operation;
-  /** @throws ConfigurationError `operation_unknown` */
-  byPath(method: string, path: string): Operation;
-}
-
 /** Looks operations of one variant up. Costs nothing until a path is asked for, however many operations there are. */
-export function indexOperations(entries: object, variant: Variant): OperationIndex {
-  const table = entries as Readonly<Record<string, OperationEntry>>;
-  let paths: Map<string, string> | undefined;
+export class OperationIndex {
+  readonly #table: Readonly<Record<string, OperationEntry>>;
+  readonly #variant: Variant;
+  #ids: Map<string, string> | undefined;
 
-  const operationOf = (operationId: string | undefined): Operation | undefined => {
+  constructor(table: object, variant: Variant) {
+    this.#table = table as Readonly<Record<string, OperationEntry>>;
+    this.#variant = variant;
+  }
+
+  /** @throws ConfigurationError `operation_unknown` */
+  byId(operationId: string): Operation {
     // Own keys only: an operation may be called "constructor".
-    if (operationId === undefined || !Object.hasOwn(table, operationId)) return undefined;
-    return { ...(table[operationId] as OperationEntry), operationId };
-  };
+    const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
+    if (entry !== undefined) return { ...entry, operationId };
+    throw this.#unknown("operation with that id", Object.keys(this.#table));
+  }
 
-  const unknownOperation = (looked: string, known: Iterable<string>) =>
-    new ConfigurationError(
-      "operation_unknown",
-      `Variant ${variant} has no ${looked}. It has: ${[...known].join(", ")}.`,
-      { variant },
-    );
+  /** @throws ConfigurationError `operation_unknown` */
+  byPath(method: string, path: string): Operation {
+    const entries = () => Object.entries(this.#table);
+    this.#ids ??= new Map(entries().map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
+    const operationId = this.#ids.get(`${method} ${path}`);
+    if (operationId !== undefined) return this.byId(operationId);
+    throw this.#unknown(`${method} operation at that path`, this.#ids.keys());
+  }
 
-  return {
-    byId(operationId) {
-      const operation = operationOf(operationId);
-      if (operation !== undefined) return operation;
-      throw unknownOperation("operation with that id", Object.keys(table));
-    },
-    byPath(method, path) {
-      paths ??= new Map(Object.entries(table).map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
-      const operation = operationOf(paths.get(`${method} ${path}`));
-      if (operation !== undefined) return operation;
-      throw unknownOperation(`${method} operation at that path`, paths.keys());
-    },
-  };
+  #unknown(missing: string, known: Iterable<string>): ConfigurationError {
+    const message = `Variant ${this.#variant} has no ${missing}. It has: ${[...known].join(", ")}.`;
+    return new ConfigurationError("operation_unknown", message, { variant: this.#variant });
+  }
 }
 
 /** The options of `call` and `paths` for any operation: as in openapi-fetch, and `envelope`. */
@@ -119,31 +109,28 @@ export function createCaller(options: CallerOptions): Caller {
         ...{ url, method, headers, body, signal, operationId, anonymous },
         limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
         // The caller asked for the data of a success, however large. The body of a refusal is bounded.
-        read: (response) => (response.ok ? response.text() : readRefusal(response, auth)),
+        read: (response) => (response.ok ? response.text() : readRefusal(response, variant)),
       },
       options,
     );
     const { response, content, required } = answer;
     const { status } = response;
     if (operation.success.includes(status)) {
-      const data = parseSuccess(content, response, auth);
+      const data = parseSuccess(content, response, variant);
       // The document's schema is that of the raw body; the description does not show the shape inside an envelope.
       if (envelope === undefined) validate?.({ variant, operationId, status, data }, emit);
       return { ok: true, status, variant, data, response };
     }
     const error = apiErrorOf({
-      ...{ variant, response, operationId, required },
-      body: parseRefusal(content),
-      now: now(),
-      isDocumented: operation.failure.includes(status),
-      needsPerson: auth.needsPerson ?? false,
+      ...{ variant, response, operationId, required, now: now(), body: parseRefusal(content) },
+      ...{ isDocumented: operation.failure.includes(status), needsPerson: auth.needsPerson ?? false },
     });
     emit({ type: "call_refused", method, status, operationId });
     return { ok: false, status, variant, error, response };
   };
 }
 
-/** The description does not show its values (section 4.3), so any text is accepted. */
+/** Any text is accepted: the description does not show the values (section 4.3). */
 function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
@@ -151,16 +138,16 @@ function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
 }
 
 /** A body that is too large counts as empty: the status matters more. */
-async function readRefusal(response: Response, { variant }: Auth): Promise<string> {
+async function readRefusal(response: Response, variant: Variant): Promise<string> {
   return readBounded(response, variant).catch((error) => {
     if (error instanceof UnexpectedResponseError) return "";
     throw error;
   });
 }
 
-function parseSuccess(text: string, response: Response, { variant }: Auth): unknown {
+function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {
   if (text === "") return undefined;
-  const contentType = response.headers.get("content-type");
+  const contentType = headers.get("content-type");
   try {
     // A response that declares another type, an HTML page for instance, is never read as JSON.
     if (contentType === null || /\bjson\b/i.test(contentType)) return JSON.parse(text);
@@ -169,8 +156,8 @@ function parseSuccess(text: string, response: Response, { variant }: Auth): unkn
   }
   throw new UnexpectedResponseError(
     "response_not_json",
-    `The API answered ${response.status} without JSON. Check baseUrl, and whether a proxy answers in its place.`,
-    { status: response.status, variant },
+    `The API answered ${status} without JSON. Check baseUrl, and whether a proxy answers in its place.`,
+    { status, variant },
   );
 }
 

@@ -19,8 +19,7 @@ interface RefusedCall {
   readonly body: unknown;
   readonly now: number;
   readonly isDocumented: boolean;
-  readonly operationId?: string | undefined;
-  /** Only the person can get another token. */
+  readonly operationId: string;
   readonly needsPerson: boolean;
   /** What to ask the person for: the token was older than 30 s, or its renewal was refused. */
   readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
@@ -29,14 +28,17 @@ interface RefusedCall {
 export function apiErrorOf(call: RefusedCall): ApiError {
   const { variant, response, body, operationId, required } = call;
   const { status } = response;
-  const code = codeOf(call);
+  const code = codeOf(status, call.isDocumented);
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
-  const causes = causesOf(call);
-  const next =
-    required?.message ??
-    causes?.[0]?.remedy ??
-    (code === "api_unauthorized" && !call.needsPerson ? renewed : "");
-  const message = `${operationId ?? "The call"} was answered ${status}${texts[code]} ${next}`.trimEnd();
+  const isEmpty403OfA = variant === "A" && status === 403 && body === undefined;
+  const causes = required ? causesOfPerson401(required) : isEmpty403OfA ? causesOfEmpty403 : undefined;
+  const renewed =
+    status === 401 && !call.needsPerson
+      ? "(If the token was older than 30 s, it was renewed and the call was sent once more.)"
+      : "";
+  const next = required?.message ?? causes?.[0]?.remedy ?? renewed;
+  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd();
+  const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   return new ApiError(code, message, {
     variant,
     status,
@@ -44,11 +46,11 @@ export function apiErrorOf(call: RefusedCall): ApiError {
     operationId,
     causes,
     cause: required,
-    retryAt: waitMs === undefined ? undefined : call.now + waitMs,
+    retryAt,
   });
 }
 
-function codeOf({ response: { status }, isDocumented }: RefusedCall): ApiErrorCode {
+function codeOf(status: number, isDocumented: boolean): ApiErrorCode {
   if (status === 401) return "api_unauthorized";
   if (status === 403) return "api_forbidden";
   if (status === 429) return "api_rate_limited";
@@ -69,33 +71,25 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_undocumented: ", which the description does not list for this operation.",
 };
 
-const renewed = "(If the token was older than 30 s, it was renewed and the call was sent once more.)";
-
-function causesOf({ variant, response, body, required }: RefusedCall): readonly Cause[] | undefined {
-  if (required !== undefined) return causesOfPerson401(required);
-  return variant === "A" && response.status === 403 && body === undefined ? causesOfEmpty403 : undefined;
-}
-
+const empty403 = "A 403 with an empty body.";
 /** "HTTP 403 with an empty body has exactly three causes" (section 7.2 of the description). */
 const causesOfEmpty403: readonly Cause[] = Object.freeze([
   {
     id: "scope_missing",
     summary: "The token lacks the scope of the endpoint",
-    evidence:
-      "A 403 with an empty body. A scope granted after the token was minted reaches only the next token.",
+    evidence: `${empty403} A scope granted after the token was minted reaches only the next token.`,
     remedy: `Ask the customer to grant the scope under ${pluginSettings}. Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).`,
   },
   {
     id: "grant_narrowed",
     summary: "The customer narrowed the grant after the token was minted",
-    evidence:
-      "A 403 with an empty body. The service checks the registration on each call, without changing the token.",
+    evidence: `${empty403} The service checks the registration on each call, without changing the token.`,
     remedy: `Ask the customer to check the granted scopes under ${pluginSettings}.`,
   },
   {
     id: "device_restricted",
     summary: "The plugin is restricted to specific devices, and the request named another",
-    evidence: "A 403 with an empty body. Possible only for a call that names a device.",
+    evidence: `${empty403} Possible only for a call that names a device.`,
     remedy: `Ask the customer to check the device restriction under ${pluginSettings}.`,
   },
 ]);
@@ -122,10 +116,11 @@ function causesOfPerson401({ variant, code }: RelaunchRequiredError | LoginRequi
   ];
 }
 
+export function isPersonRequired(error: unknown): error is RelaunchRequiredError | LoginRequiredError {
+  return isRelaunchRequiredError(error) || isLoginRequiredError(error);
+}
+
 /** What the person must do before the call can succeed: the error itself, or the cause of a call that was answered 401. */
 export function personRequired(error: unknown): RelaunchRequiredError | LoginRequiredError | undefined {
-  return [error, isApiError(error) ? error.cause : undefined].find(
-    (one): one is RelaunchRequiredError | LoginRequiredError =>
-      isRelaunchRequiredError(one) || isLoginRequiredError(one),
-  );
+  return [error, isApiError(error) ? error.cause : undefined].find(isPersonRequired);
 }

@@ -27,7 +27,13 @@ export function requestUrl(template: string, { path, query }: CallParameters, ta
     const name = nameIn(braced);
     filled[name] = name === "tenantId" ? tenantIdOf(path, target) : pathParameter(name, path);
   }
-  const search = query === undefined ? "" : queryText(query);
+  let search = "";
+  try {
+    if (query !== undefined) search = querySerializer(query);
+  } catch {
+    const problem = "must fit into a URL: it holds nested objects or lists, or half a surrogate pair";
+    throw invalidOption("params.query", problem);
+  }
   const url = createFinalURL(template, {
     baseUrl: target.baseUrl,
     params: { path: filled },
@@ -41,17 +47,6 @@ export function requestUrl(template: string, { path, query }: CallParameters, ta
   return url;
 }
 
-function queryText(query: Readonly<Record<string, unknown>>): string {
-  try {
-    return querySerializer(query);
-  } catch {
-    throw invalidOption(
-      "params.query",
-      "must fit into a URL: it holds nested objects or lists, or half a surrogate pair",
-    );
-  }
-}
-
 /** The parameter name without the braces, the prefix of its style and its `*`. */
 function nameIn(braced: string): string {
   return /\{[.;]?([^{}*]+)/.exec(braced)?.[1] ?? braced;
@@ -59,48 +54,33 @@ function nameIn(braced: string): string {
 
 function tenantIdOf(path: CallParameters["path"], { tenantId }: Target): string {
   const given = path?.tenantId;
-  if (given === undefined && tenantId === "")
-    throw wrongParameter("path_parameter_missing", "tenantId", "is missing");
+  if (given === undefined && tenantId === "") throw wrongParameter("missing", "tenantId", "is missing");
   if (given === undefined || given === tenantId) return tenantId;
-  throw wrongParameter(
-    "path_parameter_invalid",
-    "tenantId",
-    "is not the tenant that the token is for. Leave it out, or connect to that tenant",
-  );
+  const problem = "is not the tenant that the token is for. Leave it out, or connect to that tenant";
+  throw wrongParameter("invalid", "tenantId", problem);
 }
 
 function pathParameter(name: string, path: CallParameters["path"]): unknown {
   const value = path?.[name];
   const parts = typeof value === "object" && value !== null ? Object.values(value) : [value];
   if (parts.every((part) => part === undefined || part === null || part === ""))
-    throw wrongParameter("path_parameter_missing", name, "is missing or empty");
+    throw wrongParameter("missing", name, "is missing or empty");
   const isPlain = parts.every((part) => ["string", "number", "boolean", "bigint"].includes(typeof part));
   if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0])))) throw wouldFold(name);
   if (parts.some((part) => loneSurrogate.test(String(part))))
-    throw wrongParameter(
-      "path_parameter_invalid",
-      name,
-      "holds half a surrogate pair, which no URL can hold",
-    );
+    throw wrongParameter("invalid", name, "holds half a surrogate pair, which no URL can hold");
   return value;
 }
 
 function wouldFold(name: string): ConfigurationError {
-  return wrongParameter(
-    "path_parameter_invalid",
-    name,
-    'must be text or a number that does not change the path: every URL parser folds "." and ".."',
-  );
+  const problem =
+    'must be text or a number that does not change the path: every URL parser folds "." and ".."';
+  return wrongParameter("invalid", name, problem);
 }
 
-function wrongParameter(
-  code: "path_parameter_missing" | "path_parameter_invalid",
-  name: string,
-  problem: string,
-): ConfigurationError {
-  return new ConfigurationError(code, `The path parameter "${name}" ${problem}.`, {
-    option: `params.path.${name}`,
-  });
+function wrongParameter(kind: "missing" | "invalid", name: string, problem: string): ConfigurationError {
+  const message = `The path parameter "${name}" ${problem}.`;
+  return new ConfigurationError(`path_parameter_${kind}`, message, { option: `params.path.${name}` });
 }
 
 /** RFC 9110 section 5.6.2: a token. */
@@ -131,12 +111,8 @@ export function headerRecord(
       const text = String(value);
       if (value === null || value === undefined) delete record[key];
       else if (!headerName.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
-      else if (!headerValue.test(text))
-        throw invalidOption(
-          "headers",
-          `hold a value for ${key} with a line break or another forbidden character`,
-        );
-      else record[key] = text;
+      else if (headerValue.test(text)) record[key] = text;
+      else throw invalidOption("headers", `hold a forbidden character, such as a line break, in ${key}`);
     }
   }
   return record;
@@ -162,12 +138,12 @@ export function requestBody(body: unknown, contentType = "application/json"): Bo
 function formFields(body: unknown): [string, string][] {
   if (typeof body !== "object" || body === null)
     throw invalidOption("body", "must be an object, since the operation accepts a form");
-  return Object.entries(body).flatMap(([name, value]: [string, unknown]) => {
-    const values = Array.isArray(value) ? value : [value];
-    return values
+  return Object.entries(body).flatMap(([name, value]: [string, unknown]) =>
+    [value]
+      .flat()
       .filter((one) => one !== undefined && one !== null)
-      .map((one): [string, string] => [name, typeof one === "object" ? jsonOf(one) : String(one)]);
-  });
+      .map((one): [string, string] => [name, typeof one === "object" ? jsonOf(one) : String(one)]),
+  );
 }
 
 function jsonOf(body: unknown): string {
@@ -178,8 +154,6 @@ function jsonOf(body: unknown): string {
     // The engine's message may quote the body.
   }
   if (text !== undefined) return text;
-  throw invalidOption(
-    "body",
-    "must be JSON: it is a function, contains a bigint or a reference to itself, or its toJSON fails",
-  );
+  const problem = "must be JSON: it is a function, contains a bigint or itself, or its toJSON fails";
+  throw invalidOption("body", problem);
 }

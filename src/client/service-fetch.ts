@@ -19,23 +19,19 @@ export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<
 export function createServiceFetch(options: Omit<CallerOptions, "validate">): ServiceFetch {
   const { auth, timeoutMs } = options;
   const { variant, baseUrl } = auth;
-  // Made on first use: most services never fetch an undescribed route.
-  let follower: ReturnType<typeof signalFollower> | undefined;
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
     const headers = headerRecord(init.headers);
     const { body } = init;
     const signal = init.signal ?? undefined;
-    follower ??= signalFollower();
-    const untilTheEnd = follower;
     const { response } = await bearerFetch(
       {
         ...{ url, method, headers, body, signal },
         // The Fetch standard requires `duplex` for a stream and allows no other value.
         init: canBeSentAgain(body) ? init : ({ duplex: "half", ...init } as RequestInit),
         limit: (send) =>
-          withTimeLimit((abort) => send(untilTheEnd(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
+          withTimeLimit((abort) => send(signalOf(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
         read: async () => undefined,
       },
       options,
@@ -75,45 +71,32 @@ function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
   return url.href;
 }
 
-/**
- * Returns a function that makes the signal of one request. The time limit aborts it, which ends with the response's
- * head, and so does the caller's signal, which must also end the body. The caller's signal may outlive many requests:
- * one listener on it serves them all, and holds none of them.
- */
-function signalFollower(): (limit: AbortSignal, signal: AbortSignal | undefined) => AbortSignal {
-  const followers = new WeakMap<AbortSignal, Set<WeakRef<AbortController>>>();
-  // A signal does not hold its controller, and whatever reads the body holds only the signal.
-  const controllers = new WeakMap<AbortSignal, AbortController>();
-  const forgotten = new FinalizationRegistry<() => void>((forget) => forget());
+/** The requests of each caller's signal: it may outlive them all, so one listener on it serves them and holds none. */
+const requestsOf = /* @__PURE__ */ new WeakMap<AbortSignal, Set<WeakRef<AbortController>>>();
+/** A signal does not hold its controller, and the code that reads the body holds only the signal. */
+const controllers = /* @__PURE__ */ new WeakMap<AbortSignal, AbortController>();
+const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((forget) => forget());
 
-  const followersOf = (signal: AbortSignal) => {
-    const found = followers.get(signal);
-    if (found !== undefined) return found;
-    const made = new Set<WeakRef<AbortController>>();
-    followers.set(signal, made);
-    const abortAll = () => {
-      for (const follower of made) follower.deref()?.abort(signal.reason);
-    };
-    signal.addEventListener("abort", abortAll, { once: true });
-    return made;
-  };
-
-  return (limit, signal) => {
-    const whole = new AbortController();
-    limit.addEventListener("abort", () => whole.abort(limit.reason), { once: true });
-    controllers.set(whole.signal, whole);
-    if (signal !== undefined) follow(whole, followersOf(signal), forgotten);
-    return whole.signal;
-  };
+/** The signal of one request: the time limit aborts it until the response's head, the caller's signal until the body's end. */
+function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
+  const controller = new AbortController();
+  limit.addEventListener("abort", () => controller.abort(limit.reason), { once: true });
+  controllers.set(controller.signal, controller);
+  if (signal !== undefined) follow(signal, controller);
+  return controller.signal;
 }
 
 /** A function of its own, so that no closure in it holds the controller. */
-function follow(
-  controller: AbortController,
-  followers: Set<WeakRef<AbortController>>,
-  forgotten: FinalizationRegistry<() => void>,
-): void {
-  const follower = new WeakRef(controller);
-  followers.add(follower);
-  forgotten.register(controller, () => followers.delete(follower));
+function follow(signal: AbortSignal, controller: AbortController): void {
+  const requests = requestsOf.get(signal) ?? new Set();
+  if (!requestsOf.has(signal)) {
+    requestsOf.set(signal, requests);
+    const abortAll = () => {
+      for (const request of requests) request.deref()?.abort(signal.reason);
+    };
+    signal.addEventListener("abort", abortAll, { once: true });
+  }
+  const request = new WeakRef(controller);
+  requests.add(request);
+  collected.register(controller, () => requests.delete(request));
 }

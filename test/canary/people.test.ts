@@ -2,13 +2,13 @@
 import { describe, expect, test } from "vitest";
 import {
   apiClient,
-  beginLogin,
   completeLogin,
   memoryStore,
   redeemLaunch,
   type ServiceEvent,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { backFromLogin, client } from "../people/person.js";
 import { steppedClock } from "../support/clock.js";
 import { scriptedFetch } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
@@ -55,9 +55,8 @@ async function eachEcho(
 ): Promise<void> {
   for (let index = 0; index < 8; index++) {
     const events: ServiceEvent[] = [];
-    const fetch = scriptedFetch(({ body }) =>
-      Response.json(of(echo(body)[index] ?? "none"), { status: 400 }),
-    );
+    const refusal = (body: string) => Response.json(of(echo(body)[index] ?? "none"), { status: 400 });
+    const fetch = scriptedFetch(({ body }) => refusal(body));
     const error = await run(fetch, (event) => void events.push(event));
     expectNone(error, events);
   }
@@ -76,28 +75,17 @@ describe.each(table)("an echo of $name in $place by the token endpoint", ({ echo
     await eachEcho(echo, of, async (refuse, onEvent) => {
       const clock = steppedClock();
       let refuses = true;
-      const fetch = (url: string, init?: RequestInit) =>
-        refuses
-          ? refuse(url, init)
-          : Promise.resolve(Response.json({ access_token: accessToken, refresh_token: refreshToken }));
+      const granted = { access_token: accessToken, refresh_token: refreshToken };
+      const fetch = async (url: string, init?: RequestInit) =>
+        refuses ? refuse(url, init) : Response.json(granted);
       const options = {
         baseUrl: "https://service.example",
-        credential: apiClient({
-          clientId: "portal",
-          clientSecret,
-          redirectUri: "https://portal.example/callback",
-          authorizationEndpoint: "https://service.example/authorize",
-        }),
-        store: memoryStore({ now: clock.now }),
-        now: clock.now,
-        fetch,
-        onEvent,
+        credential: apiClient({ ...client, clientSecret }),
+        ...{ store: memoryStore({ now: clock.now }), now: clock.now, fetch, onEvent },
       };
       const logIn = async (suffix: string) => {
-        const begun = await beginLogin(options);
-        const login = { ...begun.login, codeVerifier };
-        const callbackUrl = `https://portal.example/callback?code=${code}${suffix}&state=${login.state}`;
-        return completeLogin({ ...options, login, callbackUrl });
+        const back = await backFromLogin(options, (state) => `code=${code}${suffix}&state=${state}`);
+        return completeLogin({ ...options, ...back, login: { ...back.login, codeVerifier } });
       };
       const refused = await rejectionOf(logIn("1"));
       refuses = false;

@@ -19,6 +19,7 @@ import { scriptedFetch } from "../support/fetch.js";
 import { cryptoKey, pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
+import { rejectionOf } from "../support/wait.js";
 
 /** Has characters that JSON, a form and a URL encode differently, so that an echo of any of them is found. */
 const clientSecret = 'canary-secret-"quoted"\\back/slash+plus %41 ünï-0123456789';
@@ -49,6 +50,10 @@ function planted(requests: readonly RecordedRequest[] = []): string[] {
   ];
 }
 
+const target = { baseUrl: "https://service.example", tenantId };
+/** Not scriptedFetch: an Auth holds its fetch, and that one holds a record of its calls. */
+const tokenFetch = async () => Response.json({ access_token: accessToken });
+
 function expectNone(outputs: readonly unknown[], requests: readonly RecordedRequest[] = []): void {
   const text = outputs.map((output) => shown(output)).join("\n");
   for (const secret of planted(requests))
@@ -73,6 +78,7 @@ beforeEach(() => {
 });
 const onEvent = (event: ServiceEvent) => void events.push(event);
 
+const sign = (bytes: Uint8Array) => createSign("sha256").update(bytes).sign(rsaKey().privateKey);
 const keyForms: { form: string; key: () => unknown }[] = [
   { form: "PKCS#8", key: () => pkcs8(rsaKey()) },
   { form: "PKCS#1", key: () => pkcs1(rsaKey()) },
@@ -81,13 +87,7 @@ const keyForms: { form: string; key: () => unknown }[] = [
   { form: "CryptoKey", key: () => cryptoKey(rsaKey()) },
   { form: "KeyObject", key: () => rsaKey().privateKey },
   { form: "function", key: () => () => pkcs8(rsaKey()) },
-  {
-    form: "signer",
-    key: () => ({
-      keyId: "kms",
-      sign: (bytes: Uint8Array) => createSign("sha256").update(bytes).sign(rsaKey().privateKey),
-    }),
-  },
+  { form: "signer", key: () => ({ keyId: "kms", sign }) },
 ];
 
 const plugin = (privateKey: unknown = pkcs8(rsaKey())) =>
@@ -120,7 +120,9 @@ interface Echo {
   readonly answer: (echo: string) => { status: number; headers?: Record<string, string>; body?: string };
 }
 
-const body = (value: unknown, status = 400) => ({ status, body: JSON.stringify(value) });
+const body = (value: unknown, status = 400) => ({
+  ...{ status, headers: { "content-type": "application/json" }, body: JSON.stringify(value) },
+});
 const described = (error_description: string) => body({ error: "invalid_client", error_description });
 /** The places in which a token endpoint could echo a request. */
 const tokenEchoes: Echo[] = [
@@ -132,14 +134,10 @@ const tokenEchoes: Echo[] = [
   { name: "error_description with a known error", answer: described },
   { name: "a cut error_description", answer: (echo) => described(echo.slice(0, 60)) },
   { name: "an error_description from the middle on", answer: (echo) => described(echo.slice(9, 120)) },
-  {
-    name: "an error_description with control characters",
-    answer: (echo) => described(`\u0000\u200b${echo}\r\n${echo}`),
-  },
+  { name: "one with control characters", answer: (echo) => described(`\u0000\u200b${echo}\r\n${echo}`) },
   {
     name: "an error_description that quotes the token beside it",
-    answer: () =>
-      body({ error: "x", error_description: `issued ${accessToken}`, access_token: accessToken }, 200),
+    answer: () => body({ ...{ error: "x", error_description: accessToken }, access_token: accessToken }, 200),
   },
   { name: "a token as the name of a field", answer: () => body({ [`${accessToken}-1`]: "x" }) },
   { name: "field names", answer: (echo) => body({ [echo]: 1 }) },
@@ -184,28 +182,23 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
           const echo = echoes(request)[which] ?? "";
           return answer(echo === "" ? request.body : echo);
         });
-        const connector = createConnector({
-          credentials: [credentialOf(variant)],
-          onEvent,
-          rateLimitDeadlineMs: 0,
-        });
+        const credentials = [credentialOf(variant)];
+        const connector = createConnector({ credentials, onEvent, rateLimitDeadlineMs: 0 });
         const service = await connector.connect({ baseUrl: server.url, tenantId });
-        const failures: unknown[] = [];
-        for (const attempt of [() => service.auth.getAccessToken(), () => service.call("listDevices")])
-          failures.push(await attempt().catch((error: unknown) => error));
+        const failures = [
+          await rejectionOf(service.auth.getAccessToken()),
+          await rejectionOf(service.call("listDevices")),
+        ];
         for (const failure of failures) expect(failure).toBeInstanceOf(Error);
         expectNone([...failures, ...events, ...printed, service, service.auth, connector], server.requests);
       }
     });
 
     test("the secret as the tenant of a token: the event does not show it", async () => {
-      const server = await recordingServer((request) => ({
-        status: 200,
-        body: JSON.stringify({
-          access_token: accessToken,
-          revo: { tenant: echoes(request)[1] || accessToken },
-        }),
-      }));
+      const server = await recordingServer((request) => {
+        const revo = { tenant: echoes(request)[1] || accessToken };
+        return body({ access_token: accessToken, revo }, 200);
+      });
       const auth = createAuth({ baseUrl: server.url, tenantId, credential: credentialOf(variant), onEvent });
       await auth.getAccessToken();
       expectNone([...events, ...printed, auth], server.requests);
@@ -216,11 +209,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const api: Echo[] = [
       ...[400, 401, 403, 404, 409, 429, 500, 503, 202, 302].map((status) => ({
         name: `the bearer in its body, ${status}`,
-        answer: (echo: string) => ({
-          status,
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ error: echo }),
-        }),
+        answer: (echo: string) => body({ error: echo }, status),
       })),
       { name: "in headers", answer: (echo) => ({ status: 403, headers: echoHeaders(echo), body: "" }) },
       {
@@ -236,13 +225,12 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     test.each(api)("$name: only ApiError.body may hold it, which is not enumerable", async ({ answer }) => {
       const server = await recordingServer((request) =>
         request.path.endsWith("/token")
-          ? { status: 200, body: JSON.stringify({ access_token: accessToken }) }
+          ? body({ access_token: accessToken }, 200)
           : answer(request.headers.authorization ?? ""),
       );
       const options = { baseUrl: server.url, tenantId, credentials: [credentialOf(variant)], onEvent };
       const service = await connect(options);
-      const outcome = await service.call("listDevices").catch((error: unknown) => ({ error }));
-      const { error } = outcome as { error: unknown };
+      const { error } = await service.call("listDevices").catch((error: unknown) => ({ error }));
       expect(error).toBeInstanceOf(Error);
       expectNone([error, ...events, ...printed, service], server.requests);
       expect(Object.keys(error as object)).not.toContain("body");
@@ -257,15 +245,9 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         code: "ECONNRESET",
       });
     });
-    const auth = createAuth({
-      baseUrl: "https://service.example",
-      tenantId,
-      credential: credentialOf(variant),
-      fetch,
-      onEvent,
-      rateLimitDeadlineMs: 0,
-    });
-    const error = await auth.getAccessToken().catch((thrown: unknown) => thrown);
+    const credential = credentialOf(variant);
+    const auth = createAuth({ ...target, credential, fetch, onEvent, rateLimitDeadlineMs: 0 });
+    const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ code: "network_failed" });
     const sent = fetch.calls.map(({ body }) => ({ body }) as RecordedRequest);
     expectNone([error, ...events, ...printed], sent);
@@ -276,10 +258,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       throw Object.assign(new Error(`could not store ${JSON.stringify(given)}`), { given });
     };
     const store = { get: async () => undefined, set: fault, delete: fault, lock: fault };
-    // Not scriptedFetch: an Auth holds its fetch, and that one holds a record of its calls.
-    const fetch = async () => Response.json({ access_token: accessToken });
-    const options = { baseUrl: "https://service.example", tenantId, credential: credentialOf(variant) };
-    const auth = createAuth({ ...options, fetch, store, onEvent });
+    const credential = credentialOf(variant);
+    const auth = createAuth({ ...target, credential, fetch: tokenFetch, store, onEvent });
     await auth.getAccessToken();
     await new Promise((resolve) => setImmediate(resolve));
     expect(events.map(({ type }) => type)).toContain("store_failed");
@@ -287,11 +267,9 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 
   test("a token, its Auth and its service do not show its value after it was used and stored", async () => {
-    const server = await recordingServer(({ path }) => ({
-      status: 200,
-      headers: { "content-type": "application/json" },
-      body: path.endsWith("/token") ? JSON.stringify({ access_token: accessToken }) : "[]",
-    }));
+    const server = await recordingServer(({ path }) =>
+      body(path.endsWith("/token") ? { access_token: accessToken } : [], 200),
+    );
     const store = memoryStore();
     const connector = createConnector({ credentials: [credentialOf(variant)], store, onEvent });
     const service = await connector.connect({ baseUrl: server.url, tenantId });
@@ -308,25 +286,17 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 describe("objects with secrets do not show them:", () => {
   test.each(keyForms)("a credential with a key as $form, before and after it signed", async ({ key }) => {
     const credential = plugin(await key());
-    // Not scriptedFetch: an Auth holds its fetch, and that one holds a record of its calls.
-    const fetch = async () => Response.json({ access_token: accessToken });
-    const auth = createAuth({ baseUrl: "https://service.example", tenantId, credential, fetch, onEvent });
+    const auth = createAuth({ ...target, credential, fetch: tokenFetch, onEvent });
     expectNone([credential, auth]);
     await auth.getAccessToken();
-    const service = createService(auth);
-    expectNone([credential, auth, service, ...events, ...printed]);
+    expectNone([credential, auth, createService(auth), ...events, ...printed]);
   });
 
   test("the credentials of a person, and a service account", () => {
-    const endpoint = "https://service.example/authorize";
+    const login = { redirectUri: "https://p.example", authorizationEndpoint: "https://service.example/a" };
     expectNone([
       userInterfacePlugin({ clientId: "canary-plugin", privateKey: pkcs8(rsaKey()) }),
-      apiClient({
-        clientId: "p",
-        redirectUri: "https://p.example",
-        authorizationEndpoint: endpoint,
-        clientSecret,
-      }),
+      apiClient({ clientId: "p", ...login, clientSecret }),
       account(),
       serviceAccount(async () => ({ clientId: "canary-account", clientSecret })),
     ]);
@@ -336,8 +306,8 @@ describe("objects with secrets do not show them:", () => {
     const credential = serviceAccount(() => {
       throw new Error(`vault refused ${clientSecret}`);
     });
-    const auth = createAuth({ baseUrl: "https://service.example", credential, onEvent });
-    const error = await auth.getAccessToken().catch((thrown: unknown) => thrown);
+    const auth = createAuth({ ...target, credential, onEvent });
+    const error = await rejectionOf(auth.getAccessToken());
     const cause = { message: "the message of the Error is left out, since it may hold a secret" };
     expect(error).toMatchObject({ code: "credential_invalid", cause });
     expectNone([error, ...events, ...printed]);
@@ -352,12 +322,8 @@ test("a detection sends no secret and shows none that is echoed", async () => {
   });
   const server = await recordingServer(echo);
   const detection = await detectVariant({ baseUrl: server.url, tenantId });
-  const error = await connect({
-    baseUrl: server.url,
-    tenantId,
-    credentials: [plugin(), account()],
-    onEvent,
-  }).catch((thrown: unknown) => thrown);
+  const options = { baseUrl: server.url, tenantId, credentials: [plugin(), account()], onEvent };
+  const error = await rejectionOf(connect(options));
   expect(error).toMatchObject({ code: "variant_unknown" });
   for (const { raw } of server.requests) {
     expectNone([raw]);

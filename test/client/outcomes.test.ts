@@ -15,6 +15,8 @@ interface AnyOutcome {
   readonly response: Response;
 }
 
+type AnyGet = (path: string) => Promise<AnyOutcome>;
+
 /** listDevices by the three ways to call it. */
 function client(variant: "A" | "B", answer: () => Response) {
   const scripted = scriptedService(variant, answer);
@@ -24,10 +26,7 @@ function client(variant: "A" | "B", answer: () => Response) {
   const ways = [
     { way: "call", send: () => scripted.call("listDevices") as Promise<AnyOutcome> },
     { way: "paths", send: () => scripted.get(devicesPath[variant]) as Promise<AnyOutcome> },
-    {
-      way: "variant client",
-      send: () => (alone.GET as (path: string) => Promise<AnyOutcome>)(devicesPath[variant]),
-    },
+    { way: "variant client", send: () => (alone.GET as AnyGet)(devicesPath[variant]) },
   ];
   return { ...scripted, ways };
 }
@@ -42,8 +41,7 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
     { name: "200 with JSON null", answer: () => json(null, 200), data: null },
     {
       name: "200 with a JSON media type and a byte order mark",
-      answer: () => text("\ufeff[1]", 200, { "content-type": "application/vnd.x+json" }),
-      data: [1],
+      ...{ answer: () => text("\ufeff[1]", 200, { "content-type": "application/vnd.x+json" }), data: [1] },
     },
     { name: "200 without a body", answer: () => text(null, 200), data: undefined },
   ])("$name is a success", async ({ answer, data }) => {
@@ -56,52 +54,27 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
     expect(events).toEqual([]);
   });
 
-  interface Refusal {
-    readonly name: string;
-    readonly answer: () => Response;
-    readonly code: string;
-    readonly body?: unknown;
-    readonly retryAfterMs?: number;
-  }
-  test.each<Refusal>([
+  const retry = (status: number, after: string) => () => text("", status, { "retry-after": after });
+  const large = () => text("x".repeat(1024 * 1024 + 1), 400);
+  const yearMs = 366 * 24 * 3_600_000;
+  test.each<{ name: string; answer: () => Response; code: string; body?: unknown; waitMs?: number }>([
     { name: "401", answer: () => text("", 401), code: "api_unauthorized" },
-    {
-      name: "403 with a body",
-      answer: () => json({ why: "x" }, 403),
-      code: "api_forbidden",
-      body: { why: "x" },
-    },
+    { name: "403 with a body", answer: () => json({ why: 1 }, 403), code: "api_forbidden", body: { why: 1 } },
     { name: "404", answer: () => json({ e: 1 }, 404), code: "api_refused", body: { e: 1 } },
     { name: "400 with a text", answer: () => text("no", 400), code: "api_refused", body: "no" },
-    {
-      name: "429 with Retry-After",
-      answer: () => text("", 429, { "retry-after": "7" }),
-      code: "api_rate_limited",
-      retryAfterMs: 7_000,
-    },
+    { name: "429 with Retry-After", answer: retry(429, "7"), code: "api_rate_limited", waitMs: 7_000 },
     { name: "429 without Retry-After", answer: () => text("", 429), code: "api_rate_limited" },
     {
       name: "429 with an absurd Retry-After",
-      answer: () => text("", 429, { "retry-after": "9".repeat(400) }),
-      code: "api_rate_limited",
-      retryAfterMs: 366 * 24 * 3_600_000,
+      ...{ answer: retry(429, "9".repeat(400)), code: "api_rate_limited", waitMs: yearMs },
     },
     { name: "500", answer: () => text("<html>", 500), code: "api_failed", body: "<html>" },
-    {
-      name: "503 with Retry-After",
-      answer: () => text("", 503, { "retry-after": "3" }),
-      code: "api_failed",
-      retryAfterMs: 3_000,
-    },
+    { name: "503 with Retry-After", answer: retry(503, "3"), code: "api_failed", waitMs: 3_000 },
     { name: "204", answer: () => text(null, 204), code: "api_undocumented" },
     { name: "202", answer: () => json({ id: 7 }, 202), code: "api_undocumented", body: { id: 7 } },
     { name: "304", answer: () => text(null, 304), code: "api_undocumented" },
-    {
-      name: "400 with a body of over 1 MiB, which counts as empty",
-      answer: () => text("x".repeat(1024 * 1024 + 1), 400),
-      code: "api_refused",
-    },
-  ])("$name is a failure with $code", async ({ answer, code, body, retryAfterMs }) => {
+    { name: "400 with a body of over 1 MiB, which counts as empty", answer: large, code: "api_refused" },
+  ])("$name is a failure with $code", async ({ answer, code, body, waitMs }) => {
     const { ways, clock, events } = client(variant, answer);
     const { status } = answer();
     for (const { way, send } of ways) {
@@ -112,8 +85,7 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
       expect(outcome.error).toMatchObject({ code, status, variant, operationId: "listDevices" });
       expect(outcome.error?.body).toEqual(body);
       expect(Object.keys(outcome.error ?? {})).not.toContain("body");
-      const retryAt = retryAfterMs === undefined ? undefined : clock.now() + retryAfterMs;
-      expect(outcome.error?.retryAt).toBe(retryAt);
+      expect(outcome.error?.retryAt).toBe(waitMs === undefined ? undefined : clock.now() + waitMs);
     }
     expect(events.map(({ type }) => type)).toEqual(ways.map(() => "call_refused"));
   });
@@ -135,20 +107,14 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
   });
 
   test.each([
-    { name: "an HTML page", answer: () => text("<html>page-text", 200, { "content-type": "text/html" }) },
-    {
-      name: "JSON that is cut off",
-      answer: () => text('{"page-text', 200, { "content-type": "application/json" }),
-    },
-    { name: "JSON declared as HTML", answer: () => text("[]", 200, { "content-type": "text/html" }) },
-  ])("a 200 with $name rejects with response_not_json, which quotes none of it", async ({ answer }) => {
-    for (const { send } of client(variant, answer).ways) {
+    { name: "an HTML page", body: "<html>page-text", type: "text/html" },
+    { name: "JSON that is cut off", body: '{"page-text', type: "application/json" },
+    { name: "JSON declared as HTML", body: "[]", type: "text/html" },
+  ])("a 200 with $name rejects with response_not_json, which quotes none of it", async ({ body, type }) => {
+    const rejection = { name: "UnexpectedResponseError", code: "response_not_json", status: 200 };
+    for (const { send } of client(variant, () => text(body, 200, { "content-type": type })).ways) {
       const error = await rejectionOf(send());
-      expect(error).toMatchObject({
-        name: "UnexpectedResponseError",
-        code: "response_not_json",
-        status: 200,
-      });
+      expect(error).toMatchObject(rejection);
       expect((error as Error).message).not.toContain("page-text");
     }
   });
@@ -166,10 +132,7 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
 
 test("the client of a variant rejects an Auth of the other", () => {
   const refusal = expect.objectContaining({ code: "option_invalid", option: "auth" });
-  const [ofA, ofB] = [
-    numberedAuth({ variant: "A", now: Date.now }),
-    numberedAuth({ variant: "B", now: Date.now }),
-  ];
-  expect(() => createVariantAClient(ofB as never)).toThrow(refusal);
-  expect(() => createVariantBClient(ofA as never)).toThrow(refusal);
+  const authOf = (variant: "A" | "B") => numberedAuth({ variant, now: Date.now }) as never;
+  expect(() => createVariantAClient(authOf("B"))).toThrow(refusal);
+  expect(() => createVariantBClient(authOf("A"))).toThrow(refusal);
 });

@@ -2,19 +2,20 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { connect, createConnector, detectVariant } from "../../src/index.js";
+import { latch } from "../people/person.js";
 import { HELD_LIMIT_MS, heldTimeLimit } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
-import { type FetchScript, noAnswer } from "../support/fetch.js";
+import { type FetchCall, noAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
 describe("a call", () => {
-  test("that is aborted rejects with the signal's reason, and its request is aborted", async () => {
+  test("that is aborted rejects with the signal's reason, even if fetch ignores its signal", async () => {
     const controller = new AbortController();
     const reason = { why: "the user left" };
-    const { service, fetch } = scriptedService("B", (call) => {
+    const { service, fetch } = scriptedService("B", () => {
       queueMicrotask(() => controller.abort(reason));
-      return noAnswer(call);
+      return new Promise<Response>(() => {});
     });
     expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe(reason);
     expect(fetch.calls[0]?.init.signal?.aborted).toBe(true);
@@ -26,37 +27,22 @@ describe("a call", () => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test("that is aborted does not wait for a fetch that ignores its signal", async () => {
-    const controller = new AbortController();
-    const { service } = scriptedService("B", () => {
-      queueMicrotask(() => controller.abort("gone"));
-      return new Promise<Response>(() => {});
-    });
-    expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe("gone");
-  });
-
-  test.each<{ name: string; answer: (expire: () => void) => FetchScript }>([
-    {
-      name: "a silent server",
-      answer: (expire) => (call) => {
-        setImmediate(expire);
-        return noAnswer(call);
-      },
-    },
-    {
-      name: "a body that never ends",
-      answer: (expire) => () => {
-        let drops = 0;
-        const body = new ReadableStream({
-          async pull(stream) {
-            await new Promise((resolve) => setImmediate(resolve));
-            stream.enqueue(new Uint8Array([32]));
-            if (++drops === 10) expire();
-          },
-        });
-        return new Response(body);
-      },
-    },
+  const silence = (expire: () => void) => (call: FetchCall) => {
+    setImmediate(expire);
+    return noAnswer(call);
+  };
+  const endless = (expire: () => void) => () => {
+    let drops = 0;
+    const pull = async (stream: ReadableStreamDefaultController) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      stream.enqueue(new Uint8Array([32]));
+      if (++drops === 10) expire();
+    };
+    return new Response(new ReadableStream({ pull }));
+  };
+  test.each([
+    { name: "a silent server", answer: silence },
+    { name: "a body that never ends", answer: endless },
   ])("that meets $name rejects with timed_out after timeoutMs", async ({ answer }) => {
     const { service } = scriptedService("B", answer(heldTimeLimit().expire), { timeoutMs: HELD_LIMIT_MS });
     const error = await rejectionOf(service.call("listDevices"));
@@ -76,15 +62,14 @@ describe("a call", () => {
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
   });
 
+  const tlsFaults = [
+    ...["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"],
+    ...["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"],
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+  ];
   test.each([
     { fault: "ECONNREFUSED", code: "network_failed", retryable: true },
-    { fault: "DEPTH_ZERO_SELF_SIGNED_CERT", code: "tls_failed", retryable: false },
-    { fault: "SELF_SIGNED_CERT_IN_CHAIN", code: "tls_failed", retryable: false },
-    { fault: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", code: "tls_failed", retryable: false },
-    { fault: "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", code: "tls_failed", retryable: false },
-    { fault: "CERT_HAS_EXPIRED", code: "tls_failed", retryable: false },
-    { fault: "ERR_TLS_CERT_ALTNAME_INVALID", code: "tls_failed", retryable: false },
-    { fault: "ERR_SSL_WRONG_VERSION_NUMBER", code: "tls_failed", retryable: false },
+    ...tlsFaults.map((fault) => ({ fault, code: "tls_failed", retryable: false })),
   ])("whose fetch fails with $fault rejects with $code", async ({ fault, code, retryable }) => {
     const { service } = scriptedService("B", ({ init }) => {
       const cause = Object.assign(new Error(), { code: fault, request: init });
@@ -116,10 +101,7 @@ describe("the caller's signal", () => {
   const crowd = Array.from({ length: 50 }, (_, index) => index);
   /** A service whose tokens or answers wait until they are released. */
   async function heldService(held: "token" | "api") {
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { promise: released, release } = latch();
     let waiting = 0;
     const fetch = async (url: string) => {
       const isToken = url.endsWith("/token");
@@ -135,39 +117,24 @@ describe("the caller's signal", () => {
     return { service, release, isWaitedFor };
   }
 
-  const waits = [
+  test.each([
     { name: "one token", held: "token", requests: 1 },
-    { name: "their own answers", held: "api", requests: 50 },
-  ] as const;
-  test.each(waits)(
-    "has one listener while fifty calls wait for $name, and none after",
-    async ({ held, requests }) => {
-      const { signal } = new AbortController();
-      const { service, release, isWaitedFor } = await heldService(held);
-      const calls = crowd.map(() => service.call("listDevices", { signal }));
-      await isWaitedFor(requests);
-      expect(getEventListeners(signal, "abort")).toHaveLength(1);
-      release();
-      expect((await Promise.all(calls)).every(({ ok }) => ok)).toBe(true);
-      expect(getEventListeners(signal, "abort")).toHaveLength(0);
-    },
-  );
-
-  test.each(waits)(
-    "ends its own fifty calls that wait for $name, and no others",
-    async ({ held, requests }) => {
-      const [leaving, staying] = [new AbortController(), new AbortController()];
-      const { service, release, isWaitedFor } = await heldService(held);
-      const call = ({ signal }: AbortController) => service.call("listDevices", { signal });
-      const gone = crowd.map(() => rejectionOf(call(leaving)));
-      const there = crowd.map(() => call(staying));
-      await isWaitedFor(held === "token" ? 1 : 2 * requests);
-      leaving.abort("enough");
-      expect(new Set(await Promise.all(gone))).toEqual(new Set(["enough"]));
-      release();
-      expect((await Promise.all(there)).every(({ ok }) => ok)).toBe(true);
-    },
-  );
+    { name: "their own answers", held: "api", requests: 100 },
+  ] as const)("of fifty calls that wait for $name has one listener and ends no other calls", async (row) => {
+    const [leaving, staying] = [new AbortController(), new AbortController()];
+    const { service, release, isWaitedFor } = await heldService(row.held);
+    const call = ({ signal }: AbortController) => service.call("listDevices", { signal });
+    const gone = crowd.map(() => rejectionOf(call(leaving)));
+    const there = crowd.map(() => call(staying));
+    await isWaitedFor(row.requests);
+    const listeners = () => [leaving, staying].map(({ signal }) => getEventListeners(signal, "abort").length);
+    expect(listeners()).toEqual([1, 1]);
+    leaving.abort("enough");
+    expect(new Set(await Promise.all(gone))).toEqual(new Set(["enough"]));
+    release();
+    expect((await Promise.all(there)).every(({ ok }) => ok)).toBe(true);
+    expect(listeners()).toEqual([0, 0]);
+  });
 });
 
 describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) => {
@@ -197,12 +164,8 @@ describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) =>
     { signal: { aborted: false, addEventListener() {} } },
   ])("is rejected everywhere if it is $signal, and nothing is sent", async ({ signal }) => {
     const { all, journal } = await ways();
-    for (const { way, go } of all)
-      expect(await rejectionOf(go(signal as never)), way).toMatchObject({
-        name: "ConfigurationError",
-        code: "option_invalid",
-        option: "signal",
-      });
+    const refusal = { name: "ConfigurationError", code: "option_invalid", option: "signal" };
+    for (const { way, go } of all) expect(await rejectionOf(go(signal as never)), way).toMatchObject(refusal);
     expect(journal.entries()).toEqual([]);
   });
 

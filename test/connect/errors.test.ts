@@ -11,6 +11,7 @@ import {
   isTransportError,
   isUnexpectedResponseError,
   isVariantError,
+  type ServiceEvent,
   type TransportErrorCode,
   type UnexpectedResponseErrorCode,
   userInterfacePlugin,
@@ -19,7 +20,7 @@ import {
 import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, account, deployment, plugin } from "../support/deployment.js";
 import { cryptoKey, ecKey, pkcs8, privateJwk, rsaKey, shortRsaKey } from "../support/keys.js";
-import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
+import { recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 
@@ -28,12 +29,12 @@ const tenantId = "acme";
 
 interface Row {
   readonly name: string;
-  /** Without it no server is started, and any request fails the test. */
-  readonly server?: Script;
   readonly provoke: (url: string) => unknown;
-  readonly option?: string;
   /** The advice in the message. */
   readonly advice: RegExp;
+  readonly option?: string;
+  /** Without it no server is started, and any request fails the test. */
+  readonly server?: Script;
   /** Default 0. */
   readonly requests?: number;
   /** A text that must not be shown, besides the keys and the client secret. */
@@ -45,7 +46,6 @@ const json = (body: unknown, status = 200) => ({
   headers: { "content-type": "application/json" },
   body: typeof body === "string" ? body : JSON.stringify(body),
 });
-const notFound: Script = () => ({ status: 404 });
 const token = json({ access_token: "token-value", expires_in: 3600 });
 const both = () => [plugin(), account()];
 /** connect with credentials of both variants, so that nothing but the row is wrong. */
@@ -54,117 +54,93 @@ const withKey = (privateKey: unknown) =>
   connecting({ credentials: [plugin({ privateKey: privateKey as string }), account()] });
 const getToken = (url: string) =>
   createAuth({ baseUrl: url, tenantId, credential: account() }).getAccessToken();
-const body = (request: RecordedRequest) => request.path.endsWith("/v1/auth/token");
 
 const configuration: Record<ConfigurationErrorCode, Row> = {
   base_url_invalid: {
     name: "a base URL with a query",
     provoke: () => connecting({ baseUrl: `${baseUrl}?key=query-secret-1` }),
-    option: "baseUrl",
-    advice: /Pass the address of the deployment/,
-    secret: "query-secret-1",
+    ...{ option: "baseUrl", advice: /Pass the address of the deployment/, secret: "query-secret-1" },
   },
   base_url_insecure: {
     name: "plain http to another host",
     provoke: () => connecting({ baseUrl: "http://service.example" }),
-    option: "baseUrl",
-    advice: /Use https, or set allowInsecureHttp/,
+    ...{ option: "baseUrl", advice: /Use https, or set allowInsecureHttp/ },
   },
   tenant_id_invalid: {
     name: "a literal placeholder as tenant id",
     provoke: () => connecting({ tenantId: "{tenantId}" }),
-    option: "tenantId",
-    advice: /Pass the tenant's id/,
+    ...{ option: "tenantId", advice: /Pass the tenant's id/ },
   },
   credential_missing: {
     name: "no credential",
     provoke: () => connecting({ credentials: [] }),
-    option: "credentials",
-    advice: /Pass servicePlugin.* serviceAccount/,
+    ...{ option: "credentials", advice: /Pass servicePlugin.* serviceAccount/ },
   },
   credential_invalid: {
     name: "an empty client secret",
     provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
-    option: "clientSecret",
-    advice: /clientSecret must be a text/,
+    ...{ option: "clientSecret", advice: /clientSecret must be a text/ },
   },
   key_invalid: {
     name: "a PEM without its END line",
     provoke: () => withKey(pkcs8(rsaKey()).replace(/-----END.*/s, "")),
-    option: "privateKey",
-    advice: /END line is missing/,
+    ...{ option: "privateKey", advice: /END line is missing/ },
   },
   key_unsupported: {
     name: "an EC key",
     provoke: () => withKey(pkcs8(ecKey())),
-    option: "privateKey",
-    advice: /only RSA keys sign RS256.*openssl genpkey/s,
+    ...{ option: "privateKey", advice: /only RSA keys sign RS256.*openssl genpkey/s },
   },
   key_too_short: {
     name: "an RSA key of 1024 bits",
     provoke: () => withKey(pkcs8(shortRsaKey())),
-    option: "privateKey",
-    advice: /1024 bits.*2048 or more.*openssl genpkey/s,
+    ...{ option: "privateKey", advice: /1024 bits.*2048 or more.*openssl genpkey/s },
   },
   key_id_required: {
     name: "a non-extractable CryptoKey without keyId",
     provoke: async () => withKey(await cryptoKey(rsaKey(), { extractable: false })),
-    option: "keyId",
-    advice: /Pass keyId/,
+    ...{ option: "keyId", advice: /Pass keyId/ },
   },
   operation_unknown: {
     name: "an unknown operationId",
-    provoke: (url) =>
-      createService(createAuth({ baseUrl: url || baseUrl, tenantId, credential: plugin() })).call(
-        "rebootDevice" as "listDevices",
-      ),
+    provoke: () =>
+      createService(createAuth({ baseUrl, tenantId, credential: plugin() })).call("rebootDevice" as never),
     advice: /It has: requestToken, listDevices/,
   },
   path_parameter_missing: {
     name: "a path parameter left out",
     provoke: () => callDevice({}),
-    option: "params.path.deviceId",
-    advice: /"deviceId" is missing/,
+    ...{ option: "params.path.deviceId", advice: /"deviceId" is missing/ },
   },
   path_parameter_invalid: {
     name: "a path parameter that is two dots",
     provoke: () => callDevice({ deviceId: ".." }),
-    option: "params.path.deviceId",
-    advice: /does not change the path/,
+    ...{ option: "params.path.deviceId", advice: /does not change the path/ },
   },
   option_invalid: {
     name: "a time limit below zero",
     provoke: () => connecting({ timeoutMs: -1 }),
-    option: "timeoutMs",
-    advice: /milliseconds from 1/,
+    ...{ option: "timeoutMs", advice: /milliseconds from 1/ },
   },
 };
 
+const connectTo = (url: string) => connecting({ baseUrl: url });
 const variant: Record<VariantErrorCode, Row> = {
   variant_not_served: {
     name: "a server that knows neither token path",
-    server: notFound,
-    provoke: (url) => connecting({ baseUrl: url }),
+    ...{ server: () => ({ status: 404 }), provoke: connectTo, requests: 2 },
     advice: /wrong tenant id looks the same.*variant: "A" or variant: "B"/s,
-    requests: 2,
   },
   variant_unknown: {
     name: "a server that forbids everything",
-    server: () => ({ status: 403 }),
-    provoke: (url) => connecting({ baseUrl: url }),
+    ...{ server: () => ({ status: 403 }), provoke: connectTo, requests: 2 },
     advice: /variant: "A" or variant: "B"/,
-    requests: 2,
   },
   variant_changed: {
     name: "a deployment that moves to the other variant between the detection and the first token",
-    server: moving(),
-    provoke: async (url) => {
-      const service = await connecting({ baseUrl: url });
-      return service.auth.getAccessToken();
-    },
-    advice: /Connect again/,
+    provoke: async (url) => (await connectTo(url)).auth.getAccessToken(),
     // One request that finds A, one token request, and three requests that find B.
-    requests: 5,
+    ...{ server: moving(), advice: /Connect again/, requests: 5 },
   },
 };
 
@@ -176,55 +152,41 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
       headers: { "content-type": "text/html" },
       body: "<html>page-secret</html>",
     }),
-    provoke: (url) => createAuth({ baseUrl: url, credential: account() }).getAccessToken(),
-    advice: /Is baseUrl right/,
-    requests: 1,
-    secret: "page-secret",
+    ...{ provoke: getToken, advice: /Is baseUrl right/, requests: 1, secret: "page-secret" },
   },
   response_too_large: {
     name: "an answer of more than 1 MiB",
     server: () => json(`{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
-    provoke: getToken,
-    advice: /larger than 1 MiB/,
-    requests: 1,
-    secret: "large-secret",
+    ...{ provoke: getToken, advice: /larger than 1 MiB/, requests: 1, secret: "large-secret" },
   },
   response_shape: {
     name: "an answer without an access_token",
     server: () => json({ token: "misnamed-secret" }),
-    provoke: getToken,
-    advice: /access_token: a text/,
-    requests: 1,
-    secret: "misnamed-secret",
+    ...{ provoke: getToken, advice: /access_token: a text/, requests: 1, secret: "misnamed-secret" },
   },
   response_redirected: {
     name: "a redirect from the token endpoint",
-    server: (request) => (body(request) ? { status: 302, headers: { location: "/elsewhere" } } : token),
-    provoke: (url) => createAuth({ baseUrl: url, credential: account() }).getAccessToken(),
-    advice: /Is baseUrl the final address/,
-    requests: 1,
+    server: ({ path }) =>
+      path.endsWith("/v1/auth/token") ? { status: 302, headers: { location: "/elsewhere" } } : token,
+    ...{ provoke: getToken, advice: /Is baseUrl the final address/, requests: 1 },
   },
 };
 
 const transport: Record<TransportErrorCode, Row> = {
   network_failed: {
     name: "a connection that is reset during detection",
-    server: () => "reset",
-    provoke: (url) => connecting({ baseUrl: url }),
+    ...{ server: () => "reset" as const, provoke: connectTo, requests: 1 },
     advice: /Check the address, the network and the proxy/,
-    requests: 1,
   },
   timed_out: {
     name: "a server that never answers",
-    server: () => "silence",
+    ...{ server: () => "silence" as const, requests: 1 },
     provoke: (url) => connecting({ baseUrl: url, timeoutMs: HELD_LIMIT_MS }),
     advice: new RegExp(`${HELD_LIMIT_MS} ms \\(timeoutMs\\)`),
-    requests: 1,
   },
   tls_failed: {
     name: "https to a server that speaks plain http",
-    server: () => token,
-    provoke: (url) => getToken(url.replace("http:", "https:")),
+    ...{ server: () => token, provoke: (url: string) => getToken(url.replace("http:", "https:")) },
     advice: /Check the certificate/,
   },
 };
@@ -243,10 +205,8 @@ function moving(): Script {
     if (path.startsWith("/api/")) {
       moved ||= sent.includes("client_credentials");
       if (moved) return json({ error: "not_found" }, 404);
-      return json(
-        { error: "unsupported_grant_type", error_description: "The token request was rejected." },
-        400,
-      );
+      const error_description = "The token request was rejected.";
+      return json({ error: "unsupported_grant_type", error_description }, 400);
     }
     return path === "/v1/auth/token" ? json({ error: "invalid_request" }, 400) : { status: 404 };
   };
@@ -295,7 +255,7 @@ test("the search for secrets finds one in the cause of an error", () => {
 });
 
 describe("connect", () => {
-  const rows = [
+  test.each([
     { name: "fetch", options: { fetch: "https://service.example" } },
     { name: "now", options: { now: 0 } },
     { name: "now", options: { now: () => Number.NaN } },
@@ -309,8 +269,7 @@ describe("connect", () => {
     { name: "tenantIdPattern", options: { tenantIdPattern: "^a$" } },
     { name: "variant", options: { variant: "C" } },
     { name: "api", options: { api: {}, variant: "B" } },
-  ];
-  test.each(rows)("rejects $name: $options before any request", async ({ name, options }) => {
+  ])("rejects $name: $options before any request", async ({ name, options }) => {
     expect(await rejectionOf(connecting(options))).toMatchObject({ code: "option_invalid", option: name });
   });
 
@@ -321,14 +280,11 @@ describe("connect", () => {
     expect((error as Error).message).toMatch(/needs a code.*servicePlugin or serviceAccount/);
   });
 
-  test("rejects two credentials of one variant", async () => {
-    const credentials = [account(), account({ clientId: "second" })];
-    expect(await rejectionOf(connecting({ credentials }))).toMatchObject({ code: "credential_invalid" });
-  });
-
-  test("rejects a named variant without a credential of that variant", async () => {
-    const error = await rejectionOf(connecting({ credentials: [account()], variant: "A" }));
-    expect(error).toMatchObject({ code: "credential_missing" });
+  test("rejects two credentials of one variant, and a named variant without a credential", async () => {
+    const two = connecting({ credentials: [account(), account({ clientId: "second" })] });
+    expect(await rejectionOf(two)).toMatchObject({ code: "credential_invalid" });
+    const none = connecting({ credentials: [account()], variant: "A" });
+    expect(await rejectionOf(none)).toMatchObject({ code: "credential_missing" });
   });
 
   test("accepts Variant B without a tenant id", async () => {
@@ -348,11 +304,8 @@ test("a store that never answers is reported as failed, and the token is returne
   const store = { get: silence, set: silence, delete: silence, lock: silence };
   const { fetch } = deployment();
   const options = { baseUrl: "http://service.localhost", tenantId, fetch, store, timeoutMs: 20 };
-  const auth = createAuth({
-    ...options,
-    credential: account(),
-    onEvent: ({ type }) => void events.push(type),
-  });
+  const onEvent = ({ type }: ServiceEvent) => void events.push(type);
+  const auth = createAuth({ ...options, credential: account(), onEvent });
   expect((await auth.getAccessToken()).value).not.toBe("");
   expect(events).toContain("store_failed");
 });
@@ -372,10 +325,8 @@ test("a wrong client secret of Variant B has a cause that names the admin area a
 test.each([429, 503])("a renewal in the background sends one request when it meets a %i", async (status) => {
   const clock = steppedClock();
   let requests = 0;
-  const fetch = async () =>
-    requests++ === 0
-      ? Response.json({ access_token: "token", expires_in: 100 })
-      : new Response("{}", { status });
+  const first100s = { access_token: "token", expires_in: 100 };
+  const fetch = async () => (requests++ === 0 ? Response.json(first100s) : new Response("{}", { status }));
   const renewals: Promise<unknown>[] = [];
   const waitUntil = (promise: Promise<unknown>) => void renewals.push(promise);
   const auth = createAuth({ baseUrl, tenantId, credential: account(), fetch, now: clock.now, waitUntil });

@@ -13,6 +13,7 @@ import { steppedClock } from "../support/clock.js";
 import { type FetchScript, scriptedFetch } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/wait.js";
+import { latch } from "./person.js";
 
 const codeVerifier = "verifier-verifier-verifier-verifier-verifier";
 const fixedText = "The token request was rejected.";
@@ -52,20 +53,11 @@ describe("a launch", () => {
     const auth = await redeem();
     const [call] = fetch.calls;
     expect(call?.url).toBe("https://service.example/api/v1/acme/external-plugin/oauth/token");
-    const form = new URLSearchParams(call?.body);
-    expect([...form.keys()].sort()).toEqual([
-      "client_assertion",
-      "client_assertion_type",
-      "client_id",
-      "code",
-      "code_verifier",
-      "grant_type",
-    ]);
-    expect(Object.fromEntries(form)).toMatchObject({
-      grant_type: "authorization_code",
-      client_id: "planner",
-      code: "the-code",
-      code_verifier: codeVerifier,
+    expect(Object.fromEntries(new URLSearchParams(call?.body))).toEqual({
+      ...{ grant_type: "authorization_code", client_id: "planner" },
+      ...{ code: "the-code", code_verifier: codeVerifier },
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: expect.stringMatching(/^eyJ/),
     });
     expect(await auth.getAccessToken()).toMatchObject({
       value: "token-of-ada",
@@ -82,9 +74,7 @@ describe("a launch", () => {
     { name: "empty if it echoes the code", tenant: "code the-code-of-a-launch", told: "" },
     { name: "empty if it echoes the verifier", tenant: codeVerifier, told: "" },
   ])("reports a token for another tenant, $name", async ({ tenant, told }) => {
-    const { options } = launch(() =>
-      Response.json({ access_token: "token-of-ada", token_type: "Bearer", revo: { tenant } }),
-    );
+    const { options } = launch(() => Response.json({ access_token: "token-of-ada", revo: { tenant } }));
     const events: ServiceEvent[] = [];
     const onEvent = (event: ServiceEvent) => void events.push(event);
     await redeemLaunch({ ...options, code: "the-code-of-a-launch", codeVerifier, onEvent });
@@ -97,21 +87,16 @@ describe("a launch", () => {
     clock.advance(3_599_999);
     expect((await auth.getAccessToken()).value).toBe("token-of-ada");
     clock.advance(1);
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-      name: "RelaunchRequiredError",
-      code: "launch_expired",
-      variant: "A",
-    });
+    const expired = { name: "RelaunchRequiredError", code: "launch_expired", variant: "A" };
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(expired);
     expect(fetch.calls).toHaveLength(1);
   });
 
   test("is resumed from the store until its token expires", async () => {
     const { clock, options, redeem } = launch();
     await redeem();
-    expect(await (await resumeAuth(options))?.getAccessToken()).toMatchObject({
-      value: "token-of-ada",
-      operator,
-    });
+    const token = await (await resumeAuth(options))?.getAccessToken();
+    expect(token).toMatchObject({ value: "token-of-ada", operator });
     expect(await resumeAuth({ ...options, person: "session-2" })).toBeUndefined();
     clock.advance(3_600_000);
     expect(await resumeAuth(options)).toBeUndefined();
@@ -126,24 +111,19 @@ describe("a launch", () => {
     expect((await auth.getAccessToken()).value).toBe("token-of-ada");
   });
 
-  test("sends a code once when it is redeemed ten times at once", async () => {
-    const { fetch, redeem } = launch();
-    const all = await Promise.allSettled(Array.from({ length: 10 }, () => redeem()));
+  test.each([
+    { name: "with a store", without: {} },
+    { name: "without a store", without: { store: undefined, person: undefined } },
+  ])("$name sends a code once when it is redeemed ten times at once", async ({ without }) => {
+    const { fetch, options } = launch();
+    const given = { ...options, ...without, code: "the-code", codeVerifier };
+    const all = await Promise.allSettled(Array.from({ length: 10 }, () => redeemLaunch(given)));
     expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     for (const one of all)
       if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "launch_refused" });
     expect(fetch.calls).toHaveLength(1);
-  });
-
-  test("sends a code once without a store, too", async () => {
-    const { fetch, options } = launch();
-    const bare = { ...options, store: undefined, person: undefined, code: "the-code", codeVerifier };
-    const all = await Promise.allSettled(Array.from({ length: 10 }, () => redeemLaunch(bare)));
-    expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    expect(await rejectionOf(redeemLaunch(bare))).toMatchObject({ code: "launch_refused" });
-    expect(fetch.calls).toHaveLength(1);
     // The same text for another tenant is another code.
-    await redeemLaunch({ ...bare, tenantId: "umbrella" });
+    await redeemLaunch({ ...given, tenantId: "umbrella" });
     expect(fetch.calls).toHaveLength(2);
   });
 
@@ -167,24 +147,21 @@ describe("a launch", () => {
 
   test("runs to its end and is stored if it is aborted after its code was sent", async () => {
     const controller = new AbortController();
-    let answer = () => {};
-    const held = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    const { fetch, options } = launch(async () => held.then(granted));
-    const wait = rejectionOf(
-      redeemLaunch({ ...options, code: "the-code", codeVerifier, signal: controller.signal }),
-    );
+    const answer = latch();
+    const { fetch, options } = launch(async () => answer.promise.then(granted));
+    const { signal } = controller;
+    const wait = rejectionOf(redeemLaunch({ ...options, code: "the-code", codeVerifier, signal }));
     await expect.poll(() => fetch.calls.length).toBe(1);
     controller.abort(new Error("gone"));
     expect(await wait).toMatchObject({ message: "gone" });
-    answer();
+    answer.release();
     await expect.poll(async () => (await resumeAuth(options)) !== undefined).toBe(true);
   });
 });
 
 const refusal = (error: string) => () =>
   Response.json({ error, error_description: fixedText }, { status: 400 });
+const status = (status: number) => () => new Response(null, { status });
 const broken = (code: string) => () =>
   Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code } }));
 
@@ -196,7 +173,8 @@ describe("a launch code is sent once, and the error says what to do, after", () 
     {
       name: "invalid_client",
       script: refusal("invalid_client"),
-      ...{ is: "TokenRequestError", code: "token_refused" },
+      is: "TokenRequestError",
+      code: "token_refused",
     },
     { name: "a reset", script: broken("ECONNRESET"), is: relaunch, code: unknown },
     {
@@ -204,18 +182,10 @@ describe("a launch code is sent once, and the error says what to do, after", () 
       script: broken("ECONNREFUSED"),
       ...{ is: "TransportError", code: "network_failed" },
     },
-    { name: "a 503", script: () => new Response("down", { status: 503 }), is: relaunch, code: unknown },
-    {
-      name: "a 429",
-      script: () => new Response(null, { status: 429 }),
-      ...{ is: relaunch, code: refused, again: "rate_limited" },
-    },
+    { name: "a 503", script: status(503), is: relaunch, code: unknown },
+    { name: "a 429", script: status(429), is: relaunch, code: refused, again: "rate_limited" },
     { name: "a 200 without a token", script: () => Response.json({}), is: relaunch, code: unknown },
-    {
-      name: "a 404",
-      script: () => new Response(null, { status: 404 }),
-      ...{ is: "UnexpectedResponseError", code: "response_not_json" },
-    },
+    { name: "a 404", script: status(404), is: "UnexpectedResponseError", code: "response_not_json" },
   ])("$name", async ({ script, is, code, again = "launch_refused" }) => {
     const { fetch, redeem } = launch(script);
     expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A" });
@@ -225,50 +195,35 @@ describe("a launch code is sent once, and the error says what to do, after", () 
   });
 
   test("invalid_grant, with the causes of section 7.1, the code first", async () => {
-    const error = (await rejectionOf(launch(refusal("invalid_grant")).redeem())) as {
-      cause: { causes: { id: string }[] };
-    };
-    expect(error.cause.causes.map(({ id }) => id)).toEqual([
-      "code_spent_or_expired",
-      "plugin_not_registered_or_disabled",
-      "wrong_grant_for_plugin_type",
-    ]);
+    const ids = ["code_spent_or_expired", "plugin_not_registered_or_disabled", "wrong_grant_for_plugin_type"];
+    const causes = ids.map((id) => ({ id }));
+    expect(await rejectionOf(launch(refusal("invalid_grant")).redeem())).toMatchObject({ cause: { causes } });
   });
 });
 
 describe("redeemLaunch sends nothing with", () => {
-  test.each([{}, 5, { aborted: false }])("a signal that is not an AbortSignal, %j", async (signal) => {
-    const { fetch, options, redeem } = launch();
-    const error = await rejectionOf(
-      redeemLaunch({ ...options, code: "the-code", codeVerifier, signal: signal as AbortSignal }),
-    );
-    expect(error).toMatchObject({ name: "ConfigurationError", option: "signal" });
-    expect(fetch.calls).toHaveLength(0);
-    await redeem();
-  });
-
-  test.each([null, 5, {}])("a store without its methods, %j", async (store) => {
-    const { fetch, options } = launch();
-    const given = { ...options, code: "the-code", codeVerifier, store: store as never };
-    expect(await rejectionOf(redeemLaunch(given))).toMatchObject({ option: "store" });
-    expect(fetch.calls).toHaveLength(0);
-  });
-
-  test.each([
-    { name: "an empty code", code: "", verifier: codeVerifier, option: "code" },
-    { name: "a code of 100 kB", code: "c".repeat(100_000), verifier: codeVerifier, option: "code" },
-    { name: "a code with a line break", code: "a\nb", verifier: codeVerifier, option: "code" },
-    { name: "a verifier of 42 characters", code: "c", verifier: "v".repeat(42), option: "codeVerifier" },
-    { name: "a verifier of 129 characters", code: "c", verifier: "v".repeat(129), option: "codeVerifier" },
+  test.each<{ name: string; given: object; option: string }>([
+    ...[{}, 5, { aborted: false }].map((signal) => ({
+      ...{ name: `a signal that is not an AbortSignal, ${JSON.stringify(signal)}`, option: "signal" },
+      given: { signal },
+    })),
+    ...[null, 5, {}].map((store) => ({
+      ...{ name: `a store without its methods, ${JSON.stringify(store)}`, option: "store" },
+      given: { store },
+    })),
+    { name: "an empty code", given: { code: "" }, option: "code" },
+    { name: "a code of 100 kB", given: { code: "c".repeat(100_000) }, option: "code" },
+    { name: "a code with a line break", given: { code: "a\nb" }, option: "code" },
+    { name: "a verifier of 42 characters", given: { codeVerifier: "v".repeat(42) }, option: "codeVerifier" },
     {
-      name: "a verifier of other characters",
-      code: "c",
-      verifier: `${"v".repeat(43)}+`,
+      name: "a verifier of 129 characters",
+      given: { codeVerifier: "v".repeat(129) },
       option: "codeVerifier",
     },
-  ])("$name", async ({ code, verifier, option }) => {
+    { name: "a verifier with a plus", given: { codeVerifier: `${"v".repeat(43)}+` }, option: "codeVerifier" },
+  ])("$name", async ({ given, option }) => {
     const { fetch, options } = launch();
-    const error = await rejectionOf(redeemLaunch({ ...options, code, codeVerifier: verifier }));
+    const error = await rejectionOf(redeemLaunch({ ...options, code: "the-code", codeVerifier, ...given }));
     expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option });
     expect(fetch.calls).toHaveLength(0);
   });

@@ -61,6 +61,15 @@ export const client = {
   authorizationEndpoint: "https://service.example/authorize",
 };
 
+/** A promise that resolves when `release` is called. */
+export function latch(): { promise: Promise<void>; release: () => void } {
+  let release = () => {};
+  const promise = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { promise, release: () => release() };
+}
+
 /** Begins a login and comes back from the authorization endpoint. */
 export async function backFromLogin(
   options: Parameters<typeof beginLogin>[0],

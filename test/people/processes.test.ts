@@ -4,14 +4,15 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { START } from "../support/clock.js";
-import { recordingServer } from "../support/recording-server.js";
+import { recordingServer, type Script } from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
-import { client, loggedIn } from "./person.js";
+import { client, latch, loggedIn } from "./person.js";
 
 const program = fileURLToPath(new URL("refresh-process.ts", import.meta.url));
 
@@ -21,73 +22,50 @@ function start(settings: object) {
   return child;
 }
 
-function run(settings: object): Promise<string[]> {
-  const child = start(settings);
-  let output = "";
-  child.stdout.on("data", (chunk) => {
-    output += chunk;
-  });
-  return new Promise((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", () => resolve(JSON.parse(output || "[]")));
-  });
-}
-
-test("50 concurrent calls of two processes across an expiry send one refresh", async () => {
+/** A login in an encrypted file, and the settings of a process that shares it when its token has expired. */
+async function loginInFile(script: Script) {
   const folder = mkdtempSync(join(tmpdir(), "login-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, "grants.json");
   const key = randomBytes(32).toString("base64");
+  const { url } = await recordingServer(script);
+  const store = fileStore(path, { key, now: () => START });
+  const { options } = await loggedIn({ store, options: { baseUrl: url, fetch: undefined } });
+  return { options, settings: { url, path, key, client, now: START + 3_600_000 } };
+}
+
+test("50 concurrent calls of two processes across an expiry send one refresh", async () => {
   let live = "refresh-token-1";
   let refreshes = 0;
-  const { url } = await recordingServer(({ body }) => {
-    const fields = JSON.parse(body) as { refresh_token?: string };
-    if (fields.refresh_token === undefined)
-      return { status: 200, body: JSON.stringify({ access_token: "access-token-1", refresh_token: live }) };
-    refreshes++;
+  const { settings } = await loginInFile(({ body }) => {
+    const { refresh_token } = JSON.parse(body) as { refresh_token?: string };
     // With rotation a second use of a refresh token ends the login.
-    if (fields.refresh_token !== live)
-      return { status: 400, body: JSON.stringify({ error: "invalid_grant" }) };
-    live = `refresh-token-${refreshes + 1}`;
-    return {
-      status: 200,
-      body: JSON.stringify({ access_token: `access-token-${refreshes + 1}`, refresh_token: live }),
-    };
+    if (refresh_token !== undefined && refresh_token !== live)
+      return { status: 400, body: '{"error":"invalid_grant"}' };
+    if (refresh_token !== undefined) live = `refresh-token-${++refreshes + 1}`;
+    const access_token = `access-token-${refreshes + 1}`;
+    return { status: 200, body: JSON.stringify({ access_token, refresh_token: live }) };
   });
-  const store = fileStore(path, { key, now: () => START });
-  await loggedIn({ store, options: { baseUrl: url, fetch: undefined } });
-
-  const settings = { url, path, key, client, now: START + 3_600_000 };
-  const tokens = (await Promise.all([run(settings), run(settings)])).flat();
-  expect(tokens).toHaveLength(50);
-  expect(new Set(tokens)).toEqual(new Set(["access-token-2"]));
+  const outputs = await Promise.all([start(settings), start(settings)].map(({ stdout }) => text(stdout)));
+  const tokens = outputs.flatMap((output) => JSON.parse(output));
+  expect(tokens).toEqual(Array(50).fill("access-token-2"));
   expect(refreshes).toBe(1);
 });
 
 test("after a process was killed during a refresh the refresh token is not sent again, and not deleted", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "login-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, "grants.json");
-  const key = randomBytes(32).toString("base64");
-  let sent = () => {};
-  const isSent = new Promise<void>((resolve) => {
-    sent = resolve;
-  });
+  const sent = latch();
   let refreshes = 0;
-  const { url } = await recordingServer(({ body }) => {
+  const { options, settings } = await loginInFile(({ body }) => {
     if (JSON.parse(body).refresh_token === undefined)
       return { status: 200, body: JSON.stringify({ access_token: "first", refresh_token: "only-once" }) };
     refreshes++;
-    sent();
+    sent.release();
     return "silence";
   });
-  const now = START + 3_600_000;
-  const store = fileStore(path, { key, now: () => START });
-  const { options } = await loggedIn({ store, options: { baseUrl: url, fetch: undefined } });
-  const child = start({ url, path, key, client, now });
-  await isSent;
+  const child = start(settings);
+  await sent.promise;
   child.kill("SIGKILL");
-  const auth = await resumeAuth({ ...options, fetch: undefined, now: () => now, timeoutMs: 500 });
+  const auth = await resumeAuth({ ...options, fetch: undefined, now: () => settings.now, timeoutMs: 500 });
   for (let calls = 0; calls < 2; calls++)
     expect(await rejectionOf(auth?.getAccessToken() ?? Promise.resolve())).toMatchObject({
       ...{ name: "LoginRequiredError", code: "login_outcome_unknown" },

@@ -1,17 +1,25 @@
 // Variant B's refresh token: one request for all callers, stored before use, and never sent again after a lost response.
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { createService, memoryStore, resumeAuth, StoreError, type TokenStore } from "../../src/index.js";
+import {
+  createService,
+  memoryStore,
+  type PersonAuth,
+  resumeAuth,
+  StoreError,
+  type TokenStore,
+} from "../../src/index.js";
 import { LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { noAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
-import { loggedIn } from "./person.js";
+import { type LoginServer, latch, loggedIn } from "./person.js";
 
 const hourMs = 3_600_000;
-const lost = () =>
-  Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNRESET" } }));
-const unreachable = () =>
-  Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
+const broken = (code: string) => () =>
+  Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code } }));
+const lost = broken("ECONNRESET");
+
+const sentTokens = ({ refreshes }: LoginServer) => refreshes.map((body) => body.refresh_token);
 
 /** A login whose token has expired. */
 async function expiredLogin(given?: Parameters<typeof loggedIn>[0]): ReturnType<typeof loggedIn> {
@@ -40,38 +48,25 @@ describe("a refresh", () => {
   test("keeps the old refresh token if the response has no new one", async () => {
     const { auth, server, clock } = await loggedIn();
     server.rotates = false;
-    for (let round = 0; round < 2; round++) {
+    for (const _round of [1, 2]) {
       clock.advance(hourMs);
       await auth.getAccessToken();
     }
-    expect(server.refreshes.map((body) => body.refresh_token)).toEqual([
-      "refresh-token-1",
-      "refresh-token-1",
-    ]);
+    expect(sentTokens(server)).toEqual(["refresh-token-1", "refresh-token-1"]);
   });
 
   test("uses refreshPath, and sends the client secret if one is configured", async () => {
-    const { auth, server, clock } = await loggedIn({
-      settings: { clientSecret: "s3cret-of-the-portal", refreshPath: "/v1/auth/refresh" },
-    });
-    expect(server.codes[0]).toMatchObject({ client_secret: "s3cret-of-the-portal" });
-    clock.advance(hourMs);
+    const settings = { clientSecret: "s3cret-of-the-portal", refreshPath: "/v1/auth/refresh" };
+    const { auth, server } = await expiredLogin({ settings });
     await auth.getAccessToken();
     expect(server.fetch.calls[1]?.url).toBe("https://service.example/v1/auth/refresh");
-    expect(server.refreshes[0]).toMatchObject({ client_secret: "s3cret-of-the-portal" });
+    const secret = { client_secret: settings.clientSecret };
+    expect([server.codes[0], server.refreshes[0]]).toMatchObject([secret, secret]);
   });
 
-  test("is sent once for 50 concurrent callers across an expiry", async () => {
-    const { auth, server } = await expiredLogin();
-    const tokens = await Promise.all(Array.from({ length: 50 }, () => auth.getAccessToken()));
-    expect(new Set(tokens.map(({ value }) => value))).toEqual(new Set(["access-token-2"]));
-    expect(server.refreshes).toHaveLength(1);
-  });
-
-  test("is sent once for two processes with one store", async () => {
-    const { auth, server, clock, options } = await loggedIn();
+  test("is sent once for 50 concurrent callers in two processes with one store across an expiry", async () => {
+    const { auth, server, options } = await expiredLogin();
     const other = await resumeAuth(options);
-    clock.advance(hourMs);
     const tokens = await Promise.all(
       Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? auth : other)?.getAccessToken()),
     );
@@ -86,10 +81,7 @@ describe("a refresh", () => {
     await other?.getAccessToken();
     clock.advance(hourMs);
     expect((await slept.getAccessToken()).value).toBe("access-token-3");
-    expect(server.refreshes.map((body) => body.refresh_token)).toEqual([
-      "refresh-token-1",
-      "refresh-token-2",
-    ]);
+    expect(sentTokens(server)).toEqual(["refresh-token-1", "refresh-token-2"]);
   });
 
   test("near expiry runs in the background while the old token is served", async () => {
@@ -102,20 +94,16 @@ describe("a refresh", () => {
 
   test("runs to its end and is stored when all 100 callers abort", async () => {
     const { auth, server, options } = await expiredLogin();
-    let answer = () => {};
-    const held = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    server.after = async () => void (await held);
+    const answer = latch();
+    server.after = async () => void (await answer.promise);
     const controllers = Array.from({ length: 100 }, () => new AbortController());
     const waits = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
     await expect.poll(() => server.refreshes.length).toBe(1);
     for (const controller of controllers) controller.abort(new Error("gone"));
     for (const reason of await Promise.all(waits)) expect(reason).toMatchObject({ message: "gone" });
     expect(server.fetch.calls.at(-1)?.init.signal?.aborted).toBe(false);
-    answer();
-    const again = await auth.getAccessToken();
-    expect(again.value).toBe("access-token-2");
+    answer.release();
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect((await (await resumeAuth(options))?.getAccessToken())?.value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
   });
@@ -123,28 +111,19 @@ describe("a refresh", () => {
   test("is not sent if all callers abort before", async () => {
     const { auth, server, store, options } = await expiredLogin();
     const controller = new AbortController();
-    let wait: Promise<unknown> = Promise.resolve();
-    const lockName = JSON.stringify(["refresh"]).slice(0, -1);
     const original = store.lock.bind(store);
-    let entered = () => {};
-    const atLock = new Promise<void>((resolve) => {
-      entered = resolve;
-    });
-    let open = () => {};
-    const gate = new Promise<void>((resolve) => {
-      open = resolve;
-    });
+    const [entered, opened] = [latch(), latch()];
     store.lock = async (key, task, limits) => {
-      expect(key.startsWith(lockName)).toBe(true);
-      entered();
-      await gate;
+      expect(key.startsWith('["refresh"')).toBe(true);
+      entered.release();
+      await opened.promise;
       return original(key, task, limits);
     };
-    wait = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-    await atLock;
+    const wait = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
+    await entered.promise;
     controller.abort(new Error("gone"));
     expect(await wait).toMatchObject({ message: "gone" });
-    open();
+    opened.release();
     await new Promise((resolve) => setImmediate(resolve));
     expect(server.refreshes).toHaveLength(0);
     expect(await resumeAuth(options)).toBeDefined();
@@ -165,19 +144,22 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("is recorded in the store before it is sent, and not sent if the store fails", async () => {
+  test.each([
+    { name: "that cannot be recorded in the store", method: "set", code: "store_unavailable" },
+    { name: "that does not get the lock", method: "lock", code: "store_locked" },
+  ] as const)("$name is not sent before the store works again", async ({ method, code }) => {
     const { auth, server, store } = await expiredLogin();
-    const original = store.set.bind(store);
-    store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
+    const original = store[method];
+    store[method] = () => Promise.reject(new StoreError(code, "down"));
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
     expect(server.refreshes).toHaveLength(0);
-    store.set = original;
+    Object.assign(store, { [method]: original });
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
   test("whose token cannot be stored does not return it, and is not sent again once the store works", async () => {
     const { auth, server, store } = await expiredLogin();
-    const original = store.set.bind(store);
+    const original = store.set;
     server.after = async () => {
       store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
       return undefined;
@@ -187,62 +169,32 @@ describe("a refresh", () => {
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
   });
-
-  test("is not sent without the lock", async () => {
-    const { auth, server, store } = await expiredLogin();
-    store.lock = () => Promise.reject(new StoreError("store_locked", "busy"));
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });
-    expect(server.refreshes).toHaveLength(0);
-  });
 });
 
-interface Lost {
-  readonly name: string;
-  readonly at: "before" | "after";
-  readonly fault: () => Promise<Response>;
-}
-
 describe("a lost response to a refresh", () => {
-  test.each<Lost>([
+  test.each<{ name: string; at: "before" | "after"; fault: () => Promise<Response> }>([
     { name: "a reset before the server committed", at: "before", fault: lost },
     { name: "a reset after the server committed", at: "after", fault: lost },
     { name: "a 200 without JSON", at: "after", fault: async () => new Response("<html>") },
     { name: "a 504 of a gateway", at: "after", fault: async () => new Response("<html>", { status: 504 }) },
     { name: "a 502 of a gateway", at: "after", fault: async () => Response.json({}, { status: 502 }) },
     { name: "a 500", at: "after", fault: async () => Response.json({ error: "x" }, { status: 500 }) },
-  ])(
-    "($name) leaves the outcome unknown: nothing is sent again, nothing is deleted",
-    async ({ at, fault }) => {
-      const { auth, server, clock, store, options } = await loggedIn();
-      clock.advance(hourMs);
-      server[at] = fault;
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-        name: "LoginRequiredError",
-        code: "login_outcome_unknown",
-      });
-      server[at] = undefined;
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
-      const resumed = await resumeAuth(options);
-      expect(await rejectionOf(resumed?.getAccessToken() ?? Promise.resolve())).toMatchObject({
-        code: "login_outcome_unknown",
-      });
-      expect(server.refreshes).toHaveLength(1);
-      expect((await store.get(grantKeyOf(options)))?.value).toContain("refresh-token-1");
-    },
-  );
+  ])("($name) leaves the outcome unknown: nothing is sent again or deleted", async ({ at, fault }) => {
+    const { auth, server, store, options } = await expiredLogin();
+    server[at] = fault;
+    const unknown = { name: "LoginRequiredError", code: "login_outcome_unknown" };
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(unknown);
+    server[at] = undefined;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(unknown);
+    expect(await rejectionOf(tokenOf(await resumeAuth(options)))).toMatchObject(unknown);
+    expect(server.refreshes).toHaveLength(1);
+    expect((await store.get(grantKeyOf(options)))?.value).toContain("refresh-token-1");
+  });
 
   test("(after the time limit) leaves the outcome unknown too", async () => {
     const { auth, server } = await expiredLogin({ options: { timeoutMs: 20 } });
     server.before = () => noAnswer(server.fetch.calls.at(-1) as never);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
-  });
-
-  test("is asked for again with resendLostRefresh", async () => {
-    const { auth, server } = await expiredLogin({ settings: { resendLostRefresh: true } });
-    server.before = lost;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
-    server.before = undefined;
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
   test("is waited for while a suspended process may still store it", async () => {
@@ -252,57 +204,53 @@ describe("a lost response to a refresh", () => {
     const { auth, server, clock, options } = await loggedIn({ store });
     const other = await resumeAuth(options);
     clock.advance(hourMs);
-    let answer = () => {};
-    const held = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    server.after = async () => void (await held);
+    const answer = latch();
+    server.after = async () => void (await answer.promise);
     const suspended = auth.getAccessToken();
     await expect.poll(() => server.refreshes.length).toBe(1);
     const waiting = other?.getAccessToken();
-    setTimeout(answer, 300);
+    setTimeout(answer.release, 300);
     expect((await waiting)?.value).toBe("access-token-2");
     expect((await suspended).value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("is not assumed after a 429: the refresh is sent again once the gate is open", async () => {
-    const { auth, server, clock } = await expiredLogin({ options: { rateLimitDeadlineMs: 0 } });
-    server.before = () => new Response(null, { status: 429 });
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited" });
+  const none = () => new Response(null, { status: 429 });
+  test.each([
+    { name: "is assumed once with resendLostRefresh", before: lost, code: "login_outcome_unknown" },
+    { name: "is not assumed after a 429", before: none, code: "rate_limited" },
+    { name: "is not assumed if nothing was sent", before: broken("ECONNREFUSED"), code: "network_failed" },
+  ])("$name: the next call sends the refresh", async ({ before, code }) => {
+    const settings = { resendLostRefresh: before === lost };
+    const { auth, server, clock } = await expiredLogin({ settings, options: { rateLimitDeadlineMs: 0 } });
+    server.before = before;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
     server.before = undefined;
-    clock.advance(60_000);
+    if (code === "rate_limited") clock.advance(60_000);
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
+  const failing = () => {
+    throw new Error("the vault is closed: refresh-token-1");
+  };
   test.each([
-    {
-      name: "throws",
-      body: () => {
-        throw new Error("the vault is closed: refresh-token-1");
-      },
-    },
+    { name: "throws", body: failing },
     { name: "returns undefined", body: () => undefined },
     { name: "returns a promise", body: async () => ({}) },
     { name: "returns what is not JSON", body: () => ({ when: 1n }) },
-  ])(
-    "is not assumed if refreshBody $name: nothing is sent, and the next call tries again",
-    async ({ body }) => {
-      let isBroken = true;
-      const refreshBody = (refresh_token: string) =>
-        isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
-      const { auth, server, clock } = await loggedIn({ settings: { refreshBody } });
-      clock.advance(hourMs);
-      const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toMatchObject({
-        ...{ name: "ConfigurationError", code: "credential_invalid", option: "refreshBody" },
-      });
-      expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
-      isBroken = false;
-      expect((await auth.getAccessToken()).value).toBe("access-token-2");
-      expect(server.refreshes).toHaveLength(1);
-    },
-  );
+  ])("is not assumed if refreshBody $name: the next call tries again", async ({ body }) => {
+    let isBroken = true;
+    const refreshBody = (refresh_token: string) =>
+      isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
+    const { auth, server } = await expiredLogin({ settings: { refreshBody } });
+    const error = await rejectionOf(auth.getAccessToken());
+    const refusal = { name: "ConfigurationError", code: "credential_invalid", option: "refreshBody" };
+    expect(error).toMatchObject(refusal);
+    expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
+    isBroken = false;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(server.refreshes).toHaveLength(1);
+  });
 
   test("does not come from waiting for the rate limit: the lock is held only while a request is sent", async () => {
     const { auth, server, clock, store } = await expiredLogin({ options: { timeoutMs: LIMIT_MS } });
@@ -321,16 +269,9 @@ describe("a lost response to a refresh", () => {
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(done).toEqual(["locked", "sent", "unlocked", "waited", "locked", "sent", "unlocked"]);
   });
-
-  test("is not assumed if nothing was sent: the next call tries again", async () => {
-    const { auth, server } = await expiredLogin();
-    server.before = unreachable;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "network_failed" });
-    server.before = undefined;
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
-  });
 });
 
+const tokenOf = async (auth: PersonAuth | undefined) => (await auth?.getAccessToken())?.value;
 const grantKeyOf = ({ person }: { person: string }) =>
   JSON.stringify(["grant", "B", "https://service.example", "acme", "portal", person]);
 
@@ -351,12 +292,8 @@ describe("a refresh that is refused", () => {
     const key = grantKeyOf(options);
     server.before = async () => {
       const entry = JSON.parse((await store.get(key))?.value ?? "");
-      const token = {
-        ...entry.token,
-        value: "access-of-the-winner",
-        issuedAt: clock.now(),
-        expiresAt: clock.now() + hourMs,
-      };
+      const lifetime = { issuedAt: clock.now(), expiresAt: clock.now() + hourMs };
+      const token = { ...entry.token, value: "access-of-the-winner", ...lifetime };
       await store.set(key, JSON.stringify({ ...entry, token, refreshToken: "refresh-of-the-winner" }));
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     };
@@ -367,31 +304,19 @@ describe("a refresh that is refused", () => {
   });
 
   test.each([
-    {
-      name: "invalid_client",
-      answer: () => Response.json({ error: "invalid_client" }, { status: 401 }),
-      code: "token_refused",
-    },
-    { name: "a 503", answer: () => new Response("down", { status: 503 }), code: "response_not_json" },
-    {
-      name: "a redirect",
-      answer: () => new Response(null, { status: 302, headers: { location: "/" } }),
-      code: "response_redirected",
-    },
-  ])(
-    "with $name keeps the login, and the refresh is tried again after the backoff",
-    async ({ answer, code }) => {
-      const { auth, server, clock } = await loggedIn();
-      clock.advance(hourMs);
-      server.before = answer;
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
-      server.before = undefined;
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
-      expect(server.refreshes).toHaveLength(1);
-      clock.advance(1_000);
-      expect((await auth.getAccessToken()).value).toBe("access-token-2");
-    },
-  );
+    { name: "invalid_client", status: 401, body: '{"error":"invalid_client"}', code: "token_refused" },
+    { name: "a 503", status: 503, body: "down", code: "response_not_json" },
+    { name: "a redirect", status: 302, body: null, code: "response_redirected" },
+  ])("with $name keeps the login, and is repeated after the backoff", async ({ status, body, code }) => {
+    const { auth, server, clock } = await expiredLogin();
+    server.before = () => new Response(body, { status, headers: { location: "/" } });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+    server.before = undefined;
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+    expect(server.refreshes).toHaveLength(1);
+    clock.advance(1_000);
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+  });
 });
 
 describe("the end of a login", () => {
@@ -401,12 +326,10 @@ describe("the end of a login", () => {
       await auth.forget();
       return undefined;
     };
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-      name: "LoginRequiredError",
-      code: "login_expired",
-    });
+    const expired = { name: "LoginRequiredError", code: "login_expired" };
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(expired);
     expect(await store.get(grantKeyOf(options))).toBeUndefined();
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(expired);
     expect(server.refreshes).toHaveLength(1);
   });
 
@@ -436,24 +359,14 @@ describe("the end of a login", () => {
   });
 
   test("comes with its token's expiry if there is no refresh token, and a 401 is the outcome", async () => {
-    const store: TokenStore = memoryStore();
-    const { auth, server, clock } = await loggedIn({ store });
-    expect(auth.needsPerson).toBe(false);
-    const { auth: plain } = await loggedIn({
-      options: {
-        fetch: async () => Response.json({ access_token: "only" }),
-        now: clock.now,
-        person: "other",
-      },
-      store,
-    });
-    expect(plain.needsPerson).toBe(true);
+    const fetch = async () => Response.json({ access_token: "only" });
+    const { auth: plain, clock } = await loggedIn({ options: { fetch } });
+    expect([(await loggedIn()).auth.needsPerson, plain.needsPerson]).toEqual([false, true]);
     const service = createService(plain, { fetch: async () => new Response(null, { status: 401 }) });
     clock.advance(60_000);
     expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
     expect((await plain.getAccessToken()).value).toBe("only");
     clock.advance(hourMs);
     expect(await rejectionOf(plain.getAccessToken())).toMatchObject({ code: "login_expired" });
-    expect(server.refreshes).toHaveLength(0);
   });
 });

@@ -23,19 +23,12 @@ function machine() {
   const clock = steppedClock();
   const inner = memoryStore({ now: clock.now });
   const down = new Set<keyof TokenStore>();
-  const unless = (name: keyof TokenStore) => {
-    if (down.has(name)) throw new StoreError("store_unavailable", "down");
-  };
+  const reject = () => Promise.reject(new StoreError("store_unavailable", "down"));
   const store: TokenStore = {
     ...inner,
-    async set(key, ...rest) {
-      if (key.startsWith('["grant"')) unless("set");
-      return inner.set(key, ...rest);
-    },
-    async delete(key) {
-      unless("delete");
-      return inner.delete(key);
-    },
+    set: (key, ...rest) =>
+      down.has("set") && key.startsWith('["grant"') ? reject() : inner.set(key, ...rest),
+    delete: (key) => (down.has("delete") ? reject() : inner.delete(key)),
   };
   let refreshes = 0;
   const options = {

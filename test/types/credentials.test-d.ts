@@ -42,10 +42,8 @@ export function persons(): void {
   connect({ ...target, credentials: [portal] });
   // @ts-expect-error also among others
   connect({ ...target, credentials: [plugin, portal] });
-  // @ts-expect-error a user-interface plugin needs a launch
-  createConnector({ credentials: [page] });
-  // @ts-expect-error an API client needs a login
-  createConnector({ credentials: [portal] });
+  // @ts-expect-error neither of them
+  createConnector({ credentials: [page, portal] });
   // @ts-expect-error a user-interface plugin needs a launch
   createAuth({ ...target, credential: page });
   // @ts-expect-error an API client needs a login

@@ -41,19 +41,9 @@ export async function byStatus(): Promise<void> {
       proof<Equal<Extract<typeof outcome, { variant: "A" }>["error"]["body"], A["schemas"]["TokenError"]>>();
       break;
     case 418:
-      proof<Equal<typeof outcome.ok, false>>();
       outcome.error satisfies ApiError;
       break;
   }
-}
-
-/** By `variant`, alone and together with `ok`. */
-export async function byVariant(): Promise<void> {
-  const outcome = await service.call("requestToken", { body });
-  if (outcome.ok && outcome.variant === "A") proof<Equal<typeof outcome.data, TokenOfA>>();
-  if (outcome.variant === "B" && outcome.ok) proof<Equal<typeof outcome.data, TokenOfB>>();
-  if (outcome.variant === "A" && outcome.status === 400)
-    proof<Equal<typeof outcome.error, ApiError<400, A["schemas"]["TokenError"]>>>();
 }
 
 /** Destructured: each of `ok`, `error`, `status` and `variant` narrows the others. */

@@ -1,6 +1,5 @@
 /** A service of either variant, and of a known one. */
 import {
-  type ApiError,
   type Auth,
   type AuthOptions,
   createAuth,
@@ -65,14 +64,13 @@ export async function narrowsByVariant(): Promise<void> {
     // @ts-expect-error only Variant B accepts this body
     await service.call("requestToken", { body: secret });
 
-    const token = await service.call("requestToken", {
-      body: {
-        grant_type: "client_credentials",
-        client_id: "reports",
-        client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-        client_assertion: "a.b.c",
-      },
-    });
+    const client_assertion_type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+    const body = {
+      grant_type: "client_credentials",
+      client_id: "reports",
+      client_assertion: "a.b.c",
+    } as const;
+    const token = await service.call("requestToken", { body: { ...body, client_assertion_type } });
     if (token.status === 200) proof<Equal<typeof token.data, A["schemas"]["TokenResponse"]>>();
   } else {
     proof<Equal<typeof service.variant, "B">>();
@@ -85,9 +83,8 @@ export async function narrowsByVariant(): Promise<void> {
     // @ts-expect-error Variant B has no path parameter
     await service.call("listDevices", { params: { path: { tenantId: "acme" } } });
 
-    const token = await service.call("requestToken", {
-      body: { code: "c", code_verifier: "v", client_id: "i", redirect_uri: "r" },
-    });
+    const body = { code: "c", code_verifier: "v", client_id: "i", redirect_uri: "r" };
+    const token = await service.call("requestToken", { body });
     if (token.ok) proof<Equal<typeof token.data, B["schemas"]["TokenResponse"]>>();
   }
 }
@@ -102,10 +99,8 @@ export async function callNeedsItsService(): Promise<void> {
 /** createAuth keeps the variant of its credential, and createService that of its Auth. */
 export async function keepsTheVariant(auth: Auth): Promise<void> {
   const plugin = createAuth({ ...options, credential: servicePlugin({ clientId: "c", privateKey: "pem" }) });
-  const account = createAuth({
-    ...options,
-    credential: serviceAccount({ clientId: "c", clientSecret: "s" }),
-  });
+  const credential = serviceAccount({ clientId: "c", clientSecret: "s" });
+  const account = createAuth({ ...options, credential });
   proof<Equal<typeof plugin.variant, "A">>();
   proof<Equal<typeof account.variant, "B">>();
 
@@ -122,4 +117,3 @@ export async function keepsTheVariant(auth: Auth): Promise<void> {
 proof<Equal<Service["detection"], Detection | undefined>>();
 proof<Equal<Service["baseUrl"], string>>();
 proof<Equal<Awaited<ReturnType<Service["fetch"]>>, Response>>();
-export const errors: ApiError[] = [];

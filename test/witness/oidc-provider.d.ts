@@ -2,17 +2,10 @@
 declare module "oidc-provider" {
   import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 
-  export interface ProviderContext {
-    readonly request: { readonly method: string; readonly path: string };
-    status: number;
-    body: unknown;
-  }
-
   export class Provider {
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>);
     callback(): RequestListener;
-    on(event: "grant.success", listener: (context: ProviderContext) => void): this;
-    on(event: "grant.error", listener: (context: ProviderContext, error: ProviderError) => void): this;
+    on(event: "grant.error", listener: (context: unknown, error: ProviderError) => void): this;
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
     /** Sends the person on to the next step. */
     interactionFinished(

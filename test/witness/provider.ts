@@ -32,13 +32,7 @@ export async function serve(): Promise<Served> {
   };
 }
 
-interface Witness {
-  readonly served: Served;
-  readonly provider: Provider;
-  readonly refusals: string[];
-}
-
-async function startProvider(configuration: Readonly<Record<string, unknown>>): Promise<Witness> {
+async function startProvider(configuration: Readonly<Record<string, unknown>>) {
   const served = await serve();
   const refusals: string[] = [];
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -60,15 +54,14 @@ export interface TokenServer extends Pick<Served, "url" | "close"> {
   readonly refusals: readonly string[];
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 export interface TokenServerOptions {
   readonly tokenPath: string;
-  readonly client: Readonly<Record<string, unknown>>;
+  readonly client: Fields;
   readonly method: "private_key_jwt" | "client_secret_post";
   /** Runs after the provider's own checks of an assertion, and may throw. */
-  readonly checkAssertion?: (
-    claims: Readonly<Record<string, unknown>>,
-    header: Readonly<Record<string, unknown>>,
-  ) => void;
+  readonly checkAssertion?: (claims: Fields, header: Fields) => void;
 }
 
 /** oidc-provider at a token path of our choice, with one client that may only use client_credentials. */
@@ -81,11 +74,8 @@ export async function startTokenServer(options: TokenServerOptions): Promise<Tok
     clients: [{ ...grant, token_endpoint_auth_method: method, ...client }],
     features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
     ttl: { ClientCredentials: 600 },
-    assertJwtClientAuthClaimsAndHeader: (
-      _context: unknown,
-      claims: Readonly<Record<string, unknown>>,
-      header: Readonly<Record<string, unknown>>,
-    ) => checkAssertion?.(claims, header),
+    assertJwtClientAuthClaimsAndHeader: (_context: unknown, claims: Fields, header: Fields) =>
+      checkAssertion?.(claims, header),
   });
   return { url: served.url, refusals, close: () => served.close() };
 }
