@@ -1,28 +1,24 @@
 /** The server half of an app for people: one handler for its routes, and typed calls as the person behind a request. */
 import type { OperationTypes } from "../../generated/operations.js";
-import type { Operator } from "../auth/auth.js";
 import { resolveAuthOptions } from "../auth/auth-options.js";
 import type { LookupTypes } from "../client/outcome.js";
-import { ConfigurationError, type Variant } from "../errors.js";
+import { ConfigurationError } from "../errors.js";
 import { requireObject } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
 import { errorAnswer, errorPage, isWorthReporting, Refusal, wantsPage } from "./error-answer.js";
-import { answerLaunch } from "./launch-route.js";
-import { answerCallback, answerLogin } from "./login-routes.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
-import { crossOriginHeaders, isAllowedOrigin, requireAllowedOrigin } from "./request-checks.js";
+import { crossOriginHeaders, isAllowedOrigin } from "./request-checks.js";
 import { answerLogout, answerMe, answerSession, type Context, csrfHeader, Sessions } from "./sessions.js";
+import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 
-/** The person behind a session. */
-export interface SessionInfo {
-  readonly variant: Variant;
-  readonly tenantId: string;
-  readonly baseUrl: string;
-  /** Known in Variant A (section 2.3 of the description), if the answer named a `userId`. */
-  readonly operator?: Operator;
-  readonly roles?: readonly { readonly name: string; readonly group?: string }[];
+/**
+ * The person behind a session. `operator` is known in Variant A (section 2.3 of the description), if the answer named a
+ * `userId`.
+ */
+export interface SessionInfo
+  extends Pick<SessionSubject, "variant" | "tenantId" | "baseUrl" | "operator" | "roles"> {
   /** The session's fixed end, in epoch milliseconds. */
   readonly expiresAt: number;
   /**
@@ -136,23 +132,21 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
 
   const dispatch = async (request: Request, route: Route | undefined): Promise<Response> => {
     if (route === undefined) throw new Refusal("route_unknown");
-    if (request.method === "OPTIONS") return preflight(request, route);
-    if (request.method !== route.method)
-      throw new Refusal("method_not_allowed", { headers: { allow: route.method } });
-    if (route.method === "POST") requireAllowedOrigin(request, settings);
-    return route.answer(request, context);
-  };
-
-  const preflight = (request: Request, { method }: Route): Response => {
+    const { method } = route;
     const origin = request.headers.get("origin");
-    if (origin === null || !isAllowedOrigin(origin, request, settings))
-      throw new Refusal("method_not_allowed", { headers: { allow: method } });
-    const headers = {
-      "access-control-allow-methods": method,
-      "access-control-allow-headers": `authorization, content-type, ${csrfHeader}`,
-      "access-control-max-age": "600",
-    };
-    return new Response(null, { status: 204, headers });
+    const isAllowed = origin !== null && isAllowedOrigin(origin, request, settings);
+    if (request.method === "OPTIONS" && isAllowed) {
+      const headers = {
+        "access-control-allow-methods": method,
+        "access-control-allow-headers": `authorization, content-type, ${csrfHeader}`,
+        "access-control-max-age": "600",
+      };
+      return new Response(null, { status: 204, headers });
+    }
+    if (request.method !== method) throw new Refusal("method_not_allowed", { headers: { allow: method } });
+    // Browsers send `Origin` with every POST (Fetch standard, section 3.2); a sandboxed page sends "null".
+    if (method === "POST" && !isAllowed) throw new Refusal("origin_refused");
+    return route.answer(request, context);
   };
 
   const handle = async (request: Request): Promise<Response> => {
@@ -172,19 +166,15 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   return Object.assign(handle, {
     async connect(request: Request): Promise<Service<T>> {
       requireRequest(request);
-      const { session } = await sessions.ofRequest(request);
-      return makeService(await people.watched(session));
+      return makeService(await people.watched((await sessions.ofRequest(request)).session));
     },
     async session(request: Request): Promise<SessionInfo> {
       requireRequest(request);
       const { session } = await sessions.ofRequest(request);
       await people.of(session);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
-      return {
-        ...{ variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session) },
-        ...(operator !== undefined && { operator }),
-        ...(roles !== undefined && { roles }),
-      };
+      const known = { ...(operator !== undefined && { operator }), ...(roles !== undefined && { roles }) };
+      return { variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session), ...known };
     },
     answer(error: unknown): Response {
       people.endRefused(error);
@@ -220,7 +210,7 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
 
 /** "Key per-operator state on it" (section 2.3 of the description): a userId is unique only within its tenant. */
 function stateKeyOf({ operator, baseUrl, tenantId, person }: SessionSubject): string {
-  const parts =
-    operator === undefined ? ["session", person] : ["operator", baseUrl, tenantId, operator.userId];
-  return JSON.stringify(parts);
+  return JSON.stringify(
+    operator === undefined ? ["session", person] : ["operator", baseUrl, tenantId, operator.userId],
+  );
 }

@@ -64,26 +64,6 @@ const refusals = {
   client_gone: [499, "The browser went away."],
 } as const;
 
-/** A request that a route refuses. */
-export class Refusal extends Error {
-  readonly code: keyof typeof refusals;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  /** `message` replaces the usual sentence. It must not repeat anything of the request. */
-  constructor(
-    code: keyof typeof refusals,
-    options: { readonly headers?: Readonly<Record<string, string>>; readonly message?: string } = {},
-  ) {
-    const [status, message] = refusals[code];
-    super(options.message ?? message);
-    this.name = "Refusal";
-    this.code = code;
-    this.status = status;
-    this.headers = options.headers ?? {};
-  }
-}
-
 export interface ErrorAnswer {
   readonly status: number;
   readonly code: string;
@@ -93,51 +73,56 @@ export interface ErrorAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A 401 must name a scheme (RFC 9110 section 15.5.2). */
-const challenge = { "www-authenticate": "Bearer" };
+/** A request that a route refuses. */
+export class Refusal extends Error {
+  readonly answer: ErrorAnswer;
+
+  /** `message` replaces the usual sentence. It must not repeat anything of the request. */
+  constructor(code: keyof typeof refusals, options: Partial<Pick<ErrorAnswer, "message" | "headers">> = {}) {
+    const [status, message] = refusals[code];
+    super(message);
+    this.answer = { status, code, message, ...options };
+  }
+}
 
 /** @param now epoch milliseconds, for `Retry-After` */
 export function errorAnswer(error: unknown, now: number): ErrorAnswer {
-  if (error instanceof Refusal) {
-    const { status, code, message, headers } = error;
-    return { status, code, message, headers };
-  }
+  if (error instanceof Refusal) return error.answer;
+  // A 401 must name a scheme (RFC 9110 section 15.5.2).
+  const unauthorized = { status: 401, headers: { "www-authenticate": "Bearer" } };
   if (isSessionError(error)) {
     const { code, message } = error;
     const isForbidden = code === "origin_refused" || code === "csrf_refused";
-    return isForbidden ? { status: 403, code, message } : { status: 401, code, message, headers: challenge };
+    return { ...(isForbidden ? { status: 403 } : unauthorized), code, message };
   }
   const required = personRequired(error);
   if (required !== undefined) {
     const [code, message] = isRelaunchRequiredError(required)
       ? ["relaunch_required", "Open the plugin again from the host application."]
       : ["login_required", "Log in again."];
-    return { status: 401, code, message, reason: required.code, headers: challenge };
+    return { ...unauthorized, code, message, reason: required.code };
   }
   if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited")) {
-    const seconds = Math.max(1, Math.ceil(((error.retryAt ?? now) - now) / 1_000));
-    const headers: Record<string, string> =
-      error.retryAt === undefined ? {} : { "retry-after": String(seconds) };
+    const { retryAt } = error;
+    const headers = retryAt && { "retry-after": String(Math.max(1, Math.ceil((retryAt - now) / 1_000))) };
     const message = "The service accepts no more requests now. Wait.";
-    return { status: 503, code: "rate_limited", message, headers };
+    return { status: 503, code: "rate_limited", message, ...(headers && { headers }) };
   }
   if (isApiError(error) && error.code === "api_forbidden")
     return { status: 403, code: error.code, message: "The service does not allow this operator to do that." };
   if (isApiError(error))
     return { status: 502, code: error.code, message: "The service did not do what it was asked." };
-  const [status, code, message] =
-    isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error)
-      ? [
-          502,
-          "exchange_failed",
-          "The service did not issue a token. Tell the administrator of this application.",
-        ]
-      : isTransportError(error)
-        ? [503, "service_unreachable", "The service was not reached. Try again."]
-        : isStoreError(error)
-          ? [503, "store_unavailable", "The session store failed. Try again."]
-          : [500, "backend_failed", "The backend failed. Its log says why."];
+  const [status, code, message] = faultAnswer(error);
   return { status, code, message };
+}
+
+function faultAnswer(error: unknown): readonly [status: number, code: string, message: string] {
+  const noToken = "The service did not issue a token. Tell the administrator of this application.";
+  if (isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error))
+    return [502, "exchange_failed", noToken];
+  if (isTransportError(error)) return [503, "service_unreachable", "The service was not reached. Try again."];
+  if (isStoreError(error)) return [503, "store_unavailable", "The session store failed. Try again."];
+  return [500, "backend_failed", "The backend failed. Its log says why."];
 }
 
 /** Whether an error holds more than its answer says, so that `onError` should receive it. */

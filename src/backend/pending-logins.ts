@@ -33,20 +33,20 @@ const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. The oldest is forgotten beyond that. */
 const mostLogins = 5;
 
-/**
- * Which of a browser's completed logins a page asks for: by the mark that the page wrote into the address to which its
- * login came back, and by tenant. Anything fits an absent field.
- */
-type WantedLogin = { readonly mark?: string | undefined; readonly tenantId?: string | undefined };
+/** Which of a browser's completed logins a page asks for. Anything fits an absent field. */
+interface WantedLogin {
+  /** What bivariant/page wrote into the address that its login comes back to. */
+  readonly mark: string | undefined;
+  readonly tenantId: string | undefined;
+}
 
 interface LoginCookie {
   readonly name: string;
   readonly id: string;
 }
 
-interface FoundLogin {
+interface FoundLogin extends LoginRecord {
   readonly cookie: LoginCookie;
-  readonly record: LoginRecord;
   readonly version: string;
 }
 
@@ -78,13 +78,12 @@ export class PendingLogins {
   /** Remembers a login, and returns the `Set-Cookie` values that bind it to the browser. */
   async start(request: Request, started: StartedLogin, returnTo: string): Promise<readonly string[]> {
     const oldest = this.#cookiesOf(request).slice(0, -(mostLogins - 1));
-    const name = this.#cookiePrefix(request) + randomToken().slice(0, 8);
-    const id = randomToken();
-    await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, started });
-    for (const forgotten of oldest) await this.#records.delete(await hashOf(forgotten.id));
+    const cookie = { name: this.#cookiePrefix(request) + randomToken().slice(0, 8), id: randomToken() };
+    await this.#write(cookie.id, { returnTo, expiresAt: this.#settings.now() + stepMs, started });
+    for (const { id } of oldest) await this.#records.delete(await hashOf(id));
     return [
-      this.#setCookie(request, name, id),
-      ...oldest.map((forgotten) => this.#setCookie(request, forgotten.name)),
+      this.#setCookie(request, cookie),
+      ...oldest.map(({ name }) => this.#setCookie(request, { name })),
     ];
   }
 
@@ -94,12 +93,9 @@ export class PendingLogins {
    */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
-    const own = found.find(
-      ({ record: { started } }) => started !== undefined && areEqual(state ?? "", started.login.state),
-    );
-    if (own?.record.started === undefined) return found.at(-1)?.record.returnTo;
-    const { cookie, version } = own;
-    const { started, returnTo, expiresAt } = own.record;
+    const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
+    if (own?.started === undefined) return found.at(-1)?.returnTo;
+    const { cookie, version, started, returnTo, expiresAt } = own;
     // Of two callbacks at once, one writes over the version that both read.
     if (!(await this.#write(cookie.id, { returnTo, expiresAt }, version))) return returnTo;
     return {
@@ -111,7 +107,7 @@ export class PendingLogins {
         const id = randomToken();
         await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, completed });
         await this.#records.delete(await hashOf(cookie.id));
-        return this.#setCookie(request, cookie.name, id);
+        return this.#setCookie(request, { name: cookie.name, id });
       },
     };
   }
@@ -135,7 +131,7 @@ export class PendingLogins {
       });
       // Without a response, another request fetched this login meanwhile. The browser may have a second one.
       if (response === undefined) continue;
-      response.headers.append("set-cookie", this.#setCookie(request, chosen.cookie.name));
+      response.headers.append("set-cookie", this.#setCookie(request, { name: chosen.cookie.name }));
       return response;
     }
     return undefined;
@@ -161,7 +157,7 @@ export class PendingLogins {
     const found = await Promise.all(
       cookies.map(async (cookie) => {
         const read = await this.#records.read(await hashOf(cookie.id));
-        return read && { cookie, record: read.value, version: read.version };
+        return read && { ...read.value, cookie, version: read.version };
       }),
     );
     return found.filter((login) => login !== undefined);
@@ -171,23 +167,19 @@ export class PendingLogins {
   async #completedOf(request: Request): Promise<readonly FoundLogin[]> {
     const now = this.#settings.now();
     return (await this.#loginsOf(request))
-      .filter(({ record }) => record.completed !== undefined && now < record.expiresAt)
-      .sort((one, other) => one.record.expiresAt - other.record.expiresAt);
+      .filter(({ completed, expiresAt }) => completed !== undefined && now < expiresAt)
+      .sort((one, other) => one.expiresAt - other.expiresAt);
   }
 
   async #write(id: string, record: LoginRecord, ifVersion?: string): Promise<boolean> {
-    const expiresAt = this.#settings.now() + rememberedMs;
-    return this.#records.write(await hashOf(id), record, {
-      ...(ifVersion !== undefined && { ifVersion }),
-      expiresAt,
-    });
+    const options = { expiresAt: this.#settings.now() + rememberedMs, ...(ifVersion && { ifVersion }) };
+    return this.#records.write(await hashOf(id), record, options);
   }
 
   /** Without an id the cookie is removed. */
-  #setCookie(request: Request, name: string, id?: string): string {
-    const secure = isSecure(request, this.#settings);
-    const maxAgeSeconds = id === undefined ? 0 : rememberedMs / 1_000;
-    return cookieHeader({ name, value: id ?? "", maxAgeSeconds, inIframes: false, isSecure: secure });
+  #setCookie(request: Request, { name, id = "" }: { readonly name: string; readonly id?: string }): string {
+    const attributes = `; SameSite=Lax${isSecure(request, this.#settings) ? "; Secure" : ""}`;
+    return cookieHeader(name, id, id === "" ? 0 : rememberedMs / 1_000, attributes);
   }
 }
 
@@ -197,15 +189,10 @@ export class PendingLogins {
  */
 function chooseLogin(logins: readonly FoundLogin[], { mark, tenantId }: WantedLogin): FoundLogin | undefined {
   const fitting = logins.filter(
-    ({ record: { returnTo, completed } }) =>
-      (mark === undefined || markOf(returnTo) === mark) &&
+    ({ returnTo, completed }) =>
+      (mark === undefined || (new URL(returnTo).searchParams.get("bivariant_login") ?? "") === mark) &&
       (tenantId === undefined || completed?.tenantId === tenantId),
   );
-  const targets = fitting.map(({ record: { completed } }) => `${completed?.baseUrl} ${completed?.tenantId}`);
+  const targets = fitting.map(({ completed }) => `${completed?.baseUrl} ${completed?.tenantId}`);
   return new Set(targets).size === 1 ? fitting.at(-1) : undefined;
-}
-
-/** The mark that bivariant/page writes into the address to which its login comes back; empty without one. */
-function markOf(returnTo: string): string {
-  return new URL(returnTo).searchParams.get("bivariant_login") ?? "";
 }

@@ -3,9 +3,8 @@ import type { TokenStore } from "../auth/token-store.js";
 import { isBivariantError, isStoreError, StoreError } from "../errors.js";
 
 /**
- * Wraps the user's store: each operation has a time limit, each failure is a StoreError, and each entry expires,
- * at the latest after `longestMs`. The description does not show how long a refresh token lives, and a person may never
- * come back to log out.
+ * Wraps the user's store: each operation has a time limit, each failure is a StoreError, and each entry expires after at
+ * most `longestMs`, because a person may never come back to log out.
  */
 export function guardedStore(
   store: TokenStore,
@@ -83,11 +82,7 @@ export class Records<T extends object> {
   }
 
   /** Returns false when the entry is no longer at `ifVersion`; `null` means that there must be no entry. */
-  async write(
-    name: string,
-    value: T,
-    options: { readonly ifVersion?: string | null; readonly expiresAt: number },
-  ): Promise<boolean> {
+  async write(name: string, value: T, options: Parameters<TokenStore["set"]>[2]): Promise<boolean> {
     try {
       await this.#store.set(this.#key(name), JSON.stringify(value), options);
       return true;
@@ -97,12 +92,12 @@ export class Records<T extends object> {
     }
   }
 
-  async delete(name: string): Promise<void> {
-    await this.#store.delete(this.#key(name));
+  delete(name: string): Promise<void> {
+    return this.#store.delete(this.#key(name));
   }
 
   /** Runs a task while no other process runs one under the same name. */
-  async lock<R>(name: string, task: () => Promise<R>): Promise<R> {
+  lock<R>(name: string, task: () => Promise<R>): Promise<R> {
     return this.#store.lock(this.#key(name), task);
   }
 
@@ -112,17 +107,13 @@ export class Records<T extends object> {
 }
 
 /** 256 bits. RFC 6749 section 10.10 requires a chance of guessing of at most 2^-128, and recommends 2^-160. */
-const tokenBytes = 32;
-/** 32 bytes in base64url without padding (RFC 4648 section 5). */
-const tokenShape = /^[A-Za-z0-9_-]{43}$/;
-
 export function randomToken(): string {
-  return base64url(crypto.getRandomValues(new Uint8Array(tokenBytes)));
+  return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
 /** Whether a text has the shape of a token of ours. Anything else is refused without asking the store. */
 export function isTokenShaped(value: string): boolean {
-  return tokenShape.test(value);
+  return /^[A-Za-z0-9_-]{43}$/.test(value);
 }
 
 /** The store holds only hashes of tokens, so that a copy of the store contains no usable session. */

@@ -1,7 +1,7 @@
 /** What the backend reads and checks of a request: its origin, its cookies and its JSON body. */
 import type { z } from "zod";
-import { ConfigurationError, isConfigurationError } from "../errors.js";
-import { parseBaseUrl } from "../variants/target.js";
+import { ConfigurationError } from "../errors.js";
+import { originOf } from "./deployments.js";
 import { Refusal } from "./error-answer.js";
 
 export interface OriginOptions {
@@ -21,20 +21,8 @@ export function isAllowedOrigin(origin: string, request: Request, options: Origi
   return origin === ownOrigin(request, options) || options.origins.includes(origin);
 }
 
-/**
- * Browsers send `Origin` with every request that is neither GET nor HEAD (Fetch standard, section 3.2). A request
- * without one, or from a sandboxed page ("null"), is refused.
- */
-export function requireAllowedOrigin(request: Request, options: OriginOptions): void {
-  const origin = request.headers.get("origin");
-  if (origin === null || !isAllowedOrigin(origin, request, options)) throw new Refusal("origin_refused");
-}
-
 /** The CORS headers that let pages of other allowed origins read the answer. */
-export function crossOriginHeaders(
-  request: Request,
-  options: OriginOptions,
-): Readonly<Record<string, string>> {
+export function crossOriginHeaders(request: Request, options: OriginOptions): Record<string, string> {
   const origin = request.headers.get("origin");
   if (origin === null || origin === ownOrigin(request, options)) return {};
   if (!isAllowedOrigin(origin, request, options)) return { vary: "origin" };
@@ -53,23 +41,15 @@ export function crossOriginHeaders(
  */
 export function isSecure(request: Request, options: OriginOptions): boolean {
   const origin = ownOrigin(request, options);
-  try {
-    parseBaseUrl(origin, options.allowInsecureHttp);
-  } catch (error) {
-    if (!isConfigurationError(error)) throw error;
-    throw new ConfigurationError(
-      "option_invalid",
-      "The request came over plain http from another machine. If a proxy ends TLS, set publicUrl to the https address that browsers use.",
-      { option: "publicUrl" },
-    );
-  }
-  return origin.startsWith("https:");
+  if (originOf(origin, options.allowInsecureHttp) !== undefined) return origin.startsWith("https:");
+  throw new ConfigurationError(
+    "option_invalid",
+    "The request came over plain http from another machine. If a proxy ends TLS, set publicUrl to the https address that browsers use.",
+    { option: "publicUrl" },
+  );
 }
 
-/**
- * The name of a cookie of ours. Browsers accept the prefix `__Host-` only over https, and only from this very host; on
- * loopback over plain http, for development, the name has no prefix.
- */
+/** Browsers accept `__Host-` only over https and from this very host. Plain http on loopback has no prefix. */
 export function cookieName(use: string, isSecure: boolean): string {
   return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
 }
@@ -79,7 +59,6 @@ function cookiePairs(request: Request): readonly string[] {
   return (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
 }
 
-/** The names of a request's cookies. */
 export function cookieNames(request: Request): readonly string[] {
   return [...new Set(cookiePairs(request).map((pair) => pair.slice(0, Math.max(0, pair.indexOf("=")))))];
 }
@@ -96,24 +75,12 @@ export function readCookie(request: Request, name: string): string | undefined {
   return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;
 }
 
-export interface CookieToSet {
-  readonly name: string;
-  readonly value: string;
-  /** 0 removes the cookie. */
-  readonly maxAgeSeconds: number;
-  /** Whether pages in another site's iframe need the cookie, as the page of a plugin does. */
-  readonly inIframes: boolean;
-  readonly isSecure: boolean;
-}
+/** Only a partitioned cookie reaches an iframe of another site, where the page of a plugin is. */
+export const inIframes = "; SameSite=None; Secure; Partitioned";
 
-/** A value for `Set-Cookie` (RFC 6265bis section 4.1). */
-export function cookieHeader({ name, value, maxAgeSeconds, inIframes, isSecure }: CookieToSet): string {
-  const attributes = [`${name}=${value}`, `Max-Age=${maxAgeSeconds}`, "Path=/", "HttpOnly"];
-  // Only a partitioned cookie reaches an iframe of another site. Browsers accept Secure from loopback over plain http
-  // too, and refuse SameSite=None without it.
-  if (inIframes) attributes.push("SameSite=None", "Secure", "Partitioned");
-  else attributes.push("SameSite=Lax", ...(isSecure ? ["Secure"] : []));
-  return attributes.join("; ");
+/** A value for `Set-Cookie` (RFC 6265bis section 4.1). An age of 0 removes the cookie. */
+export function cookieHeader(name: string, value: string, maxAgeSeconds: number, attributes: string): string {
+  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
 /** A code, a verifier and two names take a few hundred bytes. */

@@ -9,6 +9,7 @@ import { areEqual, hashOf, isTokenShaped, Records, randomToken, tokenBoundTo } f
 import {
   cookieHeader,
   cookieName,
+  inIframes,
   isAllowedOrigin,
   isSecure,
   type OriginOptions,
@@ -31,8 +32,6 @@ export interface SessionRecord extends SessionSubject {
   readonly usedAt: number;
 }
 
-/** The use of a session is written at most this often, to spare the store. */
-const usedEveryMs = 60_000;
 /** A session stays known for this long after its end, so that its page is told that it expired. */
 const rememberedMs = 24 * 3_600_000;
 
@@ -55,11 +54,9 @@ export class Sessions {
   async open(subject: SessionSubject): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = randomToken();
     const usedAt = this.#settings.now();
+    const longest = usedAt + this.#settings.session.lifetimeMs;
     // The token of a launch cannot be renewed, so the session ends with it.
-    const expiresAt = Math.min(
-      usedAt + this.#settings.session.lifetimeMs,
-      subject.launchEndsAt ?? Number.POSITIVE_INFINITY,
-    );
+    const expiresAt = Math.min(longest, subject.launchEndsAt ?? longest);
     const session = { ...subject, usedAt, expiresAt };
     await this.#write(await hashOf(token), session, null);
     return { token, session };
@@ -73,19 +70,17 @@ export class Sessions {
     const name = isTokenShaped(token) ? await hashOf(token) : undefined;
     const found = name === undefined ? undefined : await this.#records.read(name);
     if (name === undefined || found === undefined)
-      throw new SessionError(
-        "session_unknown",
-        "This session is unknown, or it was ended. Start a new session.",
-      );
+      throw new SessionError("session_unknown", "This session is unknown or was ended. Start a new session.");
     const session = found.value;
     const now = this.#settings.now();
     if (now >= this.#endOf(session)) {
-      await this.#forgetQuietly(session);
+      await this.#people.forget(session).catch(this.#settings.report);
       if (session.launchEndsAt !== undefined && now >= session.launchEndsAt)
         throw new RelaunchRequiredError("launch_expired", "The launch has expired. Open the plugin again.");
       throw new SessionError("session_expired", "This session has expired. Start a new session.");
     }
-    if (now - session.usedAt >= Math.min(usedEveryMs, this.#settings.session.idleMs / 10)) {
+    // At most once a minute, to spare the store.
+    if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10)) {
       try {
         // Only over the version that was read: a session that was ended meanwhile must not come back.
         await this.#write(name, { ...session, usedAt: now }, found.version);
@@ -103,7 +98,7 @@ export class Sessions {
   /** Ends the session of a cookie that is about to be replaced: after that, no page can use it. */
   async endReplaced(token: string): Promise<void> {
     try {
-      await this.#forgetQuietly(await this.find(token));
+      await this.#people.forget(await this.find(token)).catch(this.#settings.report);
       await this.end(token);
     } catch {
       // It is unknown or over.
@@ -118,10 +113,6 @@ export class Sessions {
     return { token, session: await this.find(token) };
   }
 
-  async #forgetQuietly(session: SessionRecord): Promise<void> {
-    await this.#people.forget(session).catch((error) => this.#settings.report(error));
-  }
-
   #endOf({ expiresAt, usedAt }: SessionRecord): number {
     return Math.min(expiresAt, usedAt + this.#settings.session.idleMs);
   }
@@ -131,8 +122,6 @@ export class Sessions {
   }
 }
 
-/** Methods that change nothing (RFC 9110 section 9.2.1). */
-const safeMethods = ["GET", "HEAD", "OPTIONS"];
 export const csrfHeader = "x-bivariant-csrf";
 
 /** The CSRF token of a session. It is derived from the session's token, so that only its own page receives it. */
@@ -140,7 +129,6 @@ function csrfTokenOf(sessionToken: string): Promise<string> {
   return tokenBoundTo(sessionToken, "bivariant csrf");
 }
 
-/** @throws SessionError `session_missing` */
 function bearerToken(request: Request): string {
   const [, token] = /^bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   if (token === undefined)
@@ -153,14 +141,11 @@ function cookieToken(request: Request, options: OriginOptions): string | undefin
   return readCookie(request, cookieName("session", isSecure(request, options)));
 }
 
-/**
- * The token in the cookie, for requests of our own page only: browsers add cookies to the requests of any site.
- *
- * @throws SessionError `session_missing`, `session_unknown`, `origin_refused`, `csrf_refused`
- */
+/** The token in the cookie, for requests of our own page only: browsers add cookies to the requests of any site. */
 async function guardedCookieToken(request: Request, options: OriginOptions): Promise<string> {
   const origin = request.headers.get("origin");
-  const isSafe = safeMethods.includes(request.method);
+  // Methods that change nothing (RFC 9110 section 9.2.1).
+  const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
   if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, options))
     throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
   const token = cookieToken(request, options);
@@ -202,9 +187,7 @@ function shownTo({ variant, tenantId, operator, expiresAt }: SessionRecord): obj
 }
 
 function sessionCookie(request: Request, settings: Settings, value: string, maxAgeSeconds: number): string {
-  const secure = isSecure(request, settings);
-  const name = cookieName("session", secure);
-  return cookieHeader({ name, value, maxAgeSeconds, inIframes: true, isSecure: secure });
+  return cookieHeader(cookieName("session", isSecure(request, settings)), value, maxAgeSeconds, inIframes);
 }
 
 const sessionBody = z.object({
