@@ -13,9 +13,8 @@ import type { OriginOptions } from "./request-checks.js";
 
 export interface SessionOptions {
   /**
-   * Keeps the session in a `__Host-` cookie (Secure, HttpOnly, SameSite=None, Partitioned) instead of the page's memory.
-   * The session then survives a reload of the page, and every request that changes something needs the CSRF token.
-   * Default false.
+   * Keeps the session in a `__Host-` cookie instead of the page's memory. It then survives a reload of the page, and
+   * every request that changes something needs the CSRF token. Default false.
    */
   readonly cookie?: boolean | undefined;
   /** The time after which a session ends, even in use. Default 8 hours. */

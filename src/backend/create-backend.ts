@@ -39,11 +39,7 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
    * @throws StoreError
    */
   connect(request: Request): Promise<Service<T>>;
-  /**
-   * The person whose session the request carries, without a call to the service.
-   *
-   * @throws as `connect` does
-   */
+  /** The person whose session the request carries, without a call to the service. @throws as `connect` does */
   session(request: Request): Promise<SessionInfo>;
   /**
    * The answer for an error of `connect`, of `session` or of a call, and for the `error` of an outcome: JSON with a
@@ -63,7 +59,7 @@ interface Route {
   readonly answer: (request: Request, context: Context) => Promise<Response>;
 }
 
-const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+const routes = new Map<string, Route>([
   ["launch", { method: "POST", answer: answerLaunch }],
   ["login", { method: "GET", isPage: true, answer: answerLogin }],
   ["callback", { method: "GET", isPage: true, answer: answerCallback }],
@@ -77,24 +73,8 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
  * uses `startSession` of bivariant/page. The service's tokens stay in the store; the browser receives a session of the
  * backend's own.
  *
- * These are the routes under `path`. All other routes are yours: call `connect` in them.
- *
- * | route | request | answer |
- * |---|---|---|
- * | `POST launch` | `{ code, codeVerifier, tenantId, hostOrigin }` | the session of a launch |
- * | `GET login` | `?tenant=`, `?return_to=`, both optional | 302 to the authorization endpoint, with a cookie |
- * | `GET callback` | `?code=`, `?state=` or `?error=`, and that cookie | 303 to `return_to`, with `#login_error=` if it failed |
- * | `POST session` | `{ login?, tenant? }`, and the cookie of a login or of a session | that session; 401 without one |
- * | `GET me` | the session | `{ variant, tenantId, operator?, roles?, expiresAt }` |
- * | `POST logout` | `{}`, and the session | 204; the service's tokens are forgotten too |
- *
- * `login` is the mark `bivariant_login` in the address that the page's login came back to; `tenant` is the tenant that
- * the session must be for. Neither is needed where a browser has one login at a time.
- *
- * A session is `{ session, variant, tenantId, operator?, expiresAt }`; send `session` as a bearer token. With sessions in
- * cookies it is `{ csrf, ... }`; send `csrf` in the header `X-Bivariant-Csrf` with every method but GET. A POST needs the
- * content type `application/json` and the `Origin` of the backend or of one of `origins`. An error is
- * `{ error, message, reason? }`, where `error` is a stable code.
+ * It answers the routes `launch`, `login`, `callback`, `session`, `me` and `logout` under `path` (section "Routes" of the
+ * README in src/backend). All other routes are yours: call `connect` in them.
  *
  * @throws ConfigurationError
  * @see the description, sections 4.1 and 5.3 to 5.9
@@ -194,10 +174,9 @@ function requireRequest(request: unknown): void {
   );
 }
 
-/** The name of a route. Below `callback` there may be more, so that each deployment can have its own redirect URI. */
+/** Below `callback` there may be more, so that each deployment can have its own redirect URI. */
 function routeName(pathname: string, path: string): string {
-  if (!pathname.startsWith(`${path}/`)) return "";
-  const rest = pathname.slice(path.length + 1);
+  const rest = pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : "";
   return rest.startsWith("callback/") ? "callback" : rest;
 }
 

@@ -45,17 +45,14 @@ const refusals = {
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
   origin_refused: [
     403,
-    "Requests from this origin are not accepted. It must be the backend's own origin or be listed in its option origins.",
+    "This origin is not accepted. It must be the backend's own or in its option origins.",
   ],
   host_unknown: [403, "No deployment is configured for this host application and tenant."],
-  tenant_missing: [
-    400,
-    "The tenant is missing, and there is not exactly one deployment with a login. Name it, as in login?tenant=acme (the option tenant of startSession).",
-  ],
+  tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
   tenant_unknown: [404, "No deployment with a login is configured for this tenant."],
   return_to_refused: [
     400,
-    "return_to must lead to a page of the application, with at most 2048 characters including its origin.",
+    "return_to must be the address of a page of the application, of at most 2048 characters.",
   ],
   code_spent: [409, "This code was sent before. Open the plugin again."],
   state_mismatch: [400, "This login was not started in this browser. Log in again."],

@@ -26,7 +26,7 @@ interface LoginRecord {
   readonly completed?: SessionSubject;
 }
 
-/** How long a person may take at the authorization server, and then the page to fetch its session. */
+/** The time for the person at the authorization server, and then for the page to fetch its session. */
 const stepMs = 600_000;
 /** A login is remembered longer than it is valid, so that a late callback still leads back to its page. */
 const rememberedMs = 2 * stepMs;

@@ -24,7 +24,7 @@ export interface SessionSubject {
   readonly roles?: readonly { readonly name: string; readonly group?: string }[];
 }
 
-/** Whether a stored subject is complete. Its optional fields need no check: only the backend writes them. */
+/** Whether a stored subject is complete. */
 export function isSubject({ person, variant, tenantId, baseUrl }: Partial<SessionSubject>): boolean {
   return [person, variant, tenantId, baseUrl].every((field) => typeof field === "string");
 }
@@ -107,10 +107,8 @@ export class PersonAuths {
   }
 
   /**
-   * Checks that a person's token can still be used or renewed. A session whose person must launch or log in again would
-   * end at its first call, and the page would start over in an endless loop.
-   *
-   * @throws SessionError, RelaunchRequiredError, LoginRequiredError, StoreError
+   * Checks that a person's token can still be used or renewed. Otherwise the session would end at its first call, and the
+   * page would start over in an endless loop.
    */
   async requireUsable(subject: SessionSubject): Promise<void> {
     const auth = await this.of(subject);

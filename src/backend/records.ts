@@ -57,7 +57,7 @@ function storeErrorOf(fault: unknown): unknown {
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
-/** JSON entries of one kind. An entry that cannot be read counts as missing, so that it locks no one out for ever. */
+/** JSON entries of one kind. An entry that cannot be read counts as missing, so that the person can start anew. */
 export class Records<T extends object> {
   readonly #store: TokenStore;
   readonly #kind: string;
@@ -141,8 +141,6 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 }
 
 function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_")
-    .replace(/=+$/, "");
+  const base64 = btoa(String.fromCharCode(...bytes));
+  return base64.replace(/[+/=]/g, (character) => ({ "+": "-", "/": "_" })[character] ?? "");
 }

@@ -65,9 +65,7 @@ export function cookieNames(request: Request): readonly string[] {
 
 /**
  * The value of a cookie; `undefined` if it is empty, or if there are several of that name, because then one is planted.
- *
- * Names are compared byte for byte. A browser lets another host of the site set a cookie whose name only looks like
- * ours, with a no-break space before it for instance. `trim()` would accept that cookie despite the prefix `__Host-`.
+ * Names are compared byte for byte: `trim()` would accept a no-break space, and thus a planted name that looks like ours.
  */
 export function readCookie(request: Request, name: string): string | undefined {
   const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
@@ -83,14 +81,9 @@ export function cookieHeader(name: string, value: string, maxAgeSeconds: number,
   return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
-/** A code, a verifier and two names take a few hundred bytes. */
 const longestBodyBytes = 65_536;
 
-/**
- * The JSON body of a request. An empty body is read as `{}`.
- *
- * @throws Refusal `type_not_supported`, `body_too_large`, `request_invalid`
- */
+/** The JSON body of a request. An empty body is read as `{}`. */
 export async function readJson<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
   // A form on another site can send text/plain or form data without a CORS preflight, but not application/json.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();

@@ -2,12 +2,13 @@
 import { z } from "zod";
 import { isLoginRequiredError, isRelaunchRequiredError } from "../errors.js";
 import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
+import type { Settings } from "./backend-options.js";
 import { requireOwnRedirectUri } from "./deployments.js";
 import { errorAnswer, isWorthReporting, Refusal } from "./error-answer.js";
 import type { TakenLogin } from "./pending-logins.js";
 import type { SessionSubject } from "./person-auths.js";
 import { randomToken } from "./records.js";
-import { isAllowedOrigin, isSecure, type OriginOptions, ownOrigin, readJson } from "./request-checks.js";
+import { isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
 import { type Context, openSession } from "./sessions.js";
 
 const launchBody = z.object({
@@ -106,28 +107,18 @@ function routeOf(pathname: string, path: string): string {
   return segments.slice(at < 0 ? segments.indexOf("/callback/") : at + path.length);
 }
 
-/** @throws Refusal `request_invalid` when there are several */
 function single(parameters: URLSearchParams, name: string): string | null {
   const values = parameters.getAll(name);
   if (values.length > 1) throw new Refusal("request_invalid", { message: `Send ${name} once.` });
   return values[0] ?? null;
 }
 
-/** The longest return_to, in characters of the whole address. It is stored before anyone has logged in. */
-const longestReturnTo = 2_048;
-
 /**
  * The address that a login comes back to: only a page of the application itself (RFC 9700 section 4.11, open redirectors).
  * It is absolute, so that no browser reads a path in it as another host. It must not be one of the backend's routes,
  * which would log in for ever.
- *
- * @throws Refusal `return_to_refused`
  */
-function parseReturnTo(
-  given: string,
-  request: Request,
-  options: OriginOptions & { readonly path: string },
-): string {
+function parseReturnTo(given: string, request: Request, options: Settings): string {
   const own = ownOrigin(request, options);
   // Browsers drop tabs and newlines inside an address and read a backslash as a slash.
   const isPlain = !/[\\\p{Cc}]/u.test(given) && given.trim() === given;
@@ -136,7 +127,8 @@ function parseReturnTo(
     isPlain && /^(?:\/(?!\/)|https?:\/\/)/i.test(given) && URL.canParse(given, own) && new URL(given, own);
   if (
     !url ||
-    url.href.length > longestReturnTo ||
+    // It is stored before anyone has logged in.
+    url.href.length > 2_048 ||
     !isAllowedOrigin(url.origin, request, options) ||
     url.username + url.password !== "" ||
     (url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`))

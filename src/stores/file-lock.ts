@@ -28,10 +28,7 @@ const longestLookMs = 250;
 
 let machine: string | undefined;
 
-/**
- * Identifies where a process id is valid: this boot of this host, and this container. If that is unknown it is random,
- * because two containers may share a host name and a folder.
- */
+/** Identifies where a process id is valid: this boot of this host, and this container. Random if that is unknown. */
 function thisMachine(): string {
   if (machine !== undefined) return machine;
   const parts = [hostname(), process.platform];
@@ -98,7 +95,7 @@ export function watchHolders(clock: () => number = () => performance.now()): Wat
   };
 }
 
-/** Shows until it is stopped that the holder of this file or folder is alive. */
+/** Shows that the holder of this file or folder is alive, until the returned function is called. */
 function keepAlive(path: string): () => void {
   const timer = setInterval(() => {
     const now = new Date();
@@ -118,9 +115,6 @@ function pause(tries: number): Promise<void> {
   const ms = Math.min(40, 1 + 2 * tries) * (0.5 + Math.random());
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
-
-/** The least time to wait for the write lock, so that a free key can be locked without waiting for the key. */
-const leastWriteLockMs = 1_000;
 
 /** Takes the locks in a folder, for one store. */
 export class FileLocks {
@@ -182,7 +176,8 @@ export class FileLocks {
       let { living } = await keyLocksIn(folder, prefix, this.#watch);
       if (living === undefined) {
         const mine = join(folder, `${prefix}.${newHolder()}`);
-        const waitMs = Math.max(endsAt - performance.now(), leastWriteLockMs);
+        // At least a second, so that a free key can be locked without waiting for the key.
+        const waitMs = Math.max(endsAt - performance.now(), 1_000);
         await this.write(folder, { timeoutMs: waitMs, queueMs: waitMs }, async (own) => {
           const found = await keyLocksIn(folder, prefix, this.#watch);
           living = found.living;
@@ -203,13 +198,14 @@ export class FileLocks {
         }
       }
       if (performance.now() >= endsAt)
-        throw new StoreError(
-          "store_locked",
-          `The lock was not free within ${timeoutMs} ms: ${describeHolder(living)} held it.`,
-        );
+        throw locked(`The lock was not free within ${timeoutMs} ms: ${describeHolder(living)} held it.`);
       await pause(tries);
     }
   }
+}
+
+function locked(message: string): StoreError {
+  return new StoreError("store_locked", message);
 }
 
 async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Promise<string> {
@@ -232,8 +228,7 @@ async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Prom
     }
     if (performance.now() >= endsAt) {
       const by = holder === undefined || holder === "free" ? "other processes" : describeHolder(holder);
-      throw new StoreError(
-        "store_locked",
+      throw locked(
         `The store could not be written in time, because ${by} held its lock. If no process uses the store, remove ${folder}.`,
       );
     }

@@ -25,7 +25,7 @@ import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
 
-/** A write takes milliseconds, so a longer wait means that another process hangs. This process may queue many writes. */
+/** A write takes milliseconds, so a longer wait means that another process hangs. This process may queue many. */
 const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
 
 export interface FileStoreOptions {
@@ -76,11 +76,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   };
 
   /** Runs a task on the entries under the write lock. A damaged file is set aside instead. */
-  const exclusively = <T>(
-    at: string,
-    task: (entries: Entries, save: () => Promise<void>) => Promise<T>,
-  ): Promise<T> =>
-    files.write(locksOf(at), writeLimits, async (own) => {
+  const exclusively = <T>(at: string, task: (entries: Entries, save: () => Promise<void>) => Promise<T>) =>
+    files.write(`${at}.locks`, writeLimits, async (own) => {
       const corrupt = await clearUp(at, own);
       if (corrupt !== undefined) throw corrupt;
       try {
@@ -151,7 +148,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const leaveQueue = await queue.take(key, timeoutMs);
       try {
         const release = await guarded(async (at) =>
-          files.takeKey(locksOf(at), await encryption.nameOf(key), timeoutMs, endsAt),
+          files.takeKey(`${at}.locks`, await encryption.nameOf(key), timeoutMs, endsAt),
         );
         try {
           return await task();
@@ -171,10 +168,6 @@ function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): 
   if (key !== undefined) return encryptionWith(key);
   if (plain === true) return plaintext;
   throw invalidOption("key", "is missing", `${makeKey}. Or set plaintext: true to keep tokens readable.`);
-}
-
-function locksOf(path: string): string {
-  return `${path}.locks`;
 }
 
 /** Resolves links before anything else, so that the link stays, and all names of the file lead to the same locks. */
