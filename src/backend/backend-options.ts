@@ -9,7 +9,6 @@ import type { CreateServiceOptions } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
 import { type BackendDeployment, deploymentFinder, type FindDeployment, originOf } from "./deployments.js";
 import { guardedStore } from "./records.js";
-import type { OriginOptions } from "./request-checks.js";
 
 export interface SessionOptions {
   /**
@@ -54,7 +53,11 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
 
-export interface Settings extends OriginOptions {
+export interface Settings {
+  /** The origin of the option `publicUrl`. */
+  readonly publicOrigin: string | undefined;
+  readonly origins: readonly string[];
+  readonly allowInsecureHttp: boolean;
   readonly findDeployment: ReturnType<typeof deploymentFinder>;
   readonly path: string;
   readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
@@ -71,10 +74,8 @@ export interface Settings extends OriginOptions {
 }
 
 const duration = "must be a number of milliseconds from 1000 to 366 days";
-const durationMs = z
-  .number(duration)
-  .min(1_000, duration)
-  .max(366 * 24 * 3_600_000, duration);
+const longestMs = 366 * 24 * 3_600_000;
+const durationMs = z.number(duration).min(1_000, duration).max(longestMs, duration);
 const flag = z.boolean("must be true or false");
 const text = z.string("must be a string");
 const optionsSchema = z.looseObject({
@@ -126,19 +127,15 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     if (origin !== undefined) return origin;
     throw invalidOption(
       option,
-      'must be an origin such as "https://planner.example"; plain http only for loopback',
+      'must be an origin such as "https://planner.example"; http only for loopback',
     );
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
-  const { tenantIdPattern } = options;
+  const shared = { allowInsecureHttp, tenantIdPattern: options.tenantIdPattern };
   return {
     ...{ path, session, publicOrigin, allowInsecureHttp, store, now, timeoutMs, waitUntil },
     origins: parsed.data.origins.map(parseOrigin("origins")),
-    findDeployment: deploymentFinder(options.deployments, {
-      allowInsecureHttp,
-      tenantIdPattern,
-      publicOrigin,
-    }),
+    findDeployment: deploymentFinder(options.deployments, { ...shared, publicOrigin }),
     loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: 10_000 })) : store,
     report: (error, context = { status: 200, code: "none", route: "session" }) => {
       try {

@@ -6,7 +6,7 @@ import { ConfigurationError } from "../errors.js";
 import { requireObject } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
-import { errorAnswer, errorPage, isWorthReporting, Refusal, wantsPage } from "./error-answer.js";
+import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
 import { crossOriginHeaders, isAllowedOrigin } from "./request-checks.js";
@@ -103,10 +103,9 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   const context: Context = { settings, people, sessions, logins: new PendingLogins(settings) };
 
   const answer = (error: unknown, route: string, asPage = false): Response => {
-    const shown = errorAnswer(error, settings.now());
-    const { status, code, message, reason, headers = {} } = shown;
-    if (isWorthReporting(error)) settings.report(error, { status, code, route });
+    const shown = reportedAnswer(error, route, settings);
     if (asPage) return errorPage(shown);
+    const { status, code, message, reason, headers = {} } = shown;
     return Response.json({ error: code, message, ...(reason && { reason }) }, { status, headers });
   };
 
@@ -135,7 +134,11 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       const name = routeName(new URL(request.url).pathname, settings.path);
       const route = routes.get(name);
       const response = await dispatch(request, route).catch((error: unknown) =>
-        answer(error, route === undefined ? "none" : name, route?.isPage && wantsPage(request)),
+        answer(
+          error,
+          route ? name : "none",
+          route?.isPage && /text\/html/i.test(request.headers.get("accept") ?? ""),
+        ),
       );
       return withHeaders(response, crossOriginHeaders(request, settings));
     } catch (error) {

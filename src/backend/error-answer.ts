@@ -13,12 +13,11 @@ import {
   isVariantError,
   type SessionErrorCode,
 } from "../errors.js";
+import type { Settings } from "./backend-options.js";
 
 /**
  * The request carries no valid session. Thrown by `backend.connect` and `backend.session` before anything is sent to the
- * service; `backend.answer` turns it into the 401 or 403 that the page understands.
- *
- * `session_missing`: the request names no session. `session_unknown`: this backend does not know the session, or it was
+ * service; `backend.answer` turns it into the 401 or 403 that the page understands. `session_missing`: the request names no session. `session_unknown`: this backend does not know the session, or it was
  * ended. `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another site
  * may have sent the request.
  *
@@ -43,17 +42,11 @@ const refusals = {
   type_not_supported: [415, "Send the body as application/json."],
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
-  origin_refused: [
-    403,
-    "This origin is not accepted. It must be the backend's own or in its option origins.",
-  ],
+  origin_refused: [403, "This origin is not accepted. It must be the backend's own or one of origins."],
   host_unknown: [403, "No deployment is configured for this host application and tenant."],
   tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
   tenant_unknown: [404, "No deployment with a login is configured for this tenant."],
-  return_to_refused: [
-    400,
-    "return_to must be the address of a page of the application, of at most 2048 characters.",
-  ],
+  return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
   code_spent: [409, "This code was sent before. Open the plugin again."],
   state_mismatch: [400, "This login was not started in this browser. Log in again."],
   login_expired: [400, "This login took too long. Log in again."],
@@ -82,8 +75,21 @@ export class Refusal extends Error {
   }
 }
 
-/** @param now epoch milliseconds, for `Retry-After` */
-export function errorAnswer(error: unknown, now: number): ErrorAnswer {
+/** The answer for an error of a route. `onError` receives the error if it holds more than the answer. */
+export function reportedAnswer(
+  error: unknown,
+  route: string,
+  { now, report }: Pick<Settings, "now" | "report">,
+): ErrorAnswer {
+  const answer = answerFor(error, now());
+  // A callback reports the reason to its page.
+  const code = (route === "callback" && answer.reason) || answer.code;
+  const { status } = answer;
+  if (!(error instanceof Refusal) && !isSessionError(error)) report(error, { status, code, route });
+  return answer;
+}
+
+function answerFor(error: unknown, now: number): ErrorAnswer {
   if (error instanceof Refusal) return error.answer;
   // A 401 must name a scheme (RFC 9110 section 15.5.2).
   const unauthorized = { status: 401, headers: { "www-authenticate": "Bearer" } };
@@ -120,16 +126,6 @@ function faultAnswer(error: unknown): readonly [status: number, code: string, me
   if (isTransportError(error)) return [503, "service_unreachable", "The service was not reached. Try again."];
   if (isStoreError(error)) return [503, "store_unavailable", "The session store failed. Try again."];
   return [500, "backend_failed", "The backend failed. Its log says why."];
-}
-
-/** Whether an error holds more than its answer says, so that `onError` should receive it. */
-export function isWorthReporting(error: unknown): boolean {
-  return !(error instanceof Refusal) && !isSessionError(error);
-}
-
-/** Whether a person will look at the answer. */
-export function wantsPage(request: Request): boolean {
-  return (request.headers.get("accept") ?? "").toLowerCase().includes("text/html");
 }
 
 /** A page with a fixed sentence. It repeats nothing of the request. */

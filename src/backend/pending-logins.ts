@@ -7,7 +7,7 @@
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
-import { areEqual, hashOf, isTokenShaped, Records, randomToken } from "./records.js";
+import { areEqual, Records, randomToken } from "./records.js";
 import { cookieHeader, cookieName, cookieNames, isSecure, readCookie } from "./request-checks.js";
 
 export interface StartedLogin {
@@ -36,8 +36,8 @@ const mostLogins = 5;
 /** Which of a browser's completed logins a page asks for. Anything fits an absent field. */
 interface WantedLogin {
   /** What bivariant/page wrote into the address that its login comes back to. */
-  readonly mark: string | undefined;
-  readonly tenantId: string | undefined;
+  readonly mark: string | null | undefined;
+  readonly tenantId: string | null | undefined;
 }
 
 interface LoginCookie {
@@ -80,7 +80,7 @@ export class PendingLogins {
     const oldest = this.#cookiesOf(request).slice(0, -(mostLogins - 1));
     const cookie = { name: this.#cookiePrefix(request) + randomToken().slice(0, 8), id: randomToken() };
     await this.#write(cookie.id, { returnTo, expiresAt: this.#settings.now() + stepMs, started });
-    for (const { id } of oldest) await this.#records.delete(await hashOf(id));
+    for (const { id } of oldest) await this.#records.delete(id);
     return [
       this.#setCookie(request, cookie),
       ...oldest.map(({ name }) => this.#setCookie(request, { name })),
@@ -106,7 +106,7 @@ export class PendingLogins {
         // Under a new id: an attacker may have planted the old one, to fetch the session (no session fixation).
         const id = randomToken();
         await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, completed });
-        await this.#records.delete(await hashOf(cookie.id));
+        await this.#records.delete(cookie.id);
         return this.#setCookie(request, { name: cookie.name, id });
       },
     };
@@ -119,19 +119,18 @@ export class PendingLogins {
     handOver: (subject: SessionSubject) => Promise<Response>,
   ): Promise<Response | undefined> {
     for (let tries = 0; tries < mostLogins; tries++) {
-      const chosen = chooseLogin(await this.#completedOf(request), wanted);
-      if (chosen === undefined) return undefined;
-      const name = await hashOf(chosen.cookie.id);
-      const response = await this.#records.lock(name, async () => {
-        const completed = (await this.#records.read(name))?.value.completed;
+      const { id, name } = (await this.#completedOf(request, wanted))?.cookie ?? {};
+      if (id === undefined || name === undefined) return undefined;
+      const response = await this.#records.lock(id, async () => {
+        const completed = (await this.#records.read(id))?.value.completed;
         if (completed === undefined) return undefined;
         const handedOver = await handOver(completed);
-        await this.#records.delete(name);
+        await this.#records.delete(id);
         return handedOver;
       });
       // Without a response, another request fetched this login meanwhile. The browser may have a second one.
       if (response === undefined) continue;
-      response.headers.append("set-cookie", this.#setCookie(request, { name: chosen.cookie.name }));
+      response.headers.append("set-cookie", this.#setCookie(request, { name }));
       return response;
     }
     return undefined;
@@ -141,9 +140,9 @@ export class PendingLogins {
   #cookiesOf(request: Request): readonly LoginCookie[] {
     const prefix = this.#cookiePrefix(request);
     return cookieNames(request).flatMap((name) => {
-      const id =
-        name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length)) && readCookie(request, name);
-      return id && isTokenShaped(id) ? [{ name, id }] : [];
+      const isOurs = name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length));
+      const id = isOurs && readCookie(request, name);
+      return id && /^[\w-]{43}$/.test(id) ? [{ name, id }] : [];
     });
   }
 
@@ -156,24 +155,34 @@ export class PendingLogins {
     const cookies = this.#cookiesOf(request).slice(-mostLogins);
     const found = await Promise.all(
       cookies.map(async (cookie) => {
-        const read = await this.#records.read(await hashOf(cookie.id));
+        const read = await this.#records.read(cookie.id);
         return read && { ...read.value, cookie, version: read.version };
       }),
     );
     return found.filter((login) => login !== undefined);
   }
 
-  /** The completed logins of a browser, the latest last. */
-  async #completedOf(request: Request): Promise<readonly FoundLogin[]> {
+  /**
+   * A page's own completed login, by its mark. A page without a mark (one made otherwise, or whose address was rewritten)
+   * receives the latest login, but none at all if the logins are of different tenants.
+   */
+  async #completedOf(request: Request, { mark, tenantId }: WantedLogin): Promise<FoundLogin | undefined> {
     const now = this.#settings.now();
-    return (await this.#loginsOf(request))
-      .filter(({ completed, expiresAt }) => completed !== undefined && now < expiresAt)
-      .sort((one, other) => one.expiresAt - other.expiresAt);
+    const logins = (await this.#loginsOf(request)).filter(
+      ({ returnTo, expiresAt, completed }) =>
+        completed !== undefined &&
+        now < expiresAt &&
+        [undefined, null, new URL(returnTo).searchParams.get("bivariant_login")].includes(mark) &&
+        (tenantId ?? completed.tenantId) === completed.tenantId,
+    );
+    const targets = logins.map(({ completed }) => `${completed?.baseUrl} ${completed?.tenantId}`);
+    if (new Set(targets).size !== 1) return undefined;
+    return logins.sort((one, other) => one.expiresAt - other.expiresAt).at(-1);
   }
 
-  async #write(id: string, record: LoginRecord, ifVersion?: string): Promise<boolean> {
+  #write(id: string, record: LoginRecord, ifVersion?: string): Promise<boolean> {
     const options = { expiresAt: this.#settings.now() + rememberedMs, ...(ifVersion && { ifVersion }) };
-    return this.#records.write(await hashOf(id), record, options);
+    return this.#records.write(id, record, options);
   }
 
   /** Without an id the cookie is removed. */
@@ -181,18 +190,4 @@ export class PendingLogins {
     const attributes = `; SameSite=Lax${isSecure(request, this.#settings) ? "; Secure" : ""}`;
     return cookieHeader(name, id, id === "" ? 0 : rememberedMs / 1_000, attributes);
   }
-}
-
-/**
- * A page's own login, by its mark. A page without a mark (one made otherwise, or whose address was rewritten) receives
- * the latest login, but none at all if the logins are of different tenants.
- */
-function chooseLogin(logins: readonly FoundLogin[], { mark, tenantId }: WantedLogin): FoundLogin | undefined {
-  const fitting = logins.filter(
-    ({ returnTo, completed }) =>
-      (mark === undefined || (new URL(returnTo).searchParams.get("bivariant_login") ?? "") === mark) &&
-      (tenantId === undefined || completed?.tenantId === tenantId),
-  );
-  const targets = fitting.map(({ completed }) => `${completed?.baseUrl} ${completed?.tenantId}`);
-  return new Set(targets).size === 1 ? fitting.at(-1) : undefined;
 }

@@ -1,28 +1,21 @@
 /** What the backend reads and checks of a request: its origin, its cookies and its JSON body. */
 import type { z } from "zod";
 import { ConfigurationError } from "../errors.js";
+import type { Settings } from "./backend-options.js";
 import { originOf } from "./deployments.js";
 import { Refusal } from "./error-answer.js";
 
-export interface OriginOptions {
-  /** The origin of the option `publicUrl`. */
-  readonly publicOrigin: string | undefined;
-  /** Other origins whose pages may use the backend. */
-  readonly origins: readonly string[];
-  readonly allowInsecureHttp: boolean;
-}
-
 /** The backend's own origin, as browsers see it. */
-export function ownOrigin(request: Request, { publicOrigin }: OriginOptions): string {
+export function ownOrigin(request: Request, { publicOrigin }: Settings): string {
   return publicOrigin ?? new URL(request.url).origin;
 }
 
-export function isAllowedOrigin(origin: string, request: Request, options: OriginOptions): boolean {
+export function isAllowedOrigin(origin: string, request: Request, options: Settings): boolean {
   return origin === ownOrigin(request, options) || options.origins.includes(origin);
 }
 
 /** The CORS headers that let pages of other allowed origins read the answer. */
-export function crossOriginHeaders(request: Request, options: OriginOptions): Record<string, string> {
+export function crossOriginHeaders(request: Request, options: Settings): Record<string, string> {
   const origin = request.headers.get("origin");
   if (origin === null || origin === ownOrigin(request, options)) return {};
   if (!isAllowedOrigin(origin, request, options)) return { vary: "origin" };
@@ -39,7 +32,7 @@ export function crossOriginHeaders(request: Request, options: OriginOptions): Re
  *
  * @throws ConfigurationError `option_invalid` for plain http to another machine, where cookies could be read on the way
  */
-export function isSecure(request: Request, options: OriginOptions): boolean {
+export function isSecure(request: Request, options: Settings): boolean {
   const origin = ownOrigin(request, options);
   if (originOf(origin, options.allowInsecureHttp) !== undefined) return origin.startsWith("https:");
   throw new ConfigurationError(
@@ -105,35 +98,23 @@ export async function readJson<S extends z.ZodObject>(request: Request, schema: 
   throw new Refusal("request_invalid", { message });
 }
 
-async function readText(request: Request): Promise<string> {
-  if (Number(request.headers.get("content-length") ?? 0) > longestBodyBytes)
-    throw new Refusal("body_too_large");
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const { signal } = request;
-  let text = "";
+async function readText({ headers, body, signal }: Request): Promise<string> {
+  if (Number(headers.get("content-length") ?? 0) > longestBodyBytes) throw new Refusal("body_too_large");
   let size = 0;
-  let cancel = () => {};
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, sink) {
+      size += chunk.byteLength;
+      if (size > longestBodyBytes) throw new Refusal("body_too_large");
+      sink.enqueue(chunk);
+    },
+  });
   try {
-    const reader = request.body?.getReader();
-    cancel = () => reader?.cancel().catch(() => {});
     // The body of a client that went away may never end.
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) cancel();
-    for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
-      size += chunk.value.byteLength;
-      if (size > longestBodyBytes) {
-        // Not awaited: a client that never stops sending must not delay the answer.
-        cancel();
-        throw new Refusal("body_too_large");
-      }
-      text += decoder.decode(chunk.value, { stream: true });
-    }
-    if (signal.aborted) throw new Refusal("client_gone");
-    return text + decoder.decode();
+    const bytes = await new Response(body?.pipeThrough(limit, { signal })).arrayBuffer();
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
+    if (signal.aborted) throw new Refusal("client_gone");
     // The body broke off, was read before, or is not UTF-8.
     throw error instanceof Refusal ? error : new Refusal("request_invalid");
-  } finally {
-    signal.removeEventListener("abort", cancel);
   }
 }

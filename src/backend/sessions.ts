@@ -5,14 +5,13 @@ import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
-import { areEqual, hashOf, isTokenShaped, Records, randomToken, tokenBoundTo } from "./records.js";
+import { areEqual, Records, randomToken, tokenBoundTo } from "./records.js";
 import {
   cookieHeader,
   cookieName,
   inIframes,
   isAllowedOrigin,
   isSecure,
-  type OriginOptions,
   readCookie,
   readJson,
 } from "./request-checks.js";
@@ -58,7 +57,7 @@ export class Sessions {
     // The token of a launch cannot be renewed, so the session ends with it.
     const expiresAt = Math.min(longest, subject.launchEndsAt ?? longest);
     const session = { ...subject, usedAt, expiresAt };
-    await this.#write(await hashOf(token), session, null);
+    await this.#write(token, session, null);
     return { token, session };
   }
 
@@ -67,9 +66,8 @@ export class Sessions {
    * @throws RelaunchRequiredError `launch_expired`
    */
   async find(token: string): Promise<SessionRecord> {
-    const name = isTokenShaped(token) ? await hashOf(token) : undefined;
-    const found = name === undefined ? undefined : await this.#records.read(name);
-    if (name === undefined || found === undefined)
+    const found = await this.#records.read(token);
+    if (found === undefined)
       throw new SessionError("session_unknown", "This session is unknown or was ended. Start a new session.");
     const session = found.value;
     const now = this.#settings.now();
@@ -83,7 +81,7 @@ export class Sessions {
     if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10)) {
       try {
         // Only over the version that was read: a session that was ended meanwhile must not come back.
-        await this.#write(name, { ...session, usedAt: now }, found.version);
+        await this.#write(token, { ...session, usedAt: now }, found.version);
       } catch (error) {
         this.#settings.report(error);
       }
@@ -91,8 +89,8 @@ export class Sessions {
     return session;
   }
 
-  async end(token: string): Promise<void> {
-    await this.#records.delete(await hashOf(token));
+  end(token: string): Promise<void> {
+    return this.#records.delete(token);
   }
 
   /** Ends the session of a cookie that is about to be replaced: after that, no page can use it. */
@@ -117,8 +115,8 @@ export class Sessions {
     return Math.min(expiresAt, usedAt + this.#settings.session.idleMs);
   }
 
-  #write(name: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
-    return this.#records.write(name, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
+  #write(token: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
+    return this.#records.write(token, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
   }
 }
 
@@ -137,18 +135,19 @@ function bearerToken(request: Request): string {
 }
 
 /** The token in the cookie, whichever page sent the request. */
-function cookieToken(request: Request, options: OriginOptions): string | undefined {
-  return readCookie(request, cookieName("session", isSecure(request, options)));
+function cookieToken(request: Request, settings: Settings): string | undefined {
+  if (!settings.session.cookie) return undefined;
+  return readCookie(request, cookieName("session", isSecure(request, settings)));
 }
 
 /** The token in the cookie, for requests of our own page only: browsers add cookies to the requests of any site. */
-async function guardedCookieToken(request: Request, options: OriginOptions): Promise<string> {
+async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
   const origin = request.headers.get("origin");
   // Methods that change nothing (RFC 9110 section 9.2.1).
   const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
-  if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, options))
+  if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, settings))
     throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
-  const token = cookieToken(request, options);
+  const token = cookieToken(request, settings);
   if (token === undefined)
     throw new SessionError("session_missing", "The request names no session: its cookie is missing.");
   const csrf = request.headers.get(csrfHeader);
@@ -166,12 +165,9 @@ export async function openSession(
   { settings, sessions }: Context,
   subject: SessionSubject,
 ): Promise<Response> {
-  if (!settings.session.cookie) {
-    const { token, session } = await sessions.open(subject);
-    return Response.json({ session: token, ...shownTo(session) });
-  }
   const replaced = cookieToken(request, settings);
   const { token, session } = await sessions.open(subject);
+  if (!settings.session.cookie) return Response.json({ session: token, ...shownTo(session) });
   if (replaced !== undefined) await sessions.endReplaced(replaced);
   const cookie = sessionCookie(request, settings, token, Math.floor(settings.session.lifetimeMs / 1_000));
   return continueSession(token, session, { "set-cookie": cookie });
@@ -201,14 +197,13 @@ const sessionBody = z.object({
 export async function answerSession(request: Request, context: Context): Promise<Response> {
   const { login, tenant } = await readJson(request, sessionBody);
   const { settings, people, sessions, logins } = context;
-  const wanted = { mark: login ?? undefined, tenantId: tenant ?? undefined };
-  const opened = await logins.fetch(request, wanted, (subject) => {
+  const opened = await logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
     // Without a client that receives the session, the login stays for the next request.
     if (request.signal.aborted) throw new Refusal("client_gone");
     return openSession(request, context, subject);
   });
   if (opened !== undefined) return opened;
-  const token = settings.session.cookie ? cookieToken(request, settings) : undefined;
+  const token = cookieToken(request, settings);
   const session = token && (await sessions.find(token));
   // A session of another tenant is not what the page asked for, so the page starts its own.
   if (!token || !session || (tenant ?? session.tenantId) !== session.tenantId)

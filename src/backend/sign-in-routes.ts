@@ -1,10 +1,10 @@
 /** POST launch (Variant A), and GET login and GET callback (Variant B): the routes by which a person signs in. */
 import { z } from "zod";
-import { isLoginRequiredError, isRelaunchRequiredError } from "../errors.js";
+import { isRelaunchRequiredError } from "../errors.js";
 import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { requireOwnRedirectUri } from "./deployments.js";
-import { errorAnswer, isWorthReporting, Refusal } from "./error-answer.js";
+import { Refusal, reportedAnswer } from "./error-answer.js";
 import type { TakenLogin } from "./pending-logins.js";
 import type { SessionSubject } from "./person-auths.js";
 import { randomToken } from "./records.js";
@@ -70,10 +70,8 @@ export async function answerCallback(request: Request, context: Context): Promis
   try {
     subject = await complete(request, context, taken);
   } catch (error) {
-    const { status, code: generic } = errorAnswer(error, settings.now());
-    const code = isLoginRequiredError(error) ? error.code : generic;
-    if (isWorthReporting(error)) settings.report(error, { status, code, route: "callback" });
-    return redirect(303, withLoginError(taken.returnTo, code));
+    const { code, reason = code } = reportedAnswer(error, "callback", settings);
+    return redirect(303, withLoginError(taken.returnTo, reason));
   }
   return redirect(303, taken.returnTo, [await taken.complete(subject)]);
 }
