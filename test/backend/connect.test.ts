@@ -15,7 +15,6 @@ import {
   UnexpectedResponseError,
 } from "../../src/index.js";
 import { START } from "../support/clock.js";
-import { numberedAuth } from "../support/numbered-auth.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   ada,
@@ -224,17 +223,6 @@ describe("answer", () => {
     own.answer(new RelaunchRequiredError("launch_expired", "x"));
     own.answer(new SessionError("session_missing", "x"));
     expect(printed).toEqual([expect.stringContaining("bivariant/backend"), fault]);
-  });
-
-  test("isSessionError recognises only SessionErrors", () => {
-    expect(isSessionError(new SessionError("session_missing", "x"))).toBe(true);
-    for (const other of [
-      new Error("x"),
-      undefined,
-      { name: "SessionError" },
-      numberedAuth({ variant: "A", now }),
-    ])
-      expect(isSessionError(other)).toBe(false);
   });
 });
 

@@ -1,7 +1,16 @@
 // GET login, GET callback and POST session: a login from its start to a session, and what must not become one.
 import { describe, expect, test } from "vitest";
 import { isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
-import { CALLBACK, loginCredential, OWN, type Rig, rig, SERVICE, type SessionAnswer } from "./rig.js";
+import {
+  CALLBACK,
+  interrupted,
+  loginCredential,
+  OWN,
+  type Rig,
+  rig,
+  SERVICE,
+  type SessionAnswer,
+} from "./rig.js";
 import { errorOf, TestBrowser } from "./test-browser.js";
 
 /** Starts a login, and returns the address that the authorization endpoint sends the browser back to. */
@@ -67,12 +76,8 @@ describe("a login", () => {
 
   test("stays when its session could not be opened, or the client went away", async () => {
     let isDown = false;
-    const wrapStore = (inner: TokenStore): TokenStore => ({
-      ...inner,
-      async set(key, ...rest) {
-        if (isDown && key.includes(":session:")) throw new Error("down");
-        return inner.set(key, ...rest);
-      },
+    const wrapStore = interrupted((operation, key) => {
+      if (isDown && operation === "set" && key.includes(":session:")) throw new Error("down");
     });
     const { login, browser, backend } = rig({ wrapStore });
     await login();
@@ -86,30 +91,19 @@ describe("a login", () => {
     expect((await browser.post("/auth/session")).status).toBe(200);
   });
 
+  const never = () => new Promise<never>(() => {});
+  type Task = () => Promise<unknown>;
   test.each([
-    { name: "is never free", lock: () => new Promise<never>(() => {}), answer: [503, "store_unavailable"] },
+    { name: "is never free", lock: never, answer: [503, "store_unavailable"] },
     {
       name: "is free too late",
-      lock: async (task: () => Promise<unknown>) => {
-        await new Promise((resolve) => setTimeout(resolve, 900));
-        return task();
-      },
+      lock: (task: Task) => new Promise((resolve) => setTimeout(resolve, 900)).then(task),
       answer: [503, "store_unavailable"],
     },
-    {
-      name: "is never reported as released",
-      lock: async (task: () => Promise<unknown>) => {
-        await task();
-        return new Promise<never>(() => {});
-      },
-      answer: [200, "B"],
-    },
+    { name: "is never reported as released", lock: (task: Task) => task().then(never), answer: [200, "B"] },
     {
       name: "cannot be released",
-      lock: async (task: () => Promise<unknown>) => {
-        await task();
-        throw new Error("down");
-      },
+      lock: (task: Task) => task().then(() => Promise.reject(new Error("down"))),
       answer: [200, "B"],
     },
   ])("is fetched or refused in time from a store whose lock $name", async ({ lock, answer }) => {
@@ -447,12 +441,8 @@ describe("an attack", () => {
 
   test("by made-up cookies fails: they do not disturb a login, and cost at most five reads of the store", async () => {
     let reads = 0;
-    const wrapStore = (inner: TokenStore): TokenStore => ({
-      ...inner,
-      get(key) {
-        if (key.includes(":login:")) reads++;
-        return inner.get(key);
-      },
+    const wrapStore = interrupted((operation, key) => {
+      if (operation === "get" && key.includes(":login:")) reads++;
     });
     const parts = rig({ wrapStore });
     const made = ["x".repeat(43), "short", "", "x".repeat(5_000), ...Array(50).fill("y".repeat(43))];
