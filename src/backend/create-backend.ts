@@ -2,8 +2,7 @@
 import type { OperationTypes } from "../../generated/operations.js";
 import { resolveAuthOptions } from "../auth/auth-options.js";
 import type { LookupTypes } from "../client/outcome.js";
-import { ConfigurationError } from "../errors.js";
-import { requireObject } from "../options.js";
+import { invalidOption, requireObject } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
 import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
@@ -166,14 +165,14 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   });
 }
 
-/** A request of any realm. @throws ConfigurationError `option_invalid` */
+/** Accepts a request of any realm. */
 function requireRequest(request: unknown): void {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
-  throw new ConfigurationError(
-    "option_invalid",
-    "The backend must be called with a web Request. With node:http or Express, use toNodeHandler(backend); elsewhere pass the framework's web request, such as context.req.raw.",
-    { option: "request" },
+  throw invalidOption(
+    "request",
+    "must be a web Request",
+    "With node:http or Express, use toNodeHandler(backend); elsewhere pass the framework's own, such as context.req.raw.",
   );
 }
 

@@ -33,7 +33,7 @@ export interface LoginDeployment extends DeploymentOfATenant {
 /** A deployment that people of one tenant come from: by a launch (Variant A), a login (Variant B), or either. */
 export type BackendDeployment = LaunchDeployment | LoginDeployment;
 
-/** What a deployment is looked up by. The deployment must be equal in each field that is present. */
+/** What a deployment is looked up by. It must be equal in each field that is present. */
 export interface DeploymentQuery {
   readonly purpose: "launch" | "login";
   /** Absent when a login was requested without a tenant. */
@@ -132,10 +132,8 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
     return [...(launch ? [`${hostOrigin} ${tenantId}`] : []), ...(login ? [tenantId] : [])];
   });
   if (new Set(names).size === names.length) return list;
-  throw invalidOption(
-    "deployments",
-    "must not hold two launches with the same hostOrigin and tenantId, or two logins with the same tenantId",
-  );
+  const twice = "two launches with the same hostOrigin and tenantId, or two logins with the same tenantId";
+  throw invalidOption("deployments", `must not hold ${twice}`);
 }
 
 /** @throws ConfigurationError `option_invalid`, `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid` */
@@ -180,15 +178,13 @@ export function originOf(value: string, allowInsecureHttp: boolean): string | un
  */
 export function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
   const { origin, pathname } = new URL(redirectUri);
+  const must = "must hold logins whose redirectUri";
   if (!/\/callback(?:\/|$)/.test(pathname))
+    throw invalidOption("deployments", `${must} has a path that ends with /callback or continues below it`);
+  if (own !== undefined && origin !== own)
     throw invalidOption(
       "deployments",
-      "must hold logins whose redirectUri leads to the route callback: its path must end with /callback or continue below it",
+      `${must} is at the origin of this backend, ${own}`,
+      "Use the same host name for both (localhost and 127.0.0.1 differ), or set publicUrl if a proxy changes it.",
     );
-  if (own === undefined || origin === own) return;
-  throw invalidOption(
-    "deployments",
-    `must hold logins whose redirectUri is at the origin of this backend, ${own}`,
-    "Otherwise the login cookie does not come back. Use the same host name for both (localhost and 127.0.0.1 differ), or set publicUrl if a proxy changes it.",
-  );
 }

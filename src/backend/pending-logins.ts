@@ -1,8 +1,6 @@
 /**
- * Logins of Variant B that were started and whose page has not fetched its session yet.
- *
- * Each login has a cookie of its own, so that tabs that start at the same time do not overwrite each other's. The cookie
- * holds a random id; the store holds a record under the hash of that id.
+ * Logins of Variant B that were started and whose page has not fetched its session yet. Each has a cookie of its own, so
+ * that tabs that start at the same time do not overwrite each other's.
  */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";

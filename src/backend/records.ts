@@ -37,7 +37,7 @@ export function guardedStore(
           clearTimeout(timer);
           reject(error);
         };
-        // The store's own limit should come first: its error knows more.
+        // Later than the store's own limit, whose error knows more.
         const timer = setTimeout(() => giveUp(late), waitMs + timeoutMs);
         const run = async (): Promise<void> => {
           if (state === "late") throw late;

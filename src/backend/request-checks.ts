@@ -1,6 +1,6 @@
 /** What the backend reads and checks of a request: its origin, its cookies and its JSON body. */
 import type { z } from "zod";
-import { ConfigurationError } from "../errors.js";
+import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { originOf } from "./deployments.js";
 import { Refusal } from "./error-answer.js";
@@ -27,18 +27,14 @@ export function crossOriginHeaders(request: Request, options: Settings): Record<
   };
 }
 
-/**
- * Whether browsers reach the backend over https.
- *
- * @throws ConfigurationError `option_invalid` for plain http to another machine, where cookies could be read on the way
- */
+/** Whether browsers reach the backend over https. Refuses plain http to another machine: cookies could be read there. */
 export function isSecure(request: Request, options: Settings): boolean {
   const origin = ownOrigin(request, options);
   if (originOf(origin, options.allowInsecureHttp) !== undefined) return origin.startsWith("https:");
-  throw new ConfigurationError(
-    "option_invalid",
-    "The request came over plain http from another machine. If a proxy ends TLS, set publicUrl to the https address that browsers use.",
-    { option: "publicUrl" },
+  throw invalidOption(
+    "publicUrl",
+    "must be set, because a request came over plain http from another machine",
+    "If a proxy ends TLS, use the https address that browsers use.",
   );
 }
 

@@ -61,10 +61,7 @@ export class Sessions {
     return { token, session };
   }
 
-  /**
-   * @throws SessionError `session_unknown`, `session_expired`
-   * @throws RelaunchRequiredError `launch_expired`
-   */
+  /** @throws SessionError `session_unknown`, `session_expired`, RelaunchRequiredError `launch_expired` */
   async find(token: string): Promise<SessionRecord> {
     const found = await this.#records.read(token);
     if (found === undefined)
@@ -78,26 +75,23 @@ export class Sessions {
       throw new SessionError("session_expired", "This session has expired. Start a new session.");
     }
     // At most once a minute, to spare the store.
-    if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10)) {
-      try {
-        // Only over the version that was read: a session that was ended meanwhile must not come back.
-        await this.#write(token, { ...session, usedAt: now }, found.version);
-      } catch (error) {
-        this.#settings.report(error);
-      }
-    }
+    if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10))
+      // Only over the version that was read: a session that was ended meanwhile must not come back.
+      await this.#write(token, { ...session, usedAt: now }, found.version).catch(this.#settings.report);
     return session;
   }
 
-  end(token: string): Promise<void> {
-    return this.#records.delete(token);
+  /** Forgets the tokens first: if that fails, the session still exists and the person can log out again. */
+  async end(token: string, session: SessionRecord): Promise<void> {
+    await this.#people.forget(session);
+    await this.#records.delete(token);
   }
 
   /** Ends the session of a cookie that is about to be replaced: after that, no page can use it. */
   async endReplaced(token: string): Promise<void> {
     try {
       await this.#people.forget(await this.find(token)).catch(this.#settings.report);
-      await this.end(token);
+      await this.#records.delete(token);
     } catch {
       // It is unknown or over.
     }
@@ -220,15 +214,10 @@ export async function answerMe(request: Request, { sessions, people }: Context):
 }
 
 /** POST logout: ends the session and forgets the person's tokens. */
-export async function answerLogout(
-  request: Request,
-  { settings, sessions, people }: Context,
-): Promise<Response> {
+export async function answerLogout(request: Request, { settings, sessions }: Context): Promise<Response> {
   await readJson(request, z.object({}));
   const { token, session } = await sessions.ofRequest(request);
-  // The tokens first: if that fails, the session still exists and the person can log out again.
-  await people.forget(session);
-  await sessions.end(token);
+  await sessions.end(token, session);
   const headers = new Headers();
   if (settings.session.cookie) headers.set("set-cookie", sessionCookie(request, settings, "", 0));
   return new Response(null, { status: 204, headers });

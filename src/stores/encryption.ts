@@ -91,8 +91,8 @@ export function encryptionWith(key: EncryptionKey): Encryption {
 type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /**
- * Derives a key for names from one that can only encrypt: two blocks of its AES-GCM key stream. This encrypts a single
- * message under one fixed nonce, and the random nonce of a value equals that one with a chance of 2^-96.
+ * Derives a key for names from one that can only encrypt: two blocks of its AES-GCM key stream under one fixed nonce,
+ * which the random nonce of a value equals with a chance of 2^-96.
  */
 async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   const iv = new TextEncoder().encode("bivariant/v1");
@@ -101,7 +101,6 @@ async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   return crypto.subtle.importKey("raw", stream.slice(0, 32), algorithm, false, ["sign"]);
 }
 
-/** How to make a key, for messages. */
 export const makeKey = "Make a key with: openssl rand -base64 32";
 
 /** The key as a `CryptoKey` that cannot be exported. Error messages contain nothing of the key. */

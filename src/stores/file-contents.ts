@@ -23,12 +23,7 @@ export type Entries = Map<string, Entry>;
 /** The file is torn, was changed by hand or belongs to another program. It must be set aside. */
 export class Damaged extends Error {}
 
-/**
- * The entries of a file; none if there is no file.
- *
- * @throws Damaged
- * @throws StoreError `store_unavailable` when others may use the file, or it has another key. The file is left as it is.
- */
+/** The entries of a file; none if there is no file. @throws Damaged; StoreError, which leaves the file as it is */
 export async function readEntries(path: string, encryption: Encryption): Promise<Entries> {
   const bytes = await readPrivately(path);
   return bytes === undefined ? new Map() : parse(bytes, path, encryption);

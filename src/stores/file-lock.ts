@@ -69,10 +69,8 @@ function describeHolder(holder: string): string {
     : "a process of another machine or container";
 }
 
-export interface Watch {
-  /** Must be called repeatedly, with the time of the holder's last beat. */
-  isGone(holder: string, beat: number): boolean;
-}
+/** Must be asked repeatedly, with the time of the holder's last beat. */
+export type Watch = { isGone(holder: string, beat: number): boolean };
 
 /**
  * Watches holders whose end cannot be known otherwise: those of other machines, and those of this machine whose process
@@ -128,8 +126,6 @@ export class FileLocks {
   /**
    * Runs a task under the write lock, with the path of its own folder. A task that failed because it lost the lock runs
    * again. `queueMs` is the time to wait for earlier writes of this process, `timeoutMs` for other processes.
-   *
-   * @throws StoreError `store_locked`
    */
   async write<T>(
     folder: string,
@@ -158,12 +154,7 @@ export class FileLocks {
     }
   }
 
-  /**
-   * Takes the lock of a key, and returns the function that releases it. `endsAt` is the end of the time to wait, by
-   * `performance.now()`.
-   *
-   * @throws StoreError `store_locked`
-   */
+  /** Takes the lock of a key until `endsAt`, by `performance.now()`. Returns the function that releases it. */
   async takeKey(
     folder: string,
     name: string,
@@ -252,28 +243,21 @@ async function prepare(folder: string, register: string): Promise<void> {
 }
 
 async function renamed(from: string, to: string): Promise<boolean> {
-  try {
-    await rename(from, to);
-    return true;
-  } catch (error) {
-    const code = systemCode(error) ?? "";
-    // Another process was faster; or, on Windows, has a file in there open.
-    if (code === "ENOENT" || (process.platform === "win32" && ["EPERM", "EACCES", "EBUSY"].includes(code)))
-      return false;
-    throw error;
-  }
+  // Another process was faster; or, on Windows, has a file in there open.
+  const lost = ["ENOENT", ...(process.platform === "win32" ? ["EPERM", "EACCES", "EBUSY"] : [])];
+  const error = await rename(from, to).catch((fault: unknown) => fault);
+  if (error !== undefined && !lost.includes(systemCode(error) ?? "")) throw error;
+  return error === undefined;
 }
 
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
+type KeyLocks = { living: string | undefined; gone: string[] };
+
 /** The living holder of the key, and the files to remove: of this key, and of any key whose process has ended. */
-async function keyLocksIn(
-  folder: string,
-  prefix: string,
-  watch: Watch,
-): Promise<{ living: string | undefined; gone: string[] }> {
+async function keyLocksIn(folder: string, prefix: string, watch: Watch): Promise<KeyLocks> {
   let living: string | undefined;
   const gone: string[] = [];
   for (const name of (await readdir(folder).catch(undefinedIfMissing)) ?? []) {
