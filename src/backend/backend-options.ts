@@ -7,16 +7,13 @@ import type { LookupTypes } from "../client/outcome.js";
 import { invalidOption } from "../options.js";
 import type { CreateServiceOptions } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
-import { parseBaseUrl } from "../variants/target.js";
-import { type BackendDeployment, Deployments, type FindDeployment } from "./deployments.js";
+import { type BackendDeployment, deploymentFinder, type FindDeployment, originOf } from "./deployments.js";
 import { guardedStore } from "./records.js";
-import type { OriginOptions } from "./request-checks.js";
 
 export interface SessionOptions {
   /**
-   * Keeps the session in a `__Host-` cookie (Secure, HttpOnly, SameSite=None, Partitioned) instead of the page's memory.
-   * The session then survives a reload of the page, and every request that changes something needs the CSRF token.
-   * Default false.
+   * Keeps the session in a `__Host-` cookie instead of the page's memory. It then survives a reload of the page, and
+   * every request that changes something needs the CSRF token. Default false.
    */
   readonly cookie?: boolean | undefined;
   /** The time after which a session ends, even in use. Default 8 hours. */
@@ -56,8 +53,12 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
 
-export interface Settings extends OriginOptions {
-  readonly deployments: Deployments;
+export interface Settings {
+  /** The origin of the option `publicUrl`. */
+  readonly publicOrigin: string | undefined;
+  readonly origins: readonly string[];
+  readonly allowInsecureHttp: boolean;
+  readonly findDeployment: ReturnType<typeof deploymentFinder>;
   readonly path: string;
   readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
   readonly store: TokenStore;
@@ -72,19 +73,11 @@ export interface Settings extends OriginOptions {
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
-/** A token is stored shortly before its session begins, so it must be kept a little longer. */
-const slackMs = 3_600_000;
-/** The most pending logins in memory. The oldest is forgotten beyond that. */
-const mostLogins = 10_000;
-
 const duration = "must be a number of milliseconds from 1000 to 366 days";
-const durationMs = z
-  .number(duration)
-  .min(1_000, duration)
-  .max(366 * 24 * 3_600_000, duration);
+const longestMs = 366 * 24 * 3_600_000;
+const durationMs = z.number(duration).min(1_000, duration).max(longestMs, duration);
 const flag = z.boolean("must be true or false");
 const text = z.string("must be a string");
-const isFunction = (value: unknown) => typeof value === "function";
 const optionsSchema = z.looseObject({
   path: text
     .regex(
@@ -105,8 +98,14 @@ const optionsSchema = z.looseObject({
     )
     .prefault({}),
   onError: z
-    .custom<NonNullable<BackendOptions["onError"]>>(isFunction, "must be a function")
-    .default(() => printFault),
+    .custom<NonNullable<BackendOptions["onError"]>>(
+      (value) => typeof value === "function",
+      "must be a function",
+    )
+    // Faults in the settings would otherwise be visible only as a page that does not work.
+    .default(() => (error: unknown, { status, route }: ErrorContext) => {
+      if (status >= 500) console.error(`bivariant/backend, ${route}:`, error);
+    }),
   allowInsecureHttp: flag.default(false),
 });
 
@@ -120,16 +119,24 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
   const guard = (store: TokenStore) =>
-    guardedStore(store, { timeoutMs, now, longestMs: session.lifetimeMs + slackMs });
+    // Longer than a session: a token is stored shortly before its session begins.
+    guardedStore(store, { timeoutMs, now, longestMs: session.lifetimeMs + 3_600_000 });
   const store = guard(options.store ?? memoryStore({ now }));
-  const publicOrigin =
-    publicUrl === undefined ? undefined : parseOrigin(publicUrl, "publicUrl", allowInsecureHttp);
-  const { fetch, rateLimitDeadlineMs, onEvent, shareInFlight, tenantIdPattern } = options;
+  const parseOrigin = (option: string) => (value: string) => {
+    const origin = originOf(value, allowInsecureHttp);
+    if (origin !== undefined) return origin;
+    throw invalidOption(
+      option,
+      'must be an origin such as "https://planner.example"; http only for loopback',
+    );
+  };
+  const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
+  const shared = { allowInsecureHttp, tenantIdPattern: options.tenantIdPattern };
   return {
     ...{ path, session, publicOrigin, allowInsecureHttp, store, now, timeoutMs, waitUntil },
-    origins: parsed.data.origins.map((origin) => parseOrigin(origin, "origins", allowInsecureHttp)),
-    deployments: new Deployments(options.deployments, { allowInsecureHttp, tenantIdPattern, publicOrigin }),
-    loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: mostLogins })) : store,
+    origins: parsed.data.origins.map(parseOrigin("origins")),
+    findDeployment: deploymentFinder(options.deployments, { ...shared, publicOrigin }),
+    loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: 10_000 })) : store,
     report: (error, context = { status: 200, code: "none", route: "session" }) => {
       try {
         const result: unknown = onError(error, context);
@@ -138,27 +145,6 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
         // A listener that fails must not change the answer to the browser.
       }
     },
-    auth: {
-      ...{ fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent, shareInFlight, tenantIdPattern },
-      ...{ allowInsecureHttp, waitUntil: options.waitUntil, store },
-    },
+    auth: { ...options, store, now, timeoutMs },
   };
-}
-
-/** Faults in the settings would otherwise be visible only as a page that does not work. */
-function printFault(error: unknown, { status, route }: ErrorContext): void {
-  if (status >= 500) console.error(`bivariant/backend, ${route}:`, error);
-}
-
-function parseOrigin(value: string, option: string, allowInsecureHttp: boolean): string {
-  try {
-    const origin = parseBaseUrl(value, allowInsecureHttp);
-    if (new URL(origin).origin === origin) return origin;
-  } catch {
-    // Reported below under the option's own name.
-  }
-  throw invalidOption(
-    option,
-    'must be an origin such as "https://planner.example"; plain http only for loopback',
-  );
 }

@@ -1,27 +1,23 @@
 /** The server half of an app for people: one handler for its routes, and typed calls as the person behind a request. */
 import type { OperationTypes } from "../../generated/operations.js";
-import { type Operator, resolveAuthOptions } from "../auth/auth.js";
+import { resolveAuthOptions } from "../auth/auth-options.js";
 import type { LookupTypes } from "../client/outcome.js";
-import { ConfigurationError, type Variant } from "../errors.js";
-import { requireObject } from "../options.js";
+import { invalidOption, requireObject } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
-import { errorAnswer, errorPage, isWorthReporting, Refusal, wantsPage } from "./error-answer.js";
-import { answerLaunch } from "./launch-route.js";
-import { answerCallback, answerLogin } from "./login-routes.js";
+import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
-import { crossOriginHeaders, isAllowedOrigin, requireAllowedOrigin } from "./request-checks.js";
+import { crossOriginHeaders, isAllowedOrigin } from "./request-checks.js";
 import { answerLogout, answerMe, answerSession, type Context, csrfHeader, Sessions } from "./sessions.js";
+import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 
-/** The person behind a session. */
-export interface SessionInfo {
-  readonly variant: Variant;
-  readonly tenantId: string;
-  readonly baseUrl: string;
-  /** Known in Variant A (section 2.3 of the description), if the answer named a `userId`. */
-  readonly operator?: Operator;
-  readonly roles?: readonly { readonly name: string; readonly group?: string }[];
+/**
+ * The person behind a session. `operator` is known in Variant A (section 2.3 of the description), if the answer named a
+ * `userId`.
+ */
+export interface SessionInfo
+  extends Pick<SessionSubject, "variant" | "tenantId" | "baseUrl" | "operator" | "roles"> {
   /** The session's fixed end, in epoch milliseconds. */
   readonly expiresAt: number;
   /**
@@ -42,11 +38,7 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
    * @throws StoreError
    */
   connect(request: Request): Promise<Service<T>>;
-  /**
-   * The person whose session the request carries, without a call to the service.
-   *
-   * @throws as `connect` does
-   */
+  /** The person whose session the request carries, without a call to the service. @throws as `connect` does */
   session(request: Request): Promise<SessionInfo>;
   /**
    * The answer for an error of `connect`, of `session` or of a call, and for the `error` of an outcome: JSON with a
@@ -66,7 +58,7 @@ interface Route {
   readonly answer: (request: Request, context: Context) => Promise<Response>;
 }
 
-const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+const routes = new Map<string, Route>([
   ["launch", { method: "POST", answer: answerLaunch }],
   ["login", { method: "GET", isPage: true, answer: answerLogin }],
   ["callback", { method: "GET", isPage: true, answer: answerCallback }],
@@ -80,24 +72,8 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
  * uses `startSession` of bivariant/page. The service's tokens stay in the store; the browser receives a session of the
  * backend's own.
  *
- * These are the routes under `path`. All other routes are yours: call `connect` in them.
- *
- * | route | request | answer |
- * |---|---|---|
- * | `POST launch` | `{ code, codeVerifier, tenantId, hostOrigin }` | the session of a launch |
- * | `GET login` | `?tenant=`, `?return_to=`, both optional | 302 to the authorization endpoint, with a cookie |
- * | `GET callback` | `?code=`, `?state=` or `?error=`, and that cookie | 303 to `return_to`, with `#login_error=` if it failed |
- * | `POST session` | `{ login?, tenant? }`, and the cookie of a login or of a session | that session; 401 without one |
- * | `GET me` | the session | `{ variant, tenantId, operator?, roles?, expiresAt }` |
- * | `POST logout` | `{}`, and the session | 204; the service's tokens are forgotten too |
- *
- * `login` is the mark `bivariant_login` in the address that the page's login came back to; `tenant` is the tenant that
- * the session must be for. Neither is needed where a browser has one login at a time.
- *
- * A session is `{ session, variant, tenantId, operator?, expiresAt }`; send `session` as a bearer token. With sessions in
- * cookies it is `{ csrf, ... }`; send `csrf` in the header `X-Bivariant-Csrf` with every method but GET. A POST needs the
- * content type `application/json` and the `Origin` of the backend or of one of `origins`. An error is
- * `{ error, message, reason? }`, where `error` is a stable code.
+ * It answers the routes `launch`, `login`, `callback`, `session`, `me` and `logout` under `path` (section "Routes" of the
+ * README in src/backend). All other routes are yours: call `connect` in them.
  *
  * @throws ConfigurationError
  * @see the description, sections 4.1 and 5.3 to 5.9
@@ -126,32 +102,29 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   const context: Context = { settings, people, sessions, logins: new PendingLogins(settings) };
 
   const answer = (error: unknown, route: string, asPage = false): Response => {
-    const shown = errorAnswer(error, settings.now());
-    const { status, code, message, reason, headers = {} } = shown;
-    if (isWorthReporting(error)) settings.report(error, { status, code, route });
+    const shown = reportedAnswer(error, route, settings);
     if (asPage) return errorPage(shown);
+    const { status, code, message, reason, headers = {} } = shown;
     return Response.json({ error: code, message, ...(reason && { reason }) }, { status, headers });
   };
 
   const dispatch = async (request: Request, route: Route | undefined): Promise<Response> => {
     if (route === undefined) throw new Refusal("route_unknown");
-    if (request.method === "OPTIONS") return preflight(request, route);
-    if (request.method !== route.method)
-      throw new Refusal("method_not_allowed", { headers: { allow: route.method } });
-    if (route.method === "POST") requireAllowedOrigin(request, settings);
-    return route.answer(request, context);
-  };
-
-  const preflight = (request: Request, { method }: Route): Response => {
+    const { method } = route;
     const origin = request.headers.get("origin");
-    if (origin === null || !isAllowedOrigin(origin, request, settings))
-      throw new Refusal("method_not_allowed", { headers: { allow: method } });
-    const headers = {
-      "access-control-allow-methods": method,
-      "access-control-allow-headers": `authorization, content-type, ${csrfHeader}`,
-      "access-control-max-age": "600",
-    };
-    return new Response(null, { status: 204, headers });
+    const isAllowed = origin !== null && isAllowedOrigin(origin, request, settings);
+    if (request.method === "OPTIONS" && isAllowed) {
+      const headers = {
+        "access-control-allow-methods": method,
+        "access-control-allow-headers": `authorization, content-type, ${csrfHeader}`,
+        "access-control-max-age": "600",
+      };
+      return new Response(null, { status: 204, headers });
+    }
+    if (request.method !== method) throw new Refusal("method_not_allowed", { headers: { allow: method } });
+    // Browsers send `Origin` with every POST (Fetch standard, section 3.2); a sandboxed page sends "null".
+    if (method === "POST" && !isAllowed) throw new Refusal("origin_refused");
+    return route.answer(request, context);
   };
 
   const handle = async (request: Request): Promise<Response> => {
@@ -160,7 +133,11 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       const name = routeName(new URL(request.url).pathname, settings.path);
       const route = routes.get(name);
       const response = await dispatch(request, route).catch((error: unknown) =>
-        answer(error, route === undefined ? "none" : name, route?.isPage && wantsPage(request)),
+        answer(
+          error,
+          route ? name : "none",
+          route?.isPage && /text\/html/i.test(request.headers.get("accept") ?? ""),
+        ),
       );
       return withHeaders(response, crossOriginHeaders(request, settings));
     } catch (error) {
@@ -171,19 +148,15 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   return Object.assign(handle, {
     async connect(request: Request): Promise<Service<T>> {
       requireRequest(request);
-      const { session } = await sessions.ofRequest(request);
-      return makeService(await people.watched(session));
+      return makeService(await people.watched((await sessions.ofRequest(request)).session));
     },
     async session(request: Request): Promise<SessionInfo> {
       requireRequest(request);
       const { session } = await sessions.ofRequest(request);
       await people.of(session);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
-      return {
-        ...{ variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session) },
-        ...(operator !== undefined && { operator }),
-        ...(roles !== undefined && { roles }),
-      };
+      const known = { ...(operator !== undefined && { operator }), ...(roles !== undefined && { roles }) };
+      return { variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session), ...known };
     },
     answer(error: unknown): Response {
       people.endRefused(error);
@@ -192,21 +165,20 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   });
 }
 
-/** A request of any realm. @throws ConfigurationError `option_invalid` */
+/** Accepts a request of any realm. */
 function requireRequest(request: unknown): void {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
-  throw new ConfigurationError(
-    "option_invalid",
-    "The backend must be called with a web Request. With node:http or Express, use toNodeHandler(backend); elsewhere pass the framework's web request, such as context.req.raw.",
-    { option: "request" },
+  throw invalidOption(
+    "request",
+    "must be a web Request",
+    "With node:http or Express, use toNodeHandler(backend); elsewhere pass the framework's own, such as context.req.raw.",
   );
 }
 
-/** The name of a route. Below `callback` there may be more, so that each deployment can have its own redirect URI. */
+/** Below `callback` there may be more, so that each deployment can have its own redirect URI. */
 function routeName(pathname: string, path: string): string {
-  if (!pathname.startsWith(`${path}/`)) return "";
-  const rest = pathname.slice(path.length + 1);
+  const rest = pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : "";
   return rest.startsWith("callback/") ? "callback" : rest;
 }
 
@@ -219,7 +191,7 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
 
 /** "Key per-operator state on it" (section 2.3 of the description): a userId is unique only within its tenant. */
 function stateKeyOf({ operator, baseUrl, tenantId, person }: SessionSubject): string {
-  const parts =
-    operator === undefined ? ["session", person] : ["operator", baseUrl, tenantId, operator.userId];
-  return JSON.stringify(parts);
+  return JSON.stringify(
+    operator === undefined ? ["session", person] : ["operator", baseUrl, tenantId, operator.userId],
+  );
 }

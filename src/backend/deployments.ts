@@ -1,8 +1,6 @@
 /** The deployments that people come from, and how a request finds its own: the page only chooses among those configured. */
 import { z } from "zod";
-import type { PersonCredential } from "../auth/credentials/credential.js";
-import { personDriverOf } from "../auth/credentials/credential.js";
-import type { ConfigurationError } from "../errors.js";
+import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { invalidOption } from "../options.js";
 import { parseBaseUrl, parseTenantId } from "../variants/target.js";
 
@@ -35,7 +33,7 @@ export interface LoginDeployment extends DeploymentOfATenant {
 /** A deployment that people of one tenant come from: by a launch (Variant A), a login (Variant B), or either. */
 export type BackendDeployment = LaunchDeployment | LoginDeployment;
 
-/** What a deployment is looked up by. The deployment must be equal in each field that is present. */
+/** What a deployment is looked up by. It must be equal in each field that is present. */
 export interface DeploymentQuery {
   readonly purpose: "launch" | "login";
   /** Absent when a login was requested without a tenant. */
@@ -51,75 +49,70 @@ export type FindDeployment = (
   query: DeploymentQuery,
 ) => BackendDeployment | undefined | Promise<BackendDeployment | undefined>;
 
-export interface DeploymentOptions {
-  readonly allowInsecureHttp?: boolean | undefined;
-  readonly tenantIdPattern?: RegExp | undefined;
-  /** The origin at which browsers reach the backend, if it is configured. */
-  readonly publicOrigin?: string | undefined;
+interface DeploymentOptions {
+  readonly allowInsecureHttp: boolean;
+  readonly tenantIdPattern: RegExp | undefined;
+  readonly publicOrigin: string | undefined;
 }
 
+const credential = <V extends "A" | "B">(variant: V, factory: string) =>
+  z
+    .custom<PersonCredential<V>>((value) => {
+      const { use, variant: own } = (value ?? {}) as { use?: unknown; variant?: unknown };
+      return use === "person" && own === variant;
+    }, `must be made with ${factory}`)
+    .optional();
 const text = z.string("must be a string");
 const deploymentSchema = z.strictObject({
   tenantId: text,
   baseUrl: text,
   hostOrigin: text.optional(),
-  launch: z
-    .custom<PersonCredential<"A">>(
-      (value) => isCredential(value, "A"),
-      "must be made with userInterfacePlugin",
-    )
-    .optional(),
-  login: z
-    .custom<PersonCredential<"B">>((value) => isCredential(value, "B"), "must be made with apiClient")
-    .optional(),
+  launch: credential("A", "userInterfacePlugin"),
+  login: credential("B", "apiClient"),
 });
 
-export class Deployments {
-  readonly #options: DeploymentOptions;
-  readonly #lookUp: (query: DeploymentQuery) => Promise<BackendDeployment | undefined>;
-
-  /** @throws ConfigurationError when a deployment in the list is wrong, or two cannot be told apart */
-  constructor(given: unknown, options: DeploymentOptions) {
-    this.#options = options;
+/**
+ * Returns a function that finds the deployment that matches the whole query.
+ *
+ * @throws ConfigurationError when a deployment in a list is wrong, or two cannot be told apart
+ */
+export function deploymentFinder(
+  given: unknown,
+  options: DeploymentOptions,
+): (query: DeploymentQuery) => Promise<BackendDeployment | undefined> {
+  const list = typeof given === "function" ? [] : parseList(given, options);
+  const lookUp = async (query: DeploymentQuery): Promise<BackendDeployment | undefined> => {
     if (typeof given === "function") {
-      this.#lookUp = async (query) => {
-        const found: unknown = await given(query);
-        if (found === undefined || found === null || isInherited(found)) return undefined;
-        return parseDeployment(found, options, "the result of deployments()");
-      };
-      return;
+      const found: unknown = await given(query);
+      // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
+      const isNone = found === undefined || found === null || found === Object.prototype;
+      if (isNone || typeof found === "function") return undefined;
+      return parseDeployment(found, options, "the result of deployments()");
     }
-    const list = parseList(given, options);
-    this.#lookUp = async (query) => {
-      const found = list.filter((deployment) => matches(deployment, query));
-      // A login without a tenant is ambiguous where several deployments fit.
-      return found.length === 1 ? found[0] : undefined;
-    };
-  }
-
-  /** The deployment that matches the whole query. A lookup that returns another customer's is not believed. */
-  async find(query: DeploymentQuery): Promise<BackendDeployment | undefined> {
+    const found = list.filter((deployment) => matches(deployment, query));
+    // A login without a tenant is ambiguous where several deployments fit.
+    return found.length === 1 ? found[0] : undefined;
+  };
+  return async (query) => {
     // A lookup may put these values into a path or a database query, so they must be well-formed.
-    if (!isWellFormed(query, this.#options)) return undefined;
-    const deployment = await this.#lookUp(query);
+    if (!isWellFormed(query, options)) return undefined;
+    const deployment = await lookUp(query);
+    // A lookup may return another customer's deployment by mistake.
     return deployment !== undefined && matches(deployment, query) ? deployment : undefined;
-  }
+  };
 }
 
-function matches(
-  deployment: BackendDeployment,
-  { purpose, tenantId, hostOrigin, baseUrl }: DeploymentQuery,
-): boolean {
+function matches(deployment: BackendDeployment, { purpose, ...fields }: DeploymentQuery): boolean {
+  const wanted = Object.entries(fields) as [keyof typeof fields, string | undefined][];
   return (
     deployment[purpose] !== undefined &&
-    (tenantId === undefined || deployment.tenantId === tenantId) &&
-    (hostOrigin === undefined || deployment.hostOrigin === hostOrigin) &&
-    (baseUrl === undefined || deployment.baseUrl === baseUrl)
+    wanted.every(([field, value]) => value === undefined || deployment[field] === value)
   );
 }
 
 function isWellFormed({ tenantId, hostOrigin }: DeploymentQuery, options: DeploymentOptions): boolean {
-  if (hostOrigin !== undefined && !isOrigin(hostOrigin, options)) return false;
+  if (hostOrigin !== undefined && originOf(hostOrigin, options.allowInsecureHttp) !== hostOrigin)
+    return false;
   try {
     if (tenantId !== undefined) parseTenantId(tenantId, options.tenantIdPattern);
     return true;
@@ -128,35 +121,24 @@ function isWellFormed({ tenantId, hostOrigin }: DeploymentQuery, options: Deploy
   }
 }
 
-/** Whether a lookup by `table[tenantId]` found a member of Object.prototype, such as `constructor`. */
-function isInherited(found: unknown): boolean {
-  return typeof found === "function" || found === Object.prototype;
-}
-
 function parseList(given: unknown, options: DeploymentOptions): readonly BackendDeployment[] {
   if (!Array.isArray(given) || given.length === 0)
     throw invalidOption("deployments", "must be a function or a non-empty array of deployments");
   const list = given.map((one, index) => parseDeployment(one, options, `deployments[${index}]`));
-  // Checked now, because at the first login only the person would see the error.
-  for (const { login } of list) {
+  const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => {
+    // Checked now, because at the first login only the person would see the error.
     const settings = login && personDriverOf(login, "B").look?.();
     if (settings !== undefined) requireOwnRedirectUri(settings.redirectUri, options.publicOrigin);
-  }
-  const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => [
-    ...(launch === undefined ? [] : [JSON.stringify(["launch", hostOrigin, tenantId])]),
-    ...(login === undefined ? [] : [JSON.stringify(["login", tenantId])]),
-  ]);
-  if (new Set(names).size < names.length)
-    throw invalidOption(
-      "deployments",
-      "must not hold two launches with the same hostOrigin and tenantId, or two logins with the same tenantId",
-    );
-  return list;
+    return [...(launch ? [`${hostOrigin} ${tenantId}`] : []), ...(login ? [tenantId] : [])];
+  });
+  if (new Set(names).size === names.length) return list;
+  const twice = "two launches with the same hostOrigin and tenantId, or two logins with the same tenantId";
+  throw invalidOption("deployments", `must not hold ${twice}`);
 }
 
 /** @throws ConfigurationError `option_invalid`, `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid` */
 function parseDeployment(given: unknown, options: DeploymentOptions, where: string): BackendDeployment {
-  const invalid = (problem: string): ConfigurationError =>
+  const invalid = (problem: string) =>
     invalidOption("deployments", `must hold valid deployments: ${problem}`);
   const parsed = deploymentSchema.safeParse(given);
   if (!parsed.success)
@@ -164,7 +146,7 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
       parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")} ${message}`).join("; "),
     );
   const { hostOrigin, launch, login } = parsed.data;
-  if (hostOrigin !== undefined && !isOrigin(hostOrigin, options))
+  if (hostOrigin !== undefined && originOf(hostOrigin, options.allowInsecureHttp) !== hostOrigin)
     throw invalid(`${where}.hostOrigin must be an origin such as "https://customer.example"`);
   const target = {
     tenantId: parseTenantId(parsed.data.tenantId, options.tenantIdPattern),
@@ -178,37 +160,31 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
   throw invalid(`${where} has a launch, so it needs hostOrigin: the origin of its host application`);
 }
 
-function isOrigin(value: string, { allowInsecureHttp }: DeploymentOptions): boolean {
+/** The origin that a text names; `undefined` if it names more, or plain http to another machine. */
+export function originOf(value: string, allowInsecureHttp: boolean): string | undefined {
   try {
-    return parseBaseUrl(value, allowInsecureHttp) === value && new URL(value).origin === value;
+    const origin = parseBaseUrl(value, allowInsecureHttp);
+    return new URL(origin).origin === origin ? origin : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-function isCredential(value: unknown, variant: "A" | "B"): boolean {
-  const { use, variant: own } = (value ?? {}) as { use?: unknown; variant?: unknown };
-  return use === "person" && own === variant;
-}
-
 /**
- * Checks that a login's redirect URI leads to the route `callback` of this backend. The browser would not send the login
- * cookie to another origin, and the login could never complete.
+ * Checks that a login's redirect URI leads to the route `callback` of the backend at the origin `own`, if that is known
+ * yet. The browser would not send the login cookie to another origin, and the login could never complete.
  *
- * @param own the origin of this backend, if it is known yet
  * @throws ConfigurationError `option_invalid`
  */
 export function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
   const { origin, pathname } = new URL(redirectUri);
+  const must = "must hold logins whose redirectUri";
   if (!/\/callback(?:\/|$)/.test(pathname))
+    throw invalidOption("deployments", `${must} has a path that ends with /callback or continues below it`);
+  if (own !== undefined && origin !== own)
     throw invalidOption(
       "deployments",
-      "must hold logins whose redirectUri leads to the route callback: its path must end with /callback or continue below it",
+      `${must} is at the origin of this backend, ${own}`,
+      "Use the same host name for both (localhost and 127.0.0.1 differ), or set publicUrl if a proxy changes it.",
     );
-  if (own === undefined || origin === own) return;
-  throw invalidOption(
-    "deployments",
-    `must hold logins whose redirectUri is at the origin of this backend, ${own}`,
-    "Otherwise the login cookie does not come back. Use the same host name for both (localhost and 127.0.0.1 differ), or set publicUrl if a proxy changes it.",
-  );
 }

@@ -13,12 +13,11 @@ import {
   isVariantError,
   type SessionErrorCode,
 } from "../errors.js";
+import type { Settings } from "./backend-options.js";
 
 /**
  * The request carries no valid session. Thrown by `backend.connect` and `backend.session` before anything is sent to the
- * service; `backend.answer` turns it into the 401 or 403 that the page understands.
- *
- * `session_missing`: the request names no session. `session_unknown`: this backend does not know the session, or it was
+ * service; `backend.answer` turns it into the 401 or 403 that the page understands. `session_missing`: the request names no session. `session_unknown`: this backend does not know the session, or it was
  * ended. `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another site
  * may have sent the request.
  *
@@ -43,46 +42,17 @@ const refusals = {
   type_not_supported: [415, "Send the body as application/json."],
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
-  origin_refused: [
-    403,
-    "Requests from this origin are not accepted. It must be the backend's own origin or be listed in its option origins.",
-  ],
+  origin_refused: [403, "This origin is not accepted. It must be the backend's own or one of origins."],
   host_unknown: [403, "No deployment is configured for this host application and tenant."],
-  tenant_missing: [
-    400,
-    "The tenant is missing, and there is not exactly one deployment with a login. Name it, as in login?tenant=acme (the option tenant of startSession).",
-  ],
+  tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
   tenant_unknown: [404, "No deployment with a login is configured for this tenant."],
-  return_to_refused: [
-    400,
-    "return_to must lead to a page of the application, with at most 2048 characters including its origin.",
-  ],
+  return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
   code_spent: [409, "This code was sent before. Open the plugin again."],
   state_mismatch: [400, "This login was not started in this browser. Log in again."],
   login_expired: [400, "This login took too long. Log in again."],
   // No client is left to read this answer.
   client_gone: [499, "The browser went away."],
 } as const;
-
-/** A request that a route refuses. */
-export class Refusal extends Error {
-  readonly code: keyof typeof refusals;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  /** `message` replaces the usual sentence. It must not repeat anything of the request. */
-  constructor(
-    code: keyof typeof refusals,
-    options: { readonly headers?: Readonly<Record<string, string>>; readonly message?: string } = {},
-  ) {
-    const [status, message] = refusals[code];
-    super(options.message ?? message);
-    this.name = "Refusal";
-    this.code = code;
-    this.status = status;
-    this.headers = options.headers ?? {};
-  }
-}
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -93,61 +63,69 @@ export interface ErrorAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A 401 must name a scheme (RFC 9110 section 15.5.2). */
-const challenge = { "www-authenticate": "Bearer" };
+/** A request that a route refuses. */
+export class Refusal extends Error {
+  readonly answer: ErrorAnswer;
 
-/** @param now epoch milliseconds, for `Retry-After` */
-export function errorAnswer(error: unknown, now: number): ErrorAnswer {
-  if (error instanceof Refusal) {
-    const { status, code, message, headers } = error;
-    return { status, code, message, headers };
+  /** `message` replaces the usual sentence. It must not repeat anything of the request. */
+  constructor(code: keyof typeof refusals, options: Partial<Pick<ErrorAnswer, "message" | "headers">> = {}) {
+    const [status, message] = refusals[code];
+    super(message);
+    this.answer = { status, code, message, ...options };
   }
+}
+
+/** The answer for an error of a route. `onError` receives the error if it holds more than the answer. */
+export function reportedAnswer(
+  error: unknown,
+  route: string,
+  { now, report }: Pick<Settings, "now" | "report">,
+): ErrorAnswer {
+  const answer = answerFor(error, now());
+  // A callback reports the reason to its page.
+  const code = (route === "callback" && answer.reason) || answer.code;
+  const { status } = answer;
+  if (!(error instanceof Refusal) && !isSessionError(error)) report(error, { status, code, route });
+  return answer;
+}
+
+function answerFor(error: unknown, now: number): ErrorAnswer {
+  if (error instanceof Refusal) return error.answer;
+  // A 401 must name a scheme (RFC 9110 section 15.5.2).
+  const unauthorized = { status: 401, headers: { "www-authenticate": "Bearer" } };
   if (isSessionError(error)) {
     const { code, message } = error;
     const isForbidden = code === "origin_refused" || code === "csrf_refused";
-    return isForbidden ? { status: 403, code, message } : { status: 401, code, message, headers: challenge };
+    return { ...(isForbidden ? { status: 403 } : unauthorized), code, message };
   }
   const required = personRequired(error);
   if (required !== undefined) {
     const [code, message] = isRelaunchRequiredError(required)
       ? ["relaunch_required", "Open the plugin again from the host application."]
       : ["login_required", "Log in again."];
-    return { status: 401, code, message, reason: required.code, headers: challenge };
+    return { ...unauthorized, code, message, reason: required.code };
   }
   if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited")) {
-    const seconds = Math.max(1, Math.ceil(((error.retryAt ?? now) - now) / 1_000));
-    const headers: Record<string, string> =
-      error.retryAt === undefined ? {} : { "retry-after": String(seconds) };
+    const { retryAt } = error;
+    const headers = retryAt && { "retry-after": String(Math.max(1, Math.ceil((retryAt - now) / 1_000))) };
     const message = "The service accepts no more requests now. Wait.";
-    return { status: 503, code: "rate_limited", message, headers };
+    return { status: 503, code: "rate_limited", message, ...(headers && { headers }) };
   }
   if (isApiError(error) && error.code === "api_forbidden")
     return { status: 403, code: error.code, message: "The service does not allow this operator to do that." };
   if (isApiError(error))
     return { status: 502, code: error.code, message: "The service did not do what it was asked." };
-  const [status, code, message] =
-    isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error)
-      ? [
-          502,
-          "exchange_failed",
-          "The service did not issue a token. Tell the administrator of this application.",
-        ]
-      : isTransportError(error)
-        ? [503, "service_unreachable", "The service was not reached. Try again."]
-        : isStoreError(error)
-          ? [503, "store_unavailable", "The session store failed. Try again."]
-          : [500, "backend_failed", "The backend failed. Its log says why."];
+  const [status, code, message] = faultAnswer(error);
   return { status, code, message };
 }
 
-/** Whether an error holds more than its answer says, so that `onError` should receive it. */
-export function isWorthReporting(error: unknown): boolean {
-  return !(error instanceof Refusal) && !isSessionError(error);
-}
-
-/** Whether a person will look at the answer. */
-export function wantsPage(request: Request): boolean {
-  return (request.headers.get("accept") ?? "").toLowerCase().includes("text/html");
+function faultAnswer(error: unknown): readonly [status: number, code: string, message: string] {
+  const noToken = "The service did not issue a token. Tell the administrator of this application.";
+  if (isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error))
+    return [502, "exchange_failed", noToken];
+  if (isTransportError(error)) return [503, "service_unreachable", "The service was not reached. Try again."];
+  if (isStoreError(error)) return [503, "store_unavailable", "The session store failed. Try again."];
+  return [500, "backend_failed", "The backend failed. Its log says why."];
 }
 
 /** A page with a fixed sentence. It repeats nothing of the request. */

@@ -1,13 +1,11 @@
 /**
- * Logins of Variant B that were started and whose page has not fetched its session yet.
- *
- * Each login has a cookie of its own, so that tabs that start at the same time do not overwrite each other's. The cookie
- * holds a random id; the store holds a record under the hash of that id.
+ * Logins of Variant B that were started and whose page has not fetched its session yet. Each has a cookie of its own, so
+ * that tabs that start at the same time do not overwrite each other's.
  */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
-import { areEqual, hashOf, isTokenShaped, Records, randomToken } from "./records.js";
+import { areEqual, Records, randomToken } from "./records.js";
 import { cookieHeader, cookieName, cookieNames, isSecure, readCookie } from "./request-checks.js";
 
 export interface StartedLogin {
@@ -26,27 +24,27 @@ interface LoginRecord {
   readonly completed?: SessionSubject;
 }
 
-/** How long a person may take at the authorization server, and then the page to fetch its session. */
+/** The time for the person at the authorization server, and then for the page to fetch its session. */
 const stepMs = 600_000;
 /** A login is remembered longer than it is valid, so that a late callback still leads back to its page. */
 const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. The oldest is forgotten beyond that. */
 const mostLogins = 5;
 
-/**
- * Which of a browser's completed logins a page asks for: by the mark that the page wrote into the address to which its
- * login came back, and by tenant. Anything fits an absent field.
- */
-type WantedLogin = { readonly mark?: string | undefined; readonly tenantId?: string | undefined };
+/** Which of a browser's completed logins a page asks for. Anything fits an absent field. */
+interface WantedLogin {
+  /** What bivariant/page wrote into the address that its login comes back to. */
+  readonly mark: string | null | undefined;
+  readonly tenantId: string | null | undefined;
+}
 
 interface LoginCookie {
   readonly name: string;
   readonly id: string;
 }
 
-interface FoundLogin {
+interface FoundLogin extends LoginRecord {
   readonly cookie: LoginCookie;
-  readonly record: LoginRecord;
   readonly version: string;
 }
 
@@ -78,13 +76,12 @@ export class PendingLogins {
   /** Remembers a login, and returns the `Set-Cookie` values that bind it to the browser. */
   async start(request: Request, started: StartedLogin, returnTo: string): Promise<readonly string[]> {
     const oldest = this.#cookiesOf(request).slice(0, -(mostLogins - 1));
-    const name = this.#cookiePrefix(request) + randomToken().slice(0, 8);
-    const id = randomToken();
-    await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, started });
-    for (const forgotten of oldest) await this.#records.delete(await hashOf(forgotten.id));
+    const cookie = { name: this.#cookiePrefix(request) + randomToken().slice(0, 8), id: randomToken() };
+    await this.#write(cookie.id, { returnTo, expiresAt: this.#settings.now() + stepMs, started });
+    for (const { id } of oldest) await this.#records.delete(id);
     return [
-      this.#setCookie(request, name, id),
-      ...oldest.map((forgotten) => this.#setCookie(request, forgotten.name)),
+      this.#setCookie(request, cookie),
+      ...oldest.map(({ name }) => this.#setCookie(request, { name })),
     ];
   }
 
@@ -94,12 +91,9 @@ export class PendingLogins {
    */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
-    const own = found.find(
-      ({ record: { started } }) => started !== undefined && areEqual(state ?? "", started.login.state),
-    );
-    if (own?.record.started === undefined) return found.at(-1)?.record.returnTo;
-    const { cookie, version } = own;
-    const { started, returnTo, expiresAt } = own.record;
+    const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
+    if (own?.started === undefined) return found.at(-1)?.returnTo;
+    const { cookie, version, started, returnTo, expiresAt } = own;
     // Of two callbacks at once, one writes over the version that both read.
     if (!(await this.#write(cookie.id, { returnTo, expiresAt }, version))) return returnTo;
     return {
@@ -110,8 +104,8 @@ export class PendingLogins {
         // Under a new id: an attacker may have planted the old one, to fetch the session (no session fixation).
         const id = randomToken();
         await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, completed });
-        await this.#records.delete(await hashOf(cookie.id));
-        return this.#setCookie(request, cookie.name, id);
+        await this.#records.delete(cookie.id);
+        return this.#setCookie(request, { name: cookie.name, id });
       },
     };
   }
@@ -123,19 +117,18 @@ export class PendingLogins {
     handOver: (subject: SessionSubject) => Promise<Response>,
   ): Promise<Response | undefined> {
     for (let tries = 0; tries < mostLogins; tries++) {
-      const chosen = chooseLogin(await this.#completedOf(request), wanted);
-      if (chosen === undefined) return undefined;
-      const name = await hashOf(chosen.cookie.id);
-      const response = await this.#records.lock(name, async () => {
-        const completed = (await this.#records.read(name))?.value.completed;
+      const { id, name } = (await this.#completedOf(request, wanted))?.cookie ?? {};
+      if (id === undefined || name === undefined) return undefined;
+      const response = await this.#records.lock(id, async () => {
+        const completed = (await this.#records.read(id))?.value.completed;
         if (completed === undefined) return undefined;
         const handedOver = await handOver(completed);
-        await this.#records.delete(name);
+        await this.#records.delete(id);
         return handedOver;
       });
       // Without a response, another request fetched this login meanwhile. The browser may have a second one.
       if (response === undefined) continue;
-      response.headers.append("set-cookie", this.#setCookie(request, chosen.cookie.name));
+      response.headers.append("set-cookie", this.#setCookie(request, { name }));
       return response;
     }
     return undefined;
@@ -145,9 +138,9 @@ export class PendingLogins {
   #cookiesOf(request: Request): readonly LoginCookie[] {
     const prefix = this.#cookiePrefix(request);
     return cookieNames(request).flatMap((name) => {
-      const id =
-        name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length)) && readCookie(request, name);
-      return id && isTokenShaped(id) ? [{ name, id }] : [];
+      const isOurs = name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length));
+      const id = isOurs && readCookie(request, name);
+      return id && /^[\w-]{43}$/.test(id) ? [{ name, id }] : [];
     });
   }
 
@@ -160,52 +153,39 @@ export class PendingLogins {
     const cookies = this.#cookiesOf(request).slice(-mostLogins);
     const found = await Promise.all(
       cookies.map(async (cookie) => {
-        const read = await this.#records.read(await hashOf(cookie.id));
-        return read && { cookie, record: read.value, version: read.version };
+        const read = await this.#records.read(cookie.id);
+        return read && { ...read.value, cookie, version: read.version };
       }),
     );
     return found.filter((login) => login !== undefined);
   }
 
-  /** The completed logins of a browser, the latest last. */
-  async #completedOf(request: Request): Promise<readonly FoundLogin[]> {
+  /**
+   * A page's own completed login, by its mark. A page without a mark (one made otherwise, or whose address was rewritten)
+   * receives the latest login, but none at all if the logins are of different tenants.
+   */
+  async #completedOf(request: Request, { mark, tenantId }: WantedLogin): Promise<FoundLogin | undefined> {
     const now = this.#settings.now();
-    return (await this.#loginsOf(request))
-      .filter(({ record }) => record.completed !== undefined && now < record.expiresAt)
-      .sort((one, other) => one.record.expiresAt - other.record.expiresAt);
+    const logins = (await this.#loginsOf(request)).filter(
+      ({ returnTo, expiresAt, completed }) =>
+        completed !== undefined &&
+        now < expiresAt &&
+        [undefined, null, new URL(returnTo).searchParams.get("bivariant_login")].includes(mark) &&
+        (tenantId ?? completed.tenantId) === completed.tenantId,
+    );
+    const targets = logins.map(({ completed }) => `${completed?.baseUrl} ${completed?.tenantId}`);
+    if (new Set(targets).size !== 1) return undefined;
+    return logins.sort((one, other) => one.expiresAt - other.expiresAt).at(-1);
   }
 
-  async #write(id: string, record: LoginRecord, ifVersion?: string): Promise<boolean> {
-    const expiresAt = this.#settings.now() + rememberedMs;
-    return this.#records.write(await hashOf(id), record, {
-      ...(ifVersion !== undefined && { ifVersion }),
-      expiresAt,
-    });
+  #write(id: string, record: LoginRecord, ifVersion?: string): Promise<boolean> {
+    const options = { expiresAt: this.#settings.now() + rememberedMs, ...(ifVersion && { ifVersion }) };
+    return this.#records.write(id, record, options);
   }
 
   /** Without an id the cookie is removed. */
-  #setCookie(request: Request, name: string, id?: string): string {
-    const secure = isSecure(request, this.#settings);
-    const maxAgeSeconds = id === undefined ? 0 : rememberedMs / 1_000;
-    return cookieHeader({ name, value: id ?? "", maxAgeSeconds, inIframes: false, isSecure: secure });
+  #setCookie(request: Request, { name, id = "" }: { readonly name: string; readonly id?: string }): string {
+    const attributes = `; SameSite=Lax${isSecure(request, this.#settings) ? "; Secure" : ""}`;
+    return cookieHeader(name, id, id === "" ? 0 : rememberedMs / 1_000, attributes);
   }
-}
-
-/**
- * A page's own login, by its mark. A page without a mark (one made otherwise, or whose address was rewritten) receives
- * the latest login, but none at all if the logins are of different tenants.
- */
-function chooseLogin(logins: readonly FoundLogin[], { mark, tenantId }: WantedLogin): FoundLogin | undefined {
-  const fitting = logins.filter(
-    ({ record: { returnTo, completed } }) =>
-      (mark === undefined || markOf(returnTo) === mark) &&
-      (tenantId === undefined || completed?.tenantId === tenantId),
-  );
-  const targets = fitting.map(({ record: { completed } }) => `${completed?.baseUrl} ${completed?.tenantId}`);
-  return new Set(targets).size === 1 ? fitting.at(-1) : undefined;
-}
-
-/** The mark that bivariant/page writes into the address to which its login comes back; empty without one. */
-function markOf(returnTo: string): string {
-  return new URL(returnTo).searchParams.get("bivariant_login") ?? "";
 }

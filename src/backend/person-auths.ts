@@ -1,5 +1,5 @@
 /** The Auths of the people who have sessions, kept in memory so that all requests of one person share one renewal. */
-import type { AccessToken, Auth, Operator, PersonAuth } from "../auth/auth.js";
+import type { Auth, Operator, PersonAuth } from "../auth/auth.js";
 import { personContext } from "../auth/person-tokens.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { personRequired } from "../client/refused-call.js";
@@ -24,7 +24,7 @@ export interface SessionSubject {
   readonly roles?: readonly { readonly name: string; readonly group?: string }[];
 }
 
-/** Whether a stored subject is complete. Its optional fields need no check: only the backend writes them. */
+/** Whether a stored subject is complete. */
 export function isSubject({ person, variant, tenantId, baseUrl }: Partial<SessionSubject>): boolean {
   return [person, variant, tenantId, baseUrl].every((field) => typeof field === "string");
 }
@@ -34,12 +34,10 @@ interface Held {
   resuming?: Promise<PersonAuth | undefined> | undefined;
 }
 
-/** The most people in memory. Others are read from the store again. */
-const mostHeld = 10_000;
-
 export class PersonAuths {
   readonly #settings: Settings;
-  readonly #held: RecentlyUsed<Held> = new RecentlyUsed(mostHeld, ({ resuming }) => resuming === undefined);
+  /** The others are read from the store again. */
+  readonly #held: RecentlyUsed<Held> = new RecentlyUsed(10_000, ({ resuming }) => resuming === undefined);
   /** The Auth behind each error that says that the service no longer accepts a token. */
   readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
 
@@ -47,25 +45,28 @@ export class PersonAuths {
     this.#settings = settings;
   }
 
-  /** Keeps a new Auth, and returns what its session must remember. The tokens are forgotten if that fails. */
-  async add(auth: PersonAuth, { tenantId, baseUrl, hostOrigin }: BackendDeployment): Promise<SessionSubject> {
+  /** Keeps a new Auth, and calls `use` with what its session must remember. The tokens are forgotten if that fails. */
+  async add<T>(
+    auth: PersonAuth,
+    { tenantId, baseUrl, hostOrigin }: BackendDeployment,
+    use: (subject: SessionSubject) => Promise<T>,
+  ): Promise<T> {
     this.#held.get(auth.person, () => ({})).auth = auth;
-    const { operator, roles, expiresAt }: AccessToken = await auth.getAccessToken();
-    return {
-      ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl },
-      ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin, launchEndsAt: expiresAt }),
-      ...(operator !== undefined && { operator }),
-      ...(roles !== undefined && { roles }),
-    };
+    try {
+      const { operator, roles, expiresAt } = await auth.getAccessToken();
+      return await use({
+        ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl },
+        ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin, launchEndsAt: expiresAt }),
+        ...(operator !== undefined && { operator }),
+        ...(roles !== undefined && { roles }),
+      });
+    } catch (error) {
+      await auth.forget().catch(this.#settings.report);
+      throw error;
+    }
   }
 
-  /**
-   * The Auth behind a session.
-   *
-   * @throws SessionError `session_unknown` when its deployment is not configured any more, or another plugin launched it
-   * @throws LoginRequiredError when its tokens are gone
-   * @throws StoreError
-   */
+  /** The Auth behind a session. @throws SessionError `session_unknown`, LoginRequiredError, StoreError */
   async of(subject: SessionSubject): Promise<PersonAuth> {
     const options = await this.#optionsFor(subject);
     if (options === undefined)
@@ -74,14 +75,12 @@ export class PersonAuths {
     if (auth !== undefined) return auth;
     if (subject.variant === "A")
       throw new SessionError("session_unknown", "This plugin has no launch for this session.");
-    // The service refused the refresh token, and the store forgot it.
     throw new LoginRequiredError("login_expired", "The login is over. Log in again.");
   }
 
   /** The Auth for the calls of one request. `endRefused` recognises the errors that it makes. */
-  async watched(subject: SessionSubject): Promise<Auth & { readonly variant: Variant }> {
+  async watched(subject: SessionSubject): Promise<Auth> {
     const auth = await this.of(subject);
-    const refusals = this.#refused;
     const { variant, baseUrl, tenantId, inherited } = auth;
     return {
       ...{ variant, baseUrl, tenantId, inherited },
@@ -91,9 +90,9 @@ export class PersonAuths {
       },
       getAccessToken: (options) => auth.getAccessToken(options),
       invalidate: (token) => auth.invalidate(token),
-      refused(token) {
+      refused: (token) => {
         const required = auth.refused(token);
-        refusals.set(required, auth);
+        this.#refused.set(required, auth);
         return required;
       },
     };
@@ -108,10 +107,8 @@ export class PersonAuths {
   }
 
   /**
-   * Checks that a person's token can still be used or renewed. A session whose person must launch or log in again would
-   * end at its first call, and the page would start over in an endless loop.
-   *
-   * @throws SessionError, RelaunchRequiredError, LoginRequiredError, StoreError
+   * Checks that a person's token can still be used or renewed. Otherwise the session would end at its first call, and the
+   * page would start over in an endless loop.
    */
   async requireUsable(subject: SessionSubject): Promise<void> {
     const auth = await this.of(subject);
@@ -134,31 +131,23 @@ export class PersonAuths {
   }
 
   /** Undefined when the deployment has moved or is not configured any more. */
-  async #optionsFor({
-    variant,
-    person,
-    tenantId,
-    baseUrl,
-    hostOrigin,
-  }: SessionSubject): Promise<ResumeAuthOptions | undefined> {
+  async #optionsFor(subject: SessionSubject): Promise<ResumeAuthOptions | undefined> {
+    const { variant, person, tenantId, baseUrl, hostOrigin } = subject;
     const purpose = variant === "A" ? "launch" : "login";
     const query = { purpose, tenantId, baseUrl, ...(hostOrigin !== undefined && { hostOrigin }) } as const;
-    const credential = (await this.#settings.deployments.find(query))?.[purpose];
+    const credential = (await this.#settings.findDeployment(query))?.[purpose];
     return credential && { ...this.#settings.auth, baseUrl, tenantId, credential, person };
   }
 
   async #resumed(options: ResumeAuthOptions): Promise<PersonAuth | undefined> {
     const held = this.#held.get(options.person, () => ({}));
     if (held.auth !== undefined) return held.auth;
-    if (options.shareInFlight === false) {
-      held.auth = await this.#resume(options);
-      return held.auth;
-    }
-    // Not kept after a failure: the store may answer next time.
-    held.resuming ??= this.#resume(options).finally(() => {
-      held.resuming = undefined;
-    });
-    held.auth = await held.resuming;
+    if (options.shareInFlight !== false)
+      // Not kept after a failure: the store may answer next time.
+      held.resuming ??= this.#resume(options).finally(() => {
+        held.resuming = undefined;
+      });
+    held.auth = await (held.resuming ?? this.#resume(options));
     return held.auth;
   }
 

@@ -3,9 +3,8 @@ import type { TokenStore } from "../auth/token-store.js";
 import { isBivariantError, isStoreError, StoreError } from "../errors.js";
 
 /**
- * Wraps the user's store: each operation has a time limit, each failure is a StoreError, and each entry expires,
- * at the latest after `longestMs`. The description does not show how long a refresh token lives, and a person may never
- * come back to log out.
+ * Wraps the user's store: each operation has a time limit, each failure is a StoreError, and each entry expires after at
+ * most `longestMs`, because a person may never come back to log out.
  */
 export function guardedStore(
   store: TokenStore,
@@ -38,7 +37,7 @@ export function guardedStore(
           clearTimeout(timer);
           reject(error);
         };
-        // The store's own limit should come first: its error knows more.
+        // Later than the store's own limit, whose error knows more.
         const timer = setTimeout(() => giveUp(late), waitMs + timeoutMs);
         const run = async (): Promise<void> => {
           if (state === "late") throw late;
@@ -58,7 +57,10 @@ function storeErrorOf(fault: unknown): unknown {
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
-/** JSON entries of one kind. An entry that cannot be read counts as missing, so that it locks no one out for ever. */
+/**
+ * JSON entries of one kind, each under the hash of a random token, so that a copy of the store contains no usable token.
+ * An entry that cannot be read counts as missing, so that the person can start anew.
+ */
 export class Records<T extends object> {
   readonly #store: TokenStore;
   readonly #kind: string;
@@ -71,9 +73,10 @@ export class Records<T extends object> {
     this.#isWhole = isWhole;
   }
 
-  async read(name: string): Promise<{ readonly value: T; readonly version: string } | undefined> {
-    const entry = await this.#store.get(this.#key(name));
-    if (entry === undefined) return undefined;
+  async read(token: string): Promise<{ readonly value: T; readonly version: string } | undefined> {
+    // A text of another shape is not a token of ours, and is not worth asking the store.
+    const entry = /^[A-Za-z0-9_-]{43}$/.test(token) && (await this.#store.get(await this.#key(token)));
+    if (!entry) return undefined;
     try {
       const value = JSON.parse(entry.value) as T;
       return this.#isWhole(value) ? { value, version: entry.version } : undefined;
@@ -83,13 +86,9 @@ export class Records<T extends object> {
   }
 
   /** Returns false when the entry is no longer at `ifVersion`; `null` means that there must be no entry. */
-  async write(
-    name: string,
-    value: T,
-    options: { readonly ifVersion?: string | null; readonly expiresAt: number },
-  ): Promise<boolean> {
+  async write(token: string, value: T, options: Parameters<TokenStore["set"]>[2]): Promise<boolean> {
     try {
-      await this.#store.set(this.#key(name), JSON.stringify(value), options);
+      await this.#store.set(await this.#key(token), JSON.stringify(value), options);
       return true;
     } catch (error) {
       if (isStoreError(error) && error.code === "store_conflict") return false;
@@ -97,37 +96,24 @@ export class Records<T extends object> {
     }
   }
 
-  async delete(name: string): Promise<void> {
-    await this.#store.delete(this.#key(name));
+  async delete(token: string): Promise<void> {
+    await this.#store.delete(await this.#key(token));
   }
 
-  /** Runs a task while no other process runs one under the same name. */
-  async lock<R>(name: string, task: () => Promise<R>): Promise<R> {
-    return this.#store.lock(this.#key(name), task);
+  /** Runs a task while no other process runs one for the same token. */
+  async lock<R>(token: string, task: () => Promise<R>): Promise<R> {
+    return this.#store.lock(await this.#key(token), task);
   }
 
-  #key(name: string): string {
-    return `bivariant:backend:${this.#kind}:${name}`;
+  async #key(token: string): Promise<string> {
+    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(token)));
+    return `bivariant:backend:${this.#kind}:${base64url(hash)}`;
   }
 }
 
 /** 256 bits. RFC 6749 section 10.10 requires a chance of guessing of at most 2^-128, and recommends 2^-160. */
-const tokenBytes = 32;
-/** 32 bytes in base64url without padding (RFC 4648 section 5). */
-const tokenShape = /^[A-Za-z0-9_-]{43}$/;
-
 export function randomToken(): string {
-  return base64url(crypto.getRandomValues(new Uint8Array(tokenBytes)));
-}
-
-/** Whether a text has the shape of a token of ours. Anything else is refused without asking the store. */
-export function isTokenShaped(value: string): boolean {
-  return tokenShape.test(value);
-}
-
-/** The store holds only hashes of tokens, so that a copy of the store contains no usable session. */
-export async function hashOf(token: string): Promise<string> {
-  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(token))));
+  return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
 /** A second token derived from the first (HMAC-SHA256). It need not be stored and does not reveal the first. */
@@ -150,8 +136,6 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 }
 
 function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_")
-    .replace(/=+$/, "");
+  const base64 = btoa(String.fromCharCode(...bytes));
+  return base64.replace(/[+/=]/g, (character) => ({ "+": "-", "/": "_" })[character] ?? "");
 }

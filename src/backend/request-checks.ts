@@ -1,40 +1,21 @@
 /** What the backend reads and checks of a request: its origin, its cookies and its JSON body. */
 import type { z } from "zod";
-import { ConfigurationError, isConfigurationError } from "../errors.js";
-import { parseBaseUrl } from "../variants/target.js";
+import { invalidOption } from "../options.js";
+import type { Settings } from "./backend-options.js";
+import { originOf } from "./deployments.js";
 import { Refusal } from "./error-answer.js";
 
-export interface OriginOptions {
-  /** The origin of the option `publicUrl`. */
-  readonly publicOrigin: string | undefined;
-  /** Other origins whose pages may use the backend. */
-  readonly origins: readonly string[];
-  readonly allowInsecureHttp: boolean;
-}
-
 /** The backend's own origin, as browsers see it. */
-export function ownOrigin(request: Request, { publicOrigin }: OriginOptions): string {
+export function ownOrigin(request: Request, { publicOrigin }: Settings): string {
   return publicOrigin ?? new URL(request.url).origin;
 }
 
-export function isAllowedOrigin(origin: string, request: Request, options: OriginOptions): boolean {
+export function isAllowedOrigin(origin: string, request: Request, options: Settings): boolean {
   return origin === ownOrigin(request, options) || options.origins.includes(origin);
 }
 
-/**
- * Browsers send `Origin` with every request that is neither GET nor HEAD (Fetch standard, section 3.2). A request
- * without one, or from a sandboxed page ("null"), is refused.
- */
-export function requireAllowedOrigin(request: Request, options: OriginOptions): void {
-  const origin = request.headers.get("origin");
-  if (origin === null || !isAllowedOrigin(origin, request, options)) throw new Refusal("origin_refused");
-}
-
 /** The CORS headers that let pages of other allowed origins read the answer. */
-export function crossOriginHeaders(
-  request: Request,
-  options: OriginOptions,
-): Readonly<Record<string, string>> {
+export function crossOriginHeaders(request: Request, options: Settings): Record<string, string> {
   const origin = request.headers.get("origin");
   if (origin === null || origin === ownOrigin(request, options)) return {};
   if (!isAllowedOrigin(origin, request, options)) return { vary: "origin" };
@@ -46,30 +27,18 @@ export function crossOriginHeaders(
   };
 }
 
-/**
- * Whether browsers reach the backend over https.
- *
- * @throws ConfigurationError `option_invalid` for plain http to another machine, where cookies could be read on the way
- */
-export function isSecure(request: Request, options: OriginOptions): boolean {
+/** Whether browsers reach the backend over https. Refuses plain http to another machine: cookies could be read there. */
+export function isSecure(request: Request, options: Settings): boolean {
   const origin = ownOrigin(request, options);
-  try {
-    parseBaseUrl(origin, options.allowInsecureHttp);
-  } catch (error) {
-    if (!isConfigurationError(error)) throw error;
-    throw new ConfigurationError(
-      "option_invalid",
-      "The request came over plain http from another machine. If a proxy ends TLS, set publicUrl to the https address that browsers use.",
-      { option: "publicUrl" },
-    );
-  }
-  return origin.startsWith("https:");
+  if (originOf(origin, options.allowInsecureHttp) !== undefined) return origin.startsWith("https:");
+  throw invalidOption(
+    "publicUrl",
+    "must be set, because a request came over plain http from another machine",
+    "If a proxy ends TLS, use the https address that browsers use.",
+  );
 }
 
-/**
- * The name of a cookie of ours. Browsers accept the prefix `__Host-` only over https, and only from this very host; on
- * loopback over plain http, for development, the name has no prefix.
- */
+/** Browsers accept `__Host-` only over https and from this very host. Plain http on loopback has no prefix. */
 export function cookieName(use: string, isSecure: boolean): string {
   return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
 }
@@ -79,16 +48,13 @@ function cookiePairs(request: Request): readonly string[] {
   return (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
 }
 
-/** The names of a request's cookies. */
 export function cookieNames(request: Request): readonly string[] {
   return [...new Set(cookiePairs(request).map((pair) => pair.slice(0, Math.max(0, pair.indexOf("=")))))];
 }
 
 /**
  * The value of a cookie; `undefined` if it is empty, or if there are several of that name, because then one is planted.
- *
- * Names are compared byte for byte. A browser lets another host of the site set a cookie whose name only looks like
- * ours, with a no-break space before it for instance. `trim()` would accept that cookie despite the prefix `__Host-`.
+ * Names are compared byte for byte: `trim()` would accept a no-break space, and thus a planted name that looks like ours.
  */
 export function readCookie(request: Request, name: string): string | undefined {
   const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
@@ -96,34 +62,17 @@ export function readCookie(request: Request, name: string): string | undefined {
   return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;
 }
 
-export interface CookieToSet {
-  readonly name: string;
-  readonly value: string;
-  /** 0 removes the cookie. */
-  readonly maxAgeSeconds: number;
-  /** Whether pages in another site's iframe need the cookie, as the page of a plugin does. */
-  readonly inIframes: boolean;
-  readonly isSecure: boolean;
+/** Only a partitioned cookie reaches an iframe of another site, where the page of a plugin is. */
+export const inIframes = "; SameSite=None; Secure; Partitioned";
+
+/** A value for `Set-Cookie` (RFC 6265bis section 4.1). An age of 0 removes the cookie. */
+export function cookieHeader(name: string, value: string, maxAgeSeconds: number, attributes: string): string {
+  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
-/** A value for `Set-Cookie` (RFC 6265bis section 4.1). */
-export function cookieHeader({ name, value, maxAgeSeconds, inIframes, isSecure }: CookieToSet): string {
-  const attributes = [`${name}=${value}`, `Max-Age=${maxAgeSeconds}`, "Path=/", "HttpOnly"];
-  // Only a partitioned cookie reaches an iframe of another site. Browsers accept Secure from loopback over plain http
-  // too, and refuse SameSite=None without it.
-  if (inIframes) attributes.push("SameSite=None", "Secure", "Partitioned");
-  else attributes.push("SameSite=Lax", ...(isSecure ? ["Secure"] : []));
-  return attributes.join("; ");
-}
-
-/** A code, a verifier and two names take a few hundred bytes. */
 const longestBodyBytes = 65_536;
 
-/**
- * The JSON body of a request. An empty body is read as `{}`.
- *
- * @throws Refusal `type_not_supported`, `body_too_large`, `request_invalid`
- */
+/** The JSON body of a request. An empty body is read as `{}`. */
 export async function readJson<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
   // A form on another site can send text/plain or form data without a CORS preflight, but not application/json.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
@@ -145,35 +94,23 @@ export async function readJson<S extends z.ZodObject>(request: Request, schema: 
   throw new Refusal("request_invalid", { message });
 }
 
-async function readText(request: Request): Promise<string> {
-  if (Number(request.headers.get("content-length") ?? 0) > longestBodyBytes)
-    throw new Refusal("body_too_large");
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const { signal } = request;
-  let text = "";
+async function readText({ headers, body, signal }: Request): Promise<string> {
+  if (Number(headers.get("content-length") ?? 0) > longestBodyBytes) throw new Refusal("body_too_large");
   let size = 0;
-  let cancel = () => {};
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, sink) {
+      size += chunk.byteLength;
+      if (size > longestBodyBytes) throw new Refusal("body_too_large");
+      sink.enqueue(chunk);
+    },
+  });
   try {
-    const reader = request.body?.getReader();
-    cancel = () => reader?.cancel().catch(() => {});
     // The body of a client that went away may never end.
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) cancel();
-    for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
-      size += chunk.value.byteLength;
-      if (size > longestBodyBytes) {
-        // Not awaited: a client that never stops sending must not delay the answer.
-        cancel();
-        throw new Refusal("body_too_large");
-      }
-      text += decoder.decode(chunk.value, { stream: true });
-    }
-    if (signal.aborted) throw new Refusal("client_gone");
-    return text + decoder.decode();
+    const bytes = await new Response(body?.pipeThrough(limit, { signal })).arrayBuffer();
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
+    if (signal.aborted) throw new Refusal("client_gone");
     // The body broke off, was read before, or is not UTF-8.
     throw error instanceof Refusal ? error : new Refusal("request_invalid");
-  } finally {
-    signal.removeEventListener("abort", cancel);
   }
 }

@@ -5,13 +5,13 @@ import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
-import { areEqual, hashOf, isTokenShaped, Records, randomToken, tokenBoundTo } from "./records.js";
+import { areEqual, Records, randomToken, tokenBoundTo } from "./records.js";
 import {
   cookieHeader,
   cookieName,
+  inIframes,
   isAllowedOrigin,
   isSecure,
-  type OriginOptions,
   readCookie,
   readJson,
 } from "./request-checks.js";
@@ -31,8 +31,6 @@ export interface SessionRecord extends SessionSubject {
   readonly usedAt: number;
 }
 
-/** The use of a session is written at most this often, to spare the store. */
-const usedEveryMs = 60_000;
 /** A session stays known for this long after its end, so that its page is told that it expired. */
 const rememberedMs = 24 * 3_600_000;
 
@@ -55,56 +53,45 @@ export class Sessions {
   async open(subject: SessionSubject): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = randomToken();
     const usedAt = this.#settings.now();
+    const longest = usedAt + this.#settings.session.lifetimeMs;
     // The token of a launch cannot be renewed, so the session ends with it.
-    const expiresAt = Math.min(
-      usedAt + this.#settings.session.lifetimeMs,
-      subject.launchEndsAt ?? Number.POSITIVE_INFINITY,
-    );
+    const expiresAt = Math.min(longest, subject.launchEndsAt ?? longest);
     const session = { ...subject, usedAt, expiresAt };
-    await this.#write(await hashOf(token), session, null);
+    await this.#write(token, session, null);
     return { token, session };
   }
 
-  /**
-   * @throws SessionError `session_unknown`, `session_expired`
-   * @throws RelaunchRequiredError `launch_expired`
-   */
+  /** @throws SessionError `session_unknown`, `session_expired`, RelaunchRequiredError `launch_expired` */
   async find(token: string): Promise<SessionRecord> {
-    const name = isTokenShaped(token) ? await hashOf(token) : undefined;
-    const found = name === undefined ? undefined : await this.#records.read(name);
-    if (name === undefined || found === undefined)
-      throw new SessionError(
-        "session_unknown",
-        "This session is unknown, or it was ended. Start a new session.",
-      );
+    const found = await this.#records.read(token);
+    if (found === undefined)
+      throw new SessionError("session_unknown", "This session is unknown or was ended. Start a new session.");
     const session = found.value;
     const now = this.#settings.now();
     if (now >= this.#endOf(session)) {
-      await this.#forgetQuietly(session);
+      await this.#people.forget(session).catch(this.#settings.report);
       if (session.launchEndsAt !== undefined && now >= session.launchEndsAt)
         throw new RelaunchRequiredError("launch_expired", "The launch has expired. Open the plugin again.");
       throw new SessionError("session_expired", "This session has expired. Start a new session.");
     }
-    if (now - session.usedAt >= Math.min(usedEveryMs, this.#settings.session.idleMs / 10)) {
-      try {
-        // Only over the version that was read: a session that was ended meanwhile must not come back.
-        await this.#write(name, { ...session, usedAt: now }, found.version);
-      } catch (error) {
-        this.#settings.report(error);
-      }
-    }
+    // At most once a minute, to spare the store.
+    if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10))
+      // Only over the version that was read: a session that was ended meanwhile must not come back.
+      await this.#write(token, { ...session, usedAt: now }, found.version).catch(this.#settings.report);
     return session;
   }
 
-  async end(token: string): Promise<void> {
-    await this.#records.delete(await hashOf(token));
+  /** Forgets the tokens first: if that fails, the session still exists and the person can log out again. */
+  async end(token: string, session: SessionRecord): Promise<void> {
+    await this.#people.forget(session);
+    await this.#records.delete(token);
   }
 
   /** Ends the session of a cookie that is about to be replaced: after that, no page can use it. */
   async endReplaced(token: string): Promise<void> {
     try {
-      await this.#forgetQuietly(await this.find(token));
-      await this.end(token);
+      await this.#people.forget(await this.find(token)).catch(this.#settings.report);
+      await this.#records.delete(token);
     } catch {
       // It is unknown or over.
     }
@@ -118,21 +105,15 @@ export class Sessions {
     return { token, session: await this.find(token) };
   }
 
-  async #forgetQuietly(session: SessionRecord): Promise<void> {
-    await this.#people.forget(session).catch((error) => this.#settings.report(error));
-  }
-
   #endOf({ expiresAt, usedAt }: SessionRecord): number {
     return Math.min(expiresAt, usedAt + this.#settings.session.idleMs);
   }
 
-  #write(name: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
-    return this.#records.write(name, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
+  #write(token: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
+    return this.#records.write(token, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
   }
 }
 
-/** Methods that change nothing (RFC 9110 section 9.2.1). */
-const safeMethods = ["GET", "HEAD", "OPTIONS"];
 export const csrfHeader = "x-bivariant-csrf";
 
 /** The CSRF token of a session. It is derived from the session's token, so that only its own page receives it. */
@@ -140,7 +121,6 @@ function csrfTokenOf(sessionToken: string): Promise<string> {
   return tokenBoundTo(sessionToken, "bivariant csrf");
 }
 
-/** @throws SessionError `session_missing` */
 function bearerToken(request: Request): string {
   const [, token] = /^bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   if (token === undefined)
@@ -149,21 +129,19 @@ function bearerToken(request: Request): string {
 }
 
 /** The token in the cookie, whichever page sent the request. */
-function cookieToken(request: Request, options: OriginOptions): string | undefined {
-  return readCookie(request, cookieName("session", isSecure(request, options)));
+function cookieToken(request: Request, settings: Settings): string | undefined {
+  if (!settings.session.cookie) return undefined;
+  return readCookie(request, cookieName("session", isSecure(request, settings)));
 }
 
-/**
- * The token in the cookie, for requests of our own page only: browsers add cookies to the requests of any site.
- *
- * @throws SessionError `session_missing`, `session_unknown`, `origin_refused`, `csrf_refused`
- */
-async function guardedCookieToken(request: Request, options: OriginOptions): Promise<string> {
+/** The token in the cookie, for requests of our own page only: browsers add cookies to the requests of any site. */
+async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
   const origin = request.headers.get("origin");
-  const isSafe = safeMethods.includes(request.method);
-  if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, options))
+  // Methods that change nothing (RFC 9110 section 9.2.1).
+  const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
+  if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, settings))
     throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
-  const token = cookieToken(request, options);
+  const token = cookieToken(request, settings);
   if (token === undefined)
     throw new SessionError("session_missing", "The request names no session: its cookie is missing.");
   const csrf = request.headers.get(csrfHeader);
@@ -181,12 +159,9 @@ export async function openSession(
   { settings, sessions }: Context,
   subject: SessionSubject,
 ): Promise<Response> {
-  if (!settings.session.cookie) {
-    const { token, session } = await sessions.open(subject);
-    return Response.json({ session: token, ...shownTo(session) });
-  }
   const replaced = cookieToken(request, settings);
   const { token, session } = await sessions.open(subject);
+  if (!settings.session.cookie) return Response.json({ session: token, ...shownTo(session) });
   if (replaced !== undefined) await sessions.endReplaced(replaced);
   const cookie = sessionCookie(request, settings, token, Math.floor(settings.session.lifetimeMs / 1_000));
   return continueSession(token, session, { "set-cookie": cookie });
@@ -202,9 +177,7 @@ function shownTo({ variant, tenantId, operator, expiresAt }: SessionRecord): obj
 }
 
 function sessionCookie(request: Request, settings: Settings, value: string, maxAgeSeconds: number): string {
-  const secure = isSecure(request, settings);
-  const name = cookieName("session", secure);
-  return cookieHeader({ name, value, maxAgeSeconds, inIframes: true, isSecure: secure });
+  return cookieHeader(cookieName("session", isSecure(request, settings)), value, maxAgeSeconds, inIframes);
 }
 
 const sessionBody = z.object({
@@ -218,14 +191,13 @@ const sessionBody = z.object({
 export async function answerSession(request: Request, context: Context): Promise<Response> {
   const { login, tenant } = await readJson(request, sessionBody);
   const { settings, people, sessions, logins } = context;
-  const wanted = { mark: login ?? undefined, tenantId: tenant ?? undefined };
-  const opened = await logins.fetch(request, wanted, (subject) => {
+  const opened = await logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
     // Without a client that receives the session, the login stays for the next request.
     if (request.signal.aborted) throw new Refusal("client_gone");
     return openSession(request, context, subject);
   });
   if (opened !== undefined) return opened;
-  const token = settings.session.cookie ? cookieToken(request, settings) : undefined;
+  const token = cookieToken(request, settings);
   const session = token && (await sessions.find(token));
   // A session of another tenant is not what the page asked for, so the page starts its own.
   if (!token || !session || (tenant ?? session.tenantId) !== session.tenantId)
@@ -242,15 +214,10 @@ export async function answerMe(request: Request, { sessions, people }: Context):
 }
 
 /** POST logout: ends the session and forgets the person's tokens. */
-export async function answerLogout(
-  request: Request,
-  { settings, sessions, people }: Context,
-): Promise<Response> {
+export async function answerLogout(request: Request, { settings, sessions }: Context): Promise<Response> {
   await readJson(request, z.object({}));
   const { token, session } = await sessions.ofRequest(request);
-  // The tokens first: if that fails, the session still exists and the person can log out again.
-  await people.forget(session);
-  await sessions.end(token);
+  await sessions.end(token, session);
   const headers = new Headers();
   if (settings.session.cookie) headers.set("set-cookie", sessionCookie(request, settings, "", 0));
   return new Response(null, { status: 204, headers });

@@ -18,11 +18,9 @@ export interface NodeResponse {
   destroy(): unknown;
 }
 
+type Handler = (request: Request) => Promise<Response> | Response;
 /** What Express and its body parsers add to a request. */
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
-
-/** A host with an optional port (RFC 9110 section 7.2). */
-const hostShape = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /**
  * Makes a listener for `http.createServer`, `https.createServer` and Express's `app.use` from a backend, or from any
@@ -36,19 +34,13 @@ const hostShape = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
  * http.createServer(toNodeHandler(backend)).listen(3000);
  * app.use("/auth", toNodeHandler(backend)); // Express
  */
-export function toNodeHandler(
-  handler: (request: Request) => Promise<Response> | Response,
-): (incoming: NodeRequest, outgoing: NodeResponse) => void {
+export function toNodeHandler(handler: Handler): (incoming: NodeRequest, outgoing: NodeResponse) => void {
   return (incoming, outgoing) => {
     serve(handler, incoming as Incoming, outgoing as ServerResponse).catch(() => outgoing.destroy());
   };
 }
 
-async function serve(
-  handler: (request: Request) => Promise<Response> | Response,
-  incoming: Incoming,
-  outgoing: ServerResponse,
-): Promise<void> {
+async function serve(handler: Handler, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
   const gone = new AbortController();
   let request: Request | undefined;
   outgoing.on("close", () => {
@@ -77,7 +69,9 @@ function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams
   const { method = "GET", rawHeaders, socket } = incoming;
   const host = incoming.headers.host ?? incoming.headers[":authority"];
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
-  if (typeof host !== "string" || !hostShape.test(host) || target === undefined) return undefined;
+  // A host with an optional port (RFC 9110 section 7.2).
+  const isHost = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/.test(String(host));
+  if (typeof host !== "string" || !isHost || target === undefined) return undefined;
   const protocol = "encrypted" in socket && socket.encrypted ? "https" : "http";
   try {
     const headers = new Headers();
@@ -117,10 +111,7 @@ async function send(
   outgoing: ServerResponse,
   streams: NodeStreams,
 ): Promise<void> {
-  if (outgoing.destroyed) {
-    await response.body?.cancel();
-    return;
-  }
+  if (outgoing.destroyed) return response.body?.cancel();
   for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
@@ -130,8 +121,7 @@ async function send(
   const { body } = response;
   if (body === null || incoming.method === "HEAD") {
     await body?.cancel();
-    outgoing.end();
-    return;
+    return void outgoing.end();
   }
   // Waits for a slow client, and stops the source when the client goes away.
   await streams.promises.pipeline(streams.Readable.fromWeb(body as NodeReadableStream), outgoing);

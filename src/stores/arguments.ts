@@ -1,22 +1,14 @@
-/** Checks of the arguments of a store's methods, before anything is written. */
+/** Checks of the arguments of a store's methods, before anything is written. Each throws `option_invalid`. */
+import type { TokenStore } from "../auth/token-store.js";
 import { invalidOption, requireObject } from "../options.js";
 
-/** @throws ConfigurationError `option_invalid` */
 export function requireKey(key: unknown): void {
   if (typeof key !== "string") throw invalidOption("key", "must be a string");
 }
 
-export interface EntryOptions {
-  readonly ifVersion?: string | null;
-  readonly expiresAt?: number;
-}
+type EntryOptions = NonNullable<Parameters<TokenStore["set"]>[2]>;
 
-/**
- * Checks the arguments of `set`. A value that is not a string would be read back as something else, or make the whole
- * file unreadable.
- *
- * @throws ConfigurationError `option_invalid`
- */
+/** The arguments of `set`. A value that is not a string could make a whole file unreadable. */
 export function requireEntry(key: unknown, value: unknown, options: EntryOptions = {}): EntryOptions {
   requireKey(key);
   if (typeof value !== "string") throw invalidOption("value", "must be a string");
@@ -28,14 +20,10 @@ export function requireEntry(key: unknown, value: unknown, options: EntryOptions
   return options;
 }
 
-/** Checks the arguments of `lock`, and returns how long to wait. @throws ConfigurationError `option_invalid` */
-export function requireLock(
-  key: unknown,
-  options: { readonly timeoutMs?: number } = {},
-  defaultMs = 10_000,
-): number {
+/** The arguments of `lock`. Returns how long to wait. */
+export function requireLock(key: unknown, options: { readonly timeoutMs?: number } = {}): number {
   requireKey(key);
-  const { timeoutMs = defaultMs } = requireObject("options", options);
+  const { timeoutMs = 10_000 } = requireObject("options", options);
   if (isNumber(timeoutMs) && timeoutMs >= 0) return timeoutMs;
   throw invalidOption("timeoutMs", "must be a number of milliseconds, 0 or more");
 }

@@ -17,11 +17,10 @@ export interface CryptoKeyLike {
 }
 
 /** Where a value belongs. An encrypted value is bound to all of this: elsewhere, it cannot be decrypted. */
-export interface Place {
+interface Place {
   /** What stands for the key name. */
   readonly name: string;
   readonly version: string;
-  /** Epoch milliseconds. */
   readonly expiresAt?: number | undefined;
 }
 
@@ -50,10 +49,6 @@ export const plaintext: Encryption = {
  * and replaces key names by their HMAC-SHA-256. The length, the expiry and the time of a change remain visible.
  *
  * @throws ConfigurationError `option_invalid` for a wrong key
- * @example
- * const encryption = encryptionWith(process.env.STORE_KEY);
- * const name = await encryption.nameOf("token of acme");
- * const sealed = await encryption.seal("secret", { name, version: "1" });
  */
 export function encryptionWith(key: EncryptionKey): Encryption {
   const reading = readEncryptionKey(key);
@@ -81,10 +76,10 @@ export function encryptionWith(key: EncryptionKey): Encryption {
           keyManagementAlgorithms: ["dir"],
           contentEncryptionAlgorithms: ["A256GCM"],
         });
-        const { name, version, expiresAt } = protectedHeader;
-        if (name !== place.name || version !== place.version || expiresAt !== place.expiresAt)
-          return undefined;
-        return JSON.parse(new TextDecoder().decode(bytes)) as string;
+        const isAtPlace = (["name", "version", "expiresAt"] as const).every(
+          (field) => protectedHeader[field] === place[field],
+        );
+        return isAtPlace ? (JSON.parse(new TextDecoder().decode(bytes)) as string) : undefined;
       } catch {
         return undefined;
       }
@@ -96,8 +91,8 @@ export function encryptionWith(key: EncryptionKey): Encryption {
 type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /**
- * Derives a key for names from one that can only encrypt: two blocks of its AES-GCM key stream. This encrypts a single
- * message under one fixed nonce, and the random nonce of a value equals that one with a chance of 2^-96.
+ * Derives a key for names from one that can only encrypt: two blocks of its AES-GCM key stream under one fixed nonce,
+ * which the random nonce of a value equals with a chance of 2^-96.
  */
 async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   const iv = new TextEncoder().encode("bivariant/v1");
@@ -106,17 +101,15 @@ async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   return crypto.subtle.importKey("raw", stream.slice(0, 32), algorithm, false, ["sign"]);
 }
 
-const keyBytes = 32;
-
-/** How to make a key, for messages. */
 export const makeKey = "Make a key with: openssl rand -base64 32";
 
 /** The key as a `CryptoKey` that cannot be exported. Error messages contain nothing of the key. */
 function readEncryptionKey(key: unknown): Promise<SecretKey> {
-  if (isCryptoKey(key)) return Promise.resolve(requireAes(key));
+  if (Object.prototype.toString.call(key) === "[object CryptoKey]")
+    return Promise.resolve(requireAes(key as CryptoKey));
   const bytes = typeof key === "string" ? bytesOfText(key.trim()) : key;
   if (!(bytes instanceof Uint8Array)) throw invalidKey("must be bytes, text or a CryptoKey");
-  if (bytes.length !== keyBytes) throw invalidKey(`must hold ${keyBytes} bytes, not ${bytes.length}`);
+  if (bytes.length !== 32) throw invalidKey(`must hold 32 bytes, not ${bytes.length}`);
   const usages = ["encrypt", "decrypt"] as const;
   const importing = crypto.subtle.importKey("raw", new Uint8Array(bytes), "AES-GCM", false, usages);
   // The first use reports a failure. Until then, the rejection must not end the process.
@@ -124,13 +117,9 @@ function readEncryptionKey(key: unknown): Promise<SecretKey> {
   return importing;
 }
 
-function isCryptoKey(value: unknown): value is CryptoKey {
-  return Object.prototype.toString.call(value) === "[object CryptoKey]";
-}
-
 function requireAes(key: CryptoKey): CryptoKey {
   const { name, length } = key.algorithm as AesKeyAlgorithm;
-  if (name !== "AES-GCM" || length !== 8 * keyBytes)
+  if (name !== "AES-GCM" || length !== 256)
     throw invalidKey("must be an AES-GCM key of 256 bits if it is a CryptoKey");
   if (!key.usages.includes("encrypt") || !key.usages.includes("decrypt"))
     throw invalidKey("must be allowed to both encrypt and decrypt");

@@ -5,17 +5,16 @@
 import { constants, type Stats } from "node:fs";
 import { chmod, lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { StoredValue } from "../auth/token-store.js";
 import { isBivariantError, StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 
 const kind = "bivariant token store";
 const format = 1;
 
-export interface Entry {
-  readonly version: string;
+export interface Entry extends StoredValue {
   /** Epoch milliseconds. */
   readonly expiresAt?: number;
-  readonly value: string;
 }
 
 /** Entries by what stands for their key names. */
@@ -24,12 +23,7 @@ export type Entries = Map<string, Entry>;
 /** The file is torn, was changed by hand or belongs to another program. It must be set aside. */
 export class Damaged extends Error {}
 
-/**
- * The entries of a file; none if there is no file.
- *
- * @throws Damaged
- * @throws StoreError `store_unavailable` when others may use the file, or it has another key. The file is left as it is.
- */
+/** The entries of a file; none if there is no file. @throws Damaged; StoreError, which leaves the file as it is */
 export async function readEntries(path: string, encryption: Encryption): Promise<Entries> {
   const bytes = await readPrivately(path);
   return bytes === undefined ? new Map() : parse(bytes, path, encryption);
@@ -79,7 +73,7 @@ async function parse(bytes: Uint8Array, path: string, encryption: Encryption): P
   if (file.cipher !== encryption.cipher) {
     if (file.cipher === "none")
       throw unavailable(
-        `${path} is not encrypted. Open it with plaintext: true instead of a key, or remove it to start anew.`,
+        `${path} is not encrypted. Open it with plaintext: true, or remove it to start anew.`,
       );
     if (file.cipher !== "dir+A256GCM") throw new Damaged("its cipher is unknown");
     throw unavailable(`${path} is encrypted. Open it with the key that it was written with.`);
@@ -87,19 +81,16 @@ async function parse(bytes: Uint8Array, path: string, encryption: Encryption): P
   if (file.keyId !== (await encryption.keyId()))
     throw unavailable(`${path} was written with another key. Use that key, or the path of another file.`);
   if (!isRecord(file.entries)) throw new Damaged("it has no entries");
-  const entries: Entries = new Map();
-  for (const [name, entry] of Object.entries(file.entries)) {
-    if (!isEntry(entry)) throw new Damaged("one of its entries is invalid");
-    entries.set(name, entry);
-  }
-  return entries;
+  const entries = Object.entries(file.entries);
+  if (entries.every(([, entry]) => isEntry(entry))) return new Map(entries as [string, Entry][]);
+  throw new Damaged("one of its entries is invalid");
 }
 
-function isEntry(value: unknown): value is Entry {
-  if (!isRecord(value)) return false;
-  const { version, expiresAt, value: text } = value;
+function isEntry(entry: unknown): boolean {
+  if (!isRecord(entry)) return false;
+  const { version, expiresAt, value } = entry;
   const isExpiry = expiresAt === undefined || typeof expiresAt === "number";
-  return typeof version === "string" && typeof text === "string" && isExpiry;
+  return typeof version === "string" && typeof value === "string" && isExpiry;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -187,9 +178,10 @@ export async function requirePrivateFolder(folder: string): Promise<void> {
   );
 }
 
+const noRight = "Give this user the right to read and write the folder and the file.";
 const nextSteps: Readonly<Record<string, string>> = {
-  EACCES: "Give this user the right to read and write the folder and the file.",
-  EPERM: "Give this user the right to read and write the folder and the file.",
+  EACCES: noRight,
+  EPERM: noRight,
   EROFS: "The file system is read-only. Use a path elsewhere.",
   ENOENT: "The parent of its folder does not exist. Make it with mkdir -p.",
   ENOTDIR: "A part of the path is not a folder. Use a path elsewhere.",

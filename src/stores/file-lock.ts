@@ -28,10 +28,7 @@ const longestLookMs = 250;
 
 let machine: string | undefined;
 
-/**
- * Identifies where a process id is valid: this boot of this host, and this container. If that is unknown it is random,
- * because two containers may share a host name and a folder.
- */
+/** Identifies where a process id is valid: this boot of this host, and this container. Random if that is unknown. */
 function thisMachine(): string {
   if (machine !== undefined) return machine;
   const parts = [hostname(), process.platform];
@@ -72,10 +69,8 @@ function describeHolder(holder: string): string {
     : "a process of another machine or container";
 }
 
-export interface Watch {
-  /** Must be called repeatedly, with the time of the holder's last beat. */
-  isGone(holder: string, beat: number): boolean;
-}
+/** Must be asked repeatedly, with the time of the holder's last beat. */
+export type Watch = { isGone(holder: string, beat: number): boolean };
 
 /**
  * Watches holders whose end cannot be known otherwise: those of other machines, and those of this machine whose process
@@ -98,7 +93,7 @@ export function watchHolders(clock: () => number = () => performance.now()): Wat
   };
 }
 
-/** Shows until it is stopped that the holder of this file or folder is alive. */
+/** Shows that the holder of this file or folder is alive, until the returned function is called. */
 function keepAlive(path: string): () => void {
   const timer = setInterval(() => {
     const now = new Date();
@@ -119,9 +114,6 @@ function pause(tries: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** The least time to wait for the write lock, so that a free key can be locked without waiting for the key. */
-const leastWriteLockMs = 1_000;
-
 /** Takes the locks in a folder, for one store. */
 export class FileLocks {
   readonly #watch: Watch;
@@ -134,8 +126,6 @@ export class FileLocks {
   /**
    * Runs a task under the write lock, with the path of its own folder. A task that failed because it lost the lock runs
    * again. `queueMs` is the time to wait for earlier writes of this process, `timeoutMs` for other processes.
-   *
-   * @throws StoreError `store_locked`
    */
   async write<T>(
     folder: string,
@@ -164,12 +154,7 @@ export class FileLocks {
     }
   }
 
-  /**
-   * Takes the lock of a key, and returns the function that releases it. `endsAt` is the end of the time to wait, by
-   * `performance.now()`.
-   *
-   * @throws StoreError `store_locked`
-   */
+  /** Takes the lock of a key until `endsAt`, by `performance.now()`. Returns the function that releases it. */
   async takeKey(
     folder: string,
     name: string,
@@ -182,7 +167,8 @@ export class FileLocks {
       let { living } = await keyLocksIn(folder, prefix, this.#watch);
       if (living === undefined) {
         const mine = join(folder, `${prefix}.${newHolder()}`);
-        const waitMs = Math.max(endsAt - performance.now(), leastWriteLockMs);
+        // At least a second, so that a free key can be locked without waiting for the key.
+        const waitMs = Math.max(endsAt - performance.now(), 1_000);
         await this.write(folder, { timeoutMs: waitMs, queueMs: waitMs }, async (own) => {
           const found = await keyLocksIn(folder, prefix, this.#watch);
           living = found.living;
@@ -203,13 +189,14 @@ export class FileLocks {
         }
       }
       if (performance.now() >= endsAt)
-        throw new StoreError(
-          "store_locked",
-          `The lock was not free within ${timeoutMs} ms: ${describeHolder(living)} held it.`,
-        );
+        throw locked(`The lock was not free within ${timeoutMs} ms: ${describeHolder(living)} held it.`);
       await pause(tries);
     }
   }
+}
+
+function locked(message: string): StoreError {
+  return new StoreError("store_locked", message);
 }
 
 async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Promise<string> {
@@ -232,8 +219,7 @@ async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Prom
     }
     if (performance.now() >= endsAt) {
       const by = holder === undefined || holder === "free" ? "other processes" : describeHolder(holder);
-      throw new StoreError(
-        "store_locked",
+      throw locked(
         `The store could not be written in time, because ${by} held its lock. If no process uses the store, remove ${folder}.`,
       );
     }
@@ -257,28 +243,21 @@ async function prepare(folder: string, register: string): Promise<void> {
 }
 
 async function renamed(from: string, to: string): Promise<boolean> {
-  try {
-    await rename(from, to);
-    return true;
-  } catch (error) {
-    const code = systemCode(error) ?? "";
-    // Another process was faster; or, on Windows, has a file in there open.
-    if (code === "ENOENT" || (process.platform === "win32" && ["EPERM", "EACCES", "EBUSY"].includes(code)))
-      return false;
-    throw error;
-  }
+  // Another process was faster; or, on Windows, has a file in there open.
+  const lost = ["ENOENT", ...(process.platform === "win32" ? ["EPERM", "EACCES", "EBUSY"] : [])];
+  const error = await rename(from, to).catch((fault: unknown) => fault);
+  if (error !== undefined && !lost.includes(systemCode(error) ?? "")) throw error;
+  return error === undefined;
 }
 
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
+type KeyLocks = { living: string | undefined; gone: string[] };
+
 /** The living holder of the key, and the files to remove: of this key, and of any key whose process has ended. */
-async function keyLocksIn(
-  folder: string,
-  prefix: string,
-  watch: Watch,
-): Promise<{ living: string | undefined; gone: string[] }> {
+async function keyLocksIn(folder: string, prefix: string, watch: Watch): Promise<KeyLocks> {
   let living: string | undefined;
   const gone: string[] = [];
   for (const name of (await readdir(folder).catch(undefinedIfMissing)) ?? []) {

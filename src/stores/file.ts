@@ -25,7 +25,7 @@ import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
 
-/** A write takes milliseconds, so a longer wait means that another process hangs. This process may queue many writes. */
+/** A write takes milliseconds, so a longer wait means that another process hangs. This process may queue many. */
 const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
 
 export interface FileStoreOptions {
@@ -40,17 +40,11 @@ export interface FileStoreOptions {
 /**
  * Keeps values in one file, encrypted, for any number of processes at once. Each write replaces the file as a whole: a
  * process that is killed at any moment leaves the old contents or the new ones. Locks and unfinished writes are in the
- * folder `<path>.locks` beside it. The lock of a killed process is free at once on the same machine, otherwise after five
- * seconds without a sign of life. A process that was suspended for so long loses its lock too; if it then writes with
- * `ifVersion`, that is a conflict.
+ * folder `<path>.locks` beside it.
  *
- * The file must belong to its user alone (mode 0600), and so must the folder of the locks (0700); otherwise they are
- * refused. A link at `path` is followed, and its target is replaced. The folder of the file is made if it is missing, but
- * not its parent. A file that is torn, was changed by hand or belongs to another program is set aside as
- * `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is refused and left as it is.
- *
- * With a key, values are JWE (RFC 7516, `dir` with `A256GCM`) that are bound to their key name, version and expiry, and
- * key names are HMACs. A program that may write the file can still remove entries, or bring back an older file.
+ * The file (mode 0600) and the folder of the locks (0700) must belong to their user alone; otherwise they are refused. A
+ * damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is
+ * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and expiry.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -76,11 +70,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   };
 
   /** Runs a task on the entries under the write lock. A damaged file is set aside instead. */
-  const exclusively = <T>(
-    at: string,
-    task: (entries: Entries, save: () => Promise<void>) => Promise<T>,
-  ): Promise<T> =>
-    files.write(locksOf(at), writeLimits, async (own) => {
+  const exclusively = <T>(at: string, task: (entries: Entries, save: () => Promise<void>) => Promise<T>) =>
+    files.write(`${at}.locks`, writeLimits, async (own) => {
       const corrupt = await clearUp(at, own);
       if (corrupt !== undefined) throw corrupt;
       try {
@@ -151,7 +142,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const leaveQueue = await queue.take(key, timeoutMs);
       try {
         const release = await guarded(async (at) =>
-          files.takeKey(locksOf(at), await encryption.nameOf(key), timeoutMs, endsAt),
+          files.takeKey(`${at}.locks`, await encryption.nameOf(key), timeoutMs, endsAt),
         );
         try {
           return await task();
@@ -171,10 +162,6 @@ function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): 
   if (key !== undefined) return encryptionWith(key);
   if (plain === true) return plaintext;
   throw invalidOption("key", "is missing", `${makeKey}. Or set plaintext: true to keep tokens readable.`);
-}
-
-function locksOf(path: string): string {
-  return `${path}.locks`;
 }
 
 /** Resolves links before anything else, so that the link stays, and all names of the file lead to the same locks. */

@@ -5,9 +5,6 @@ import { invalidOption, requireClock, requireObject } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
-/** Expired entries are dropped at the latest after this many writes. */
-const sweepEveryWrites = 1_000;
-
 export interface MemoryStoreOptions {
   /** Epoch milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -50,7 +47,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
       if (ifVersion !== undefined && (read(key)?.version ?? null) !== ifVersion)
         throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
       writes++;
-      if (writes % sweepEveryWrites === 0) for (const old of [...entries.keys()]) read(old);
+      // Drops expired entries that are never read again.
+      if (writes % 1_000 === 0) for (const old of [...entries.keys()]) read(old);
       const entry = { value, version: String(writes), expiresAt };
       // Deleted first, so that the first key of the Map is the one that was written longest ago.
       entries.delete(key);

@@ -1,9 +1,6 @@
 /** Runs the tasks of one process under one key one after another, in the order of their arrival. */
 import { StoreError } from "../errors.js";
 
-/** A timer set for longer than this fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
-
 export interface Mutex {
   /**
    * Resolves when all earlier holders of the key have finished, with the function that releases it.
@@ -27,26 +24,18 @@ export function mutex(): Mutex {
       tail.then(() => {
         if (tails.get(key) === tail) tails.delete(key);
       });
-      try {
-        await inTime(before, timeoutMs);
-      } catch (error) {
-        release();
-        throw error;
-      }
-      return release;
+      return new Promise((resolve, reject) => {
+        const giveUp = () => {
+          release();
+          reject(new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`));
+        };
+        // A timer set for longer than 2^31 - 1 ms would fire at once.
+        const timer = setTimeout(giveUp, Math.min(timeoutMs, 2 ** 31 - 1));
+        before.then(() => {
+          clearTimeout(timer);
+          resolve(release);
+        });
+      });
     },
   };
-}
-
-function inTime(before: Promise<void>, timeoutMs: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`)),
-      Math.min(timeoutMs, longestTimerMs),
-    );
-    before.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

@@ -1,6 +1,5 @@
 // From a request to a Service: as which person, with how many token requests, and which answers errors become.
 import { describe, expect, test } from "vitest";
-import { operations } from "../../generated/operations.js";
 import { createBackend, isSessionError, SessionError } from "../../src/backend/index.js";
 import {
   ApiError,
@@ -14,10 +13,8 @@ import {
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
-  unwrap,
 } from "../../src/index.js";
 import { START } from "../support/clock.js";
-import { numberedAuth } from "../support/numbered-auth.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   ada,
@@ -45,19 +42,6 @@ async function loggedIn(parts: Rig, browser = parts.browser): Promise<Request> {
 }
 
 describe("connect", () => {
-  test("of 50 requests of one person with an expired token renews it once", async () => {
-    const parts = rig();
-    const request = await loggedIn(parts);
-    parts.clock.advance(59 * minute);
-    await parts.backend.session(request);
-    parts.clock.advance(minute);
-    const before = parts.tokenRequests();
-    const call = async () => unwrap(await (await parts.backend.connect(request)).call("listDevices"));
-    const results = await Promise.all(Array.from({ length: 50 }, call));
-    expect(results.every((devices) => Array.isArray(devices) && devices.length === 3)).toBe(true);
-    expect(parts.tokenRequests() - before).toBe(1);
-  });
-
   test("of 50 requests in two processes that share a store renews the token once", async () => {
     const parts = rig();
     const request = await loggedIn(parts);
@@ -105,75 +89,6 @@ describe("connect", () => {
       sessions.map(async (one) => (await backend.session(requestOf(one))).operator?.userId),
     );
     expect(users).toEqual(["ada", "grace"]);
-  });
-
-  test("asks for a login in every process after a refresh token was refused", async () => {
-    const parts = rig();
-    const request = await loggedIn(parts);
-    const dead = parts.another({
-      fetch: async () => Response.json({ error: "invalid_grant" }, { status: 400 }),
-    });
-    parts.clock.advance(59 * minute);
-    await dead.session(request);
-    parts.clock.advance(minute);
-    const error = await rejectionOf((await dead.connect(request)).call("listDevices"));
-    expect(error).toMatchObject({ name: "LoginRequiredError", code: "login_refused" });
-    const elsewhere = await rejectionOf(parts.another().connect(request));
-    const answer = parts.backend.answer(elsewhere);
-    expect([answer.status, await answer.json()]).toEqual([
-      401,
-      { error: "login_required", reason: "login_expired", message: "Log in again." },
-    ]);
-  });
-
-  test("is refused what the operator who launched may not see", async () => {
-    const parts = rig();
-    const { session } = await parts.launch();
-    parts.emulator.updateOperator({ ...ada, capabilities: [] });
-    const service = await parts.backend.connect(requestOf(session));
-    const { error } = await service.call("listDevices");
-    expect(error).toMatchObject({ code: "api_forbidden", status: 403 });
-    const answer = parts.backend.answer(error);
-    expect([answer.status, (await answer.json()).error]).toEqual([403, "api_forbidden"]);
-  });
-});
-
-describe("the work of a request", () => {
-  test("does not include indexing the operations: that happens once per backend and variant", async () => {
-    let indexed = 0;
-    const A = new Proxy(operations.A, {
-      ownKeys(table) {
-        indexed++;
-        return Reflect.ownKeys(table);
-      },
-    });
-    const parts = rig({ api: { operations: { ...operations, A } } as never });
-    const { session } = await parts.launch();
-    for (let requests = 0; requests < 5; requests++) {
-      const service = await parts.backend.connect(requestOf(session));
-      expect((await service.call("listDevices")).ok).toBe(true);
-    }
-    expect(indexed).toBe(1);
-  });
-
-  test("does not include checking listed deployments: that happens once per backend", async () => {
-    let checks = 0;
-    const launch = new Proxy(launchCredential(), {
-      get(credential, name) {
-        if (name === "use") checks++;
-        return Reflect.get(credential, name);
-      },
-    });
-    const deployments = [{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch }];
-    const parts = rig({ deployments });
-    // The rig makes one backend. A second one shows that the counter counts.
-    const perBackend = checks;
-    expect(perBackend).toBeGreaterThan(0);
-    const { session } = await parts.launch();
-    for (let requests = 0; requests < 5; requests++) await parts.backend.connect(requestOf(session));
-    expect(checks).toBe(perBackend);
-    parts.another();
-    expect(checks).toBe(2 * perBackend);
   });
 });
 
@@ -308,17 +223,6 @@ describe("answer", () => {
     own.answer(new RelaunchRequiredError("launch_expired", "x"));
     own.answer(new SessionError("session_missing", "x"));
     expect(printed).toEqual([expect.stringContaining("bivariant/backend"), fault]);
-  });
-
-  test("isSessionError recognises only SessionErrors", () => {
-    expect(isSessionError(new SessionError("session_missing", "x"))).toBe(true);
-    for (const other of [
-      new Error("x"),
-      undefined,
-      { name: "SessionError" },
-      numberedAuth({ variant: "A", now }),
-    ])
-      expect(isSessionError(other)).toBe(false);
   });
 });
 
@@ -468,16 +372,6 @@ describe("a login whose token the service no longer accepts", () => {
 
 describe("a page that comes back with a session in a cookie", () => {
   const cookie = { session: { cookie: true } };
-
-  test("is refused after its launch was refused", async () => {
-    const parts = refusing(cookie);
-    await parts.launch();
-    expect((await parts.browser.post("/auth/session")).status).toBe(200);
-    parts.refuse();
-    parts.clock.advance(old);
-    expect((await answered(parts, parts.browser.request("GET", "/devices")))[0]).toBe(401);
-    expect((await parts.browser.post("/auth/session")).status).toBe(401);
-  });
 
   test("is asked for a login after its refresh was refused or lost", async () => {
     for (const isLost of [false, true]) {

@@ -90,6 +90,25 @@ export interface RigOptions extends Partial<Omit<BackendOptions, "deployments">>
   readonly deployments?: BackendOptions["deployments"];
 }
 
+/** For `wrapStore`: a store whose operations each call `before` first. */
+export const interrupted =
+  (before: (operation: "get" | "set" | "delete", ...args: Parameters<TokenStore["set"]>) => unknown) =>
+  (inner: TokenStore): TokenStore => ({
+    async get(key) {
+      await before("get", key, "");
+      return inner.get(key);
+    },
+    async set(...args) {
+      await before("set", ...args);
+      return inner.set(...args);
+    },
+    async delete(key) {
+      await before("delete", key, "");
+      return inner.delete(key);
+    },
+    lock: (...args) => inner.lock(...args),
+  });
+
 export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOptions = {}): Rig {
   const clock = steppedClock();
   const emulator = createEmulator({ publicUrl: SERVICE, now: clock.now, ...emulatorOptions });

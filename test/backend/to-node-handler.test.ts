@@ -1,14 +1,11 @@
-// toNodeHandler over real connections: mounts, bodies, disconnects, odd requests; and the backend in Hono.
+// toNodeHandler over real connections: mounts, bodies, disconnects and odd requests.
 import { once } from "node:events";
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { toNodeHandler } from "../../src/backend/index.js";
-import { unwrap } from "../../src/index.js";
 import { collectGarbage } from "../support/wait.js";
-import { OWN, rig, type SessionAnswer } from "./rig.js";
-import { TestBrowser } from "./test-browser.js";
+import { rig } from "./rig.js";
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
@@ -84,25 +81,6 @@ describe("a request", () => {
     expect(((await answer.json()) as Seen).body).toBe(passed);
   });
 
-  test("is streamed: the handler reads while the client still writes", async () => {
-    const { port } = await serving(
-      toNodeHandler(async (request) => {
-        const reader = request.body?.getReader();
-        const first = await reader?.read();
-        await reader?.cancel();
-        return new Response(first?.value);
-      }),
-    );
-    const client = httpRequest({ port, host: "127.0.0.1", method: "POST", path: "/" });
-    client.on("error", () => {});
-    client.write("first");
-    const [answer] = (await once(client, "response")) as [IncomingMessage];
-    let text = "";
-    for await (const chunk of answer) text += String(chunk);
-    expect(text).toBe("first");
-    client.destroy();
-  });
-
   const get = (host: string) => `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
   const odd: { name: string; bytes: string }[] = [
     { name: "no Host", bytes: "GET /auth/me HTTP/1.0\r\n\r\n" },
@@ -140,32 +118,6 @@ describe("a request", () => {
       forwarded: "proto=https",
     };
     expect(((await (await fetch(`${url}/x`, { headers })).json()) as Seen).url).toBe(`${url}/x`);
-  });
-
-  test("aborts its signal when the client goes away, and not before", async () => {
-    const signals: AbortSignal[] = [];
-    let slowStarted = () => {};
-    const started = new Promise<void>((resolve) => {
-      slowStarted = resolve;
-    });
-    const { url } = await serving(
-      toNodeHandler(async (request) => {
-        signals.push(request.signal);
-        if (request.url.endsWith("/quick")) return new Response("done");
-        slowStarted();
-        await once(request.signal, "abort");
-        return new Response("too late");
-      }),
-    );
-    await (await fetch(`${url}/quick`)).text();
-    const leaving = new AbortController();
-    const asked = fetch(`${url}/slow`, { signal: leaving.signal }).catch(() => "gone");
-    await started;
-    const [quick, slow] = signals as [AbortSignal, AbortSignal];
-    const aborted = once(slow, "abort");
-    leaving.abort();
-    await aborted;
-    expect([quick.aborted, slow.reason.name, await asked]).toEqual([false, "AbortError", "gone"]);
   });
 
   test("aborts its signal even if the handler keeps only the signal", async () => {
@@ -277,36 +229,5 @@ describe("the backend on node:http", () => {
     expect(large instanceof Response ? large.status : large).toSatisfy((seen) =>
       [413, "EPIPE", "ECONNRESET", "UND_ERR_SOCKET"].includes(seen as string),
     );
-  });
-});
-
-describe("the backend in Hono", () => {
-  test("answers its routes beside the routes of the app", async () => {
-    const parts = rig();
-    const { backend } = parts;
-    const app = new Hono();
-    app.all("/auth/*", (context) => backend(context.req.raw));
-    app.get("/devices", async (context) => {
-      try {
-        const service = await backend.connect(context.req.raw);
-        return context.json(unwrap(await service.call("listDevices")) as object);
-      } catch (error) {
-        return backend.answer(error);
-      }
-    });
-    const browser = new TestBrowser(async (request) => app.fetch(request), OWN);
-    const { session } = await parts.launch(browser);
-    const headers = { authorization: `Bearer ${session}` };
-    expect(await (await browser.get("/devices", headers)).json()).toHaveLength(3);
-    expect(await (await browser.get("/devices")).json()).toMatchObject({ error: "session_missing" });
-    await parts.login(browser);
-    const logged = (await (await browser.post("/auth/session")).json()) as SessionAnswer;
-    expect(logged.variant).toBe("B");
-    parts.clock.advance(3_600_000);
-    const over = await browser.get("/devices", headers);
-    expect([over.status, await over.json()]).toEqual([
-      401,
-      expect.objectContaining({ error: "relaunch_required", reason: "launch_expired" }),
-    ]);
   });
 });

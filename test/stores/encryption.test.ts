@@ -94,12 +94,6 @@ describe("a wrong key is refused at once, with the command that makes one:", () 
     const attempt = async () => fileStore(path, options);
     expect(await rejectionOf(attempt())).toMatchObject({ code: "option_invalid", option });
   });
-
-  test("a key together with plaintext: false encrypts", async () => {
-    const store = fileStore(path, { key: bytes, plaintext: false });
-    await store.set("key", "value-in-the-clear");
-    expect(readFileSync(path, "utf8")).not.toContain("value-in-the-clear");
-  });
 });
 
 describe("a witness that knows only RFC 7516 and RFC 7518", () => {

@@ -1,16 +1,6 @@
 // The locks of a file store: one holder at a time, even when holders are killed or suspended.
 import { spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { fileStore } from "../../src/stores/file.js";
@@ -98,16 +88,6 @@ describe("a holder", () => {
     advance(3_600_000);
     expect(watch.isGone(elsewhere, 1)).toBe(false);
   });
-
-  test("is not gone because another holder is silent", () => {
-    const { now, advance } = clock();
-    const watch = watchHolders(now);
-    for (let ms = 0; ms < 2 * goneAfterMs; ms += 100) {
-      watch.isGone(elsewhere, 1);
-      advance(100);
-    }
-    expect(watch.isGone(here(1), 1)).toBe(false);
-  });
 });
 
 describe("the write lock", () => {
@@ -149,12 +129,6 @@ describe("the write lock", () => {
     expect(readdirSync(folder)).toEqual(["write"]);
   });
 
-  test("ignores unknown files in its folder", async () => {
-    await heldBy("free");
-    writeFileSync(join(folder, "write", ".DS_Store"), "");
-    await new FileLocks(patient).write(folder, limits, async () => {});
-  });
-
   test.each([
     { name: "whose process has ended", stray: () => here(endedPid()), watch: patient },
     { name: "of another machine that gives no sign", stray: () => elsewhere, watch: greedy },
@@ -171,15 +145,6 @@ describe("the write lock", () => {
     expect(most()).toBe(1);
     expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
     expect(readdirSync(join(folder, `stray.${name}`))).toEqual(["contents"]);
-  });
-
-  test("recovers when its folder was emptied or removed", async () => {
-    await heldBy("free");
-    rmdirSync(join(folder, "write", "free"));
-    await new FileLocks(patient).write(folder, limits, async () => {});
-    rmSync(folder, { recursive: true });
-    await new FileLocks(patient).write(folder, limits, async () => {});
-    expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
   });
 
   test("names the folder to remove when there are two holders, as after restoring a backup", async () => {
@@ -236,19 +201,6 @@ describe("the write lock", () => {
     });
     expect(readdirSync(join(folder, "write"))).toEqual([here(process.pid)]);
   });
-
-  test("is released after an error of the task itself, which does not run again", async () => {
-    let runs = 0;
-    const error = await rejectionOf(
-      new FileLocks(patient).write(folder, limits, async () => {
-        runs++;
-        readFileSync(join(folder, "nothing"));
-      }),
-    );
-    expect(error).toMatchObject({ code: "ENOENT" });
-    expect(runs).toBe(1);
-    expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
-  });
 });
 
 describe("in the folder of a killed holder of the write lock,", () => {
@@ -285,42 +237,6 @@ describe("the lock of a key", () => {
   }
 
   test.each([
-    { name: "whose process has ended", holder: () => here(endedPid()) },
-    { name: "of another machine that gives no sign", holder: () => elsewhere },
-  ])("of a holder $name is taken by ten processes one after the other", async ({ holder }) => {
-    const left = holder();
-    await leftBy(left);
-    const { task, most } = overlaps();
-    await Promise.all(
-      Array.from({ length: 10 }, async () => {
-        const release = await take({ isGone: (seen) => seen === left });
-        await task();
-        await release();
-      }),
-    );
-    expect(most()).toBe(1);
-    expect(lockFiles()).toEqual([]);
-  });
-
-  test("of a holder of another machine that beats is not taken over", async () => {
-    const left = await leftBy(elsewhere);
-    let now = 0;
-    let beat = 1;
-    const { isGone } = watchHolders(() => {
-      now += 250;
-      if (now % beatEveryMs === 0) utimesSync(left, beat, beat++);
-      return now;
-    });
-    const watch: Watch = {
-      isGone(...holder) {
-        if (now > 2 * goneAfterMs) throw new Error("looked long enough");
-        return isGone(...holder);
-      },
-    };
-    expect(await rejectionOf(take(watch, "key", 60_000))).toMatchObject({ message: "looked long enough" });
-  });
-
-  test.each([
     { whose: "a process of another machine", holder: elsewhere },
     { whose: `process ${process.pid} of this machine`, holder: here(process.pid) },
   ])("that $whose holds is refused with the name of the holder", async ({ whose, holder }) => {
@@ -329,16 +245,6 @@ describe("the lock of a key", () => {
       code: "store_locked",
       message: expect.stringContaining(whose),
     });
-  });
-
-  test("is not released by an old holder after a takeover", async () => {
-    const release = await take(patient);
-    const releaseTaken = await take(greedy);
-    const [held] = lockFiles();
-    await release();
-    expect(lockFiles()).toEqual([held]);
-    await releaseTaken();
-    expect(lockFiles()).toEqual([]);
   });
 
   test("removes the files of other keys whose processes have ended", async () => {

@@ -62,21 +62,10 @@ describeRefusals({
 test.each([
   { name: "null", options: null },
   { name: "a number", options: 5 },
-  { name: "a number as now", options: { key, now: 5 } },
   { name: "a text as now", options: { plaintext: true, now: "now" } },
 ])("fileStore refuses $name as options", ({ options }) => {
   const open = () => fileStore(path, options as never);
   expect(open).toThrow(expect.objectContaining({ code: "option_invalid" }));
-});
-
-test.each([
-  { name: "an empty text", at: "" },
-  { name: "a text with a NUL", at: "a\0b" },
-  { name: "a number", at: 7 as never },
-  { name: "undefined", at: undefined as never },
-])("fileStore refuses $name as path", ({ at }) => {
-  const refusal = expect.objectContaining({ code: "option_invalid", option: "path" });
-  expect(() => fileStore(at, { key })).toThrow(refusal);
 });
 
 describe("the file", () => {
@@ -213,16 +202,6 @@ describe("a damaged file is set aside and reported once:", () => {
       await rejectionOf(fileStore(path, { key }).get("key"));
     }
     expect(setAside().map((name) => mode(join(folder, name)))).toEqual([0o600, 0o600]);
-  });
-
-  test("under different names, even within a millisecond", async () => {
-    const contents = Array.from({ length: 20 }, (_, count) => `torn ${count}`);
-    for (const torn of contents) {
-      write(torn);
-      await rejectionOf(fileStore(path, { key }).get("key"));
-    }
-    const found = setAside().map((name) => readFileSync(join(folder, name), "utf8"));
-    expect(found.sort()).toEqual(contents.sort());
   });
 });
 
@@ -367,14 +346,6 @@ describe.skipIf(!posix)("a folder without write permission", () => {
       });
     chmodSync(folder, 0o700);
     expect(readFileSync(path, "utf8")).toBe("torn");
-  });
-
-  test("and an unreadable file are store_unavailable", async () => {
-    becomeUser();
-    writeFileSync(path, "{}", { mode: 0o600 });
-    chmodSync(path, 0o000);
-    const { get, set } = await outcomes();
-    for (const error of [get, set]) expect(error).toMatchObject(unavailable(/EACCES.*right to read/));
   });
 });
 

@@ -1,22 +1,56 @@
-/** GET login and GET callback: a person's way to the authorization endpoint of their deployment and back (Variant B). */
-import { isLoginRequiredError } from "../errors.js";
-import { beginLogin, completeLogin } from "../people.js";
+/** POST launch (Variant A), and GET login and GET callback (Variant B): the routes by which a person signs in. */
+import { z } from "zod";
+import { isRelaunchRequiredError } from "../errors.js";
+import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
+import type { Settings } from "./backend-options.js";
 import { requireOwnRedirectUri } from "./deployments.js";
-import { errorAnswer, isWorthReporting, Refusal } from "./error-answer.js";
+import { Refusal, reportedAnswer } from "./error-answer.js";
 import type { TakenLogin } from "./pending-logins.js";
 import type { SessionSubject } from "./person-auths.js";
 import { randomToken } from "./records.js";
-import { isAllowedOrigin, type OriginOptions, ownOrigin } from "./request-checks.js";
-import type { Context } from "./sessions.js";
+import { isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
+import { type Context, openSession } from "./sessions.js";
 
+const launchBody = z.object({
+  // RFC 6749 appendix A.11. The length is ours: codes are much shorter.
+  code: z.string().regex(/^[\x20-\x7e]{1,4096}$/),
+  // RFC 7636 section 4.1.
+  codeVerifier: z.string().regex(/^[A-Za-z0-9._~-]{43,128}$/),
+  tenantId: z.string().min(1).max(256),
+  hostOrigin: z.string().min(1).max(512),
+});
+
+/** Exchanges the code of a launch for a token, and opens a session. */
+export async function answerLaunch(request: Request, context: Context): Promise<Response> {
+  const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody);
+  const { settings, people } = context;
+  // Checked before the code is spent on a session that could not be returned.
+  if (settings.session.cookie) isSecure(request, settings);
+  const deployment = await settings.findDeployment({ purpose: "launch", tenantId, hostOrigin });
+  if (deployment?.launch === undefined) throw new Refusal("host_unknown");
+  const { launch: credential, baseUrl } = deployment;
+  const options = { ...settings.auth, baseUrl, tenantId: deployment.tenantId, credential };
+  const auth = await redeemLaunch({ ...options, code, codeVerifier, person: randomToken() }).catch(
+    (error: unknown) => {
+      // A refusal of the service has a cause. Without one, the store says that the code was sent before (section 3).
+      const wasSentBefore =
+        isRelaunchRequiredError(error) && error.code === "launch_refused" && error.cause === undefined;
+      throw wasSentBefore ? new Refusal("code_spent") : error;
+    },
+  );
+  return people.add(auth, deployment, async (subject) => {
+    if (request.signal.aborted) throw new Refusal("client_gone");
+    return openSession(request, context, subject);
+  });
+}
+
+/** Redirects to the authorization endpoint of a deployment. */
 export async function answerLogin(request: Request, { settings, logins }: Context): Promise<Response> {
   const { searchParams } = new URL(request.url);
   const tenant = single(searchParams, "tenant");
-  const returnTo = parseReturnTo(single(searchParams, "return_to"), request, settings);
-  const deployment = await settings.deployments.find({
-    purpose: "login",
-    ...(tenant !== null && { tenantId: tenant }),
-  });
+  const returnTo = parseReturnTo(single(searchParams, "return_to") ?? "/", request, settings);
+  const named = tenant === null ? {} : { tenantId: tenant };
+  const deployment = await settings.findDeployment({ purpose: "login", ...named });
   if (deployment?.login === undefined)
     throw new Refusal(tenant === null ? "tenant_missing" : "tenant_unknown");
   const { baseUrl, tenantId, login: credential } = deployment;
@@ -25,6 +59,7 @@ export async function answerLogin(request: Request, { settings, logins }: Contex
   return redirect(302, url, await logins.start(request, { login, tenantId, baseUrl }, returnTo));
 }
 
+/** Completes a login, and redirects back to its page, whatever the outcome. */
 export async function answerCallback(request: Request, context: Context): Promise<Response> {
   const { settings, logins } = context;
   const states = new URL(request.url).searchParams.getAll("state");
@@ -35,10 +70,8 @@ export async function answerCallback(request: Request, context: Context): Promis
   try {
     subject = await complete(request, context, taken);
   } catch (error) {
-    const { status, code: generic } = errorAnswer(error, settings.now());
-    const code = isLoginRequiredError(error) ? error.code : generic;
-    if (isWorthReporting(error)) settings.report(error, { status, code, route: "callback" });
-    return redirect(303, withLoginError(taken.returnTo, code));
+    const { code, reason = code } = reportedAnswer(error, "callback", settings);
+    return redirect(303, withLoginError(taken.returnTo, reason));
   }
   return redirect(303, taken.returnTo, [await taken.complete(subject)]);
 }
@@ -54,21 +87,15 @@ async function complete(
   if (routeOf(callbackUrl.pathname, settings.path) !== routeOf(pathname, settings.path))
     throw new Refusal("state_mismatch");
   if (isLate) throw new Refusal("login_expired");
-  const deployment = await settings.deployments.find({ purpose: "login", tenantId, baseUrl });
+  const deployment = await settings.findDeployment({ purpose: "login", tenantId, baseUrl });
   if (deployment?.login === undefined) throw new Refusal("tenant_unknown");
   // Behind a proxy the request's URL is not the redirect URI that browsers know.
   callbackUrl.search = search;
   const auth = await completeLogin({
-    ...settings.auth,
-    ...{ baseUrl, tenantId, credential: deployment.login },
+    ...{ ...settings.auth, baseUrl, tenantId, credential: deployment.login },
     ...{ callbackUrl: callbackUrl.href, login, person: randomToken() },
   });
-  try {
-    return await people.add(auth, deployment);
-  } catch (error) {
-    await auth.forget().catch(settings.report);
-    throw error;
-  }
+  return people.add(auth, deployment, async (subject) => subject);
 }
 
 /** The path from the route callback on. A proxy may have changed what is before; a segment below may be named callback. */
@@ -78,43 +105,31 @@ function routeOf(pathname: string, path: string): string {
   return segments.slice(at < 0 ? segments.indexOf("/callback/") : at + path.length);
 }
 
-/** @throws Refusal `request_invalid` when there are several */
 function single(parameters: URLSearchParams, name: string): string | null {
   const values = parameters.getAll(name);
   if (values.length > 1) throw new Refusal("request_invalid", { message: `Send ${name} once.` });
   return values[0] ?? null;
 }
 
-/** The longest return_to, in characters of the whole address. It is stored before anyone has logged in. */
-const longestReturnTo = 2_048;
-
 /**
  * The address that a login comes back to: only a page of the application itself (RFC 9700 section 4.11, open redirectors).
  * It is absolute, so that no browser reads a path in it as another host. It must not be one of the backend's routes,
  * which would log in for ever.
- *
- * @throws Refusal `return_to_refused`
  */
-function parseReturnTo(
-  value: string | null,
-  request: Request,
-  options: OriginOptions & { readonly path: string },
-): string {
+function parseReturnTo(given: string, request: Request, options: Settings): string {
   const own = ownOrigin(request, options);
-  const given = value ?? "/";
   // Browsers drop tabs and newlines inside an address and read a backslash as a slash.
   const isPlain = !/[\\\p{Cc}]/u.test(given) && given.trim() === given;
-  const isPath = given.startsWith("/") && !given.startsWith("//");
-  if (!isPlain || (!isPath && !/^https?:\/\//i.test(given)) || !URL.canParse(given, own))
-    throw new Refusal("return_to_refused");
-  const url = new URL(given, own);
-  const isOwnRoute = url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`);
+  // A path, or an address with a host: neither "//host" nor "javascript:".
+  const url =
+    isPlain && /^(?:\/(?!\/)|https?:\/\/)/i.test(given) && URL.canParse(given, own) && new URL(given, own);
   if (
-    url.href.length > longestReturnTo ||
+    !url ||
+    // It is stored before anyone has logged in.
+    url.href.length > 2_048 ||
     !isAllowedOrigin(url.origin, request, options) ||
-    url.username !== "" ||
-    url.password !== "" ||
-    isOwnRoute
+    url.username + url.password !== "" ||
+    (url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`))
   )
     throw new Refusal("return_to_refused");
   return url.href;
