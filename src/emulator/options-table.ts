@@ -20,34 +20,16 @@ const table = {
   codeLifetimeSeconds: ["3, 8", "How long a code can be exchanged. For Variant B it is not shown."],
   unauthenticatedAttemptSpendsCode: [
     "3",
-    "Whether an exchange whose assertion is refused spends the code too.",
+    "Whether an exchange with a refused assertion spends the code too.",
   ],
-  requireKid: [
-    "2.2",
-    "Whether an assertion without kid is refused. False: only if the JWKS has several keys.",
-  ],
-  refusedPluginError: [
-    "7.1",
-    "The error for an unregistered or disabled plugin: invalid_grant or invalid_client.",
-  ],
+  requireKid: ["2.2", "Whether an assertion without kid is refused, even with one key in the JWKS."],
+  refusedPluginError: ["7.1", "The error for an unregistered or disabled plugin."],
   fixedTextFullStop: ["7.1", "Whether the fixed text of error_description ends with a full stop."],
   revoShape: ["2.3", "Whether revo is one object (nested), or its members are keys with a dot (flat)."],
-  launchState: [
-    "5.3",
-    "What state of host:auth-code repeats: the launch-parameter state, or the opaque_code.",
-  ],
-  refreshPath: [
-    "4.2",
-    "Where Variant B redeems a refresh_token, with the fields of RFC 6749 section 6 as JSON.",
-  ],
-  "refreshTokens.rotation": [
-    "5.9",
-    "Whether each refresh returns a new refresh token and spends the old one.",
-  ],
-  "refreshTokens.reuseDetection": [
-    "5.9",
-    "Whether the use of a spent refresh token revokes the whole login.",
-  ],
+  launchState: ["5.3", "What state of host:auth-code repeats: state of the launch URL, or the opaque_code."],
+  refreshPath: ["4.2", "Where Variant B redeems a refresh_token, as JSON (RFC 6749 section 6)."],
+  "refreshTokens.rotation": ["5.9", "Whether each refresh returns a new token and spends the old one."],
+  "refreshTokens.reuseDetection": ["5.9", "Whether a spent refresh token revokes the whole login."],
   "refreshTokens.lifetimeSeconds": ["5.9", "How long a login can be refreshed, however often it is."],
   "refreshTokens.idleSeconds": ["5.9", "How long after its last use a login can be refreshed."],
   tokenResponseExtras: ["4.2", "Additional fields of Variant B's token response, for example expires_in."],

@@ -2,7 +2,7 @@
 import { html } from "hono/html";
 import { z } from "zod";
 import { EmulatorError } from "../errors.js";
-import { linkTo, type Markup } from "../pages/page.js";
+import { type Markup, postForm } from "../pages/page.js";
 import { ADMIN_PATH, type AdminView } from "./view.js";
 
 interface FormShape {
@@ -16,10 +16,8 @@ interface FormShape {
 }
 
 export function form(view: AdminView, { id, action, content, hidden, className = "" }: FormShape): Markup {
-  const all = Object.entries({ form_token: view.formToken, form: id, ...hidden });
-  return html`<form method="post" action="${linkTo(view.deployment, ADMIN_PATH + action)}" id="${id}" class="${className}">
-${all.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${content}
-</form>`;
+  const all = { form_token: view.formToken, form: id, ...hidden };
+  return postForm(view.deployment, ADMIN_PATH + action, all, content, html` id="${id}" class="${className}"`);
 }
 
 /** A form that is folded away until it is needed, and open again after it was sent. */

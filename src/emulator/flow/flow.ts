@@ -252,7 +252,11 @@ export function recordCallback(
   { publicUrl }: { readonly publicUrl: () => string },
   flow: Flow | undefined,
   callbackUrl: string,
-  outcome: { readonly person?: Person; readonly decision?: "allow" | "deny"; readonly rule?: RuleId },
+  outcome: {
+    readonly person?: Person | undefined;
+    readonly decision?: "allow" | "deny";
+    readonly rule?: RuleId;
+  },
 ): void {
   const { person, decision, rule = "login.consent" } = outcome;
   if (person !== undefined) flow?.identify({ tenantId: person.tenantId, userId: person.userId });

@@ -64,6 +64,8 @@ export interface Page {
   /** Directives of the content security policy beside the common ones. */
   readonly policy?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** Begins the session that the page belongs to. */
+  readonly session?: { readonly setCookie?: string };
 }
 
 /** No inline script or style, nothing from another site, and no frame around a page that asks for a password. */
@@ -99,9 +101,41 @@ ${body}
       "content-security-policy": [...COMMON_POLICY, ...(page.policy ?? [])].join("; "),
       "referrer-policy": "same-origin",
       "x-content-type-options": "nosniff",
+      ...(page.session?.setCookie && { "set-cookie": page.session.setCookie }),
       ...page.headers,
     },
   });
+}
+
+export function redirect(location: string, setCookie?: string, status = 303): Response {
+  const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };
+  return new Response(null, {
+    status,
+    headers: { ...headers, ...(setCookie && { "set-cookie": setCookie }) },
+  });
+}
+
+/** A form that posts to a path under the base URL. */
+export function postForm(
+  deployment: Deployment,
+  path: string,
+  hidden: Readonly<Record<string, string>>,
+  content: Markup,
+  attributes: Markup | "" = "",
+): Markup {
+  return html`<form method="post" action="${linkTo(deployment, path)}"${attributes}>
+${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${content}
+</form>`;
+}
+
+/** The password of a sign-in or login. `isRetry`: the last one was wrong, as the element with the id "failed" says. */
+export function passwordField(isRetry: boolean): Markup {
+  return html`<div class="field">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password"
+aria-describedby="${isRetry ? "failed empty" : "empty"}"${isRetry ? html` aria-invalid="true" autofocus` : ""}>
+<p class="quiet" id="empty">Leave it empty for an operator without a password.</p>
+</div>`;
 }
 
 /** Reads the fields of a form, or returns undefined for a body that a form of our pages cannot have. */

@@ -20,16 +20,24 @@ export const hostScript: string = `"use strict";
     return answer;
   }
 
-  async function launch(button) {
+  /** Runs a part of a launch, unless a newer one replaced it. */
+  async function during(launched, path, body, proceed) {
+    try {
+      const answer = await ask(path, body);
+      if (current === launched) proceed(answer);
+    } catch (error) {
+      if (current === launched) status.textContent = "The launch was refused: " + error.message;
+    }
+  }
+
+  function launch(button) {
     const { clientId, name } = button.dataset;
     const launched = { clientId, name };
     current = launched;
     for (const other of document.querySelectorAll("[data-client-id]")) other.removeAttribute("aria-current");
     button.setAttribute("aria-current", "true");
     status.textContent = "Launching " + name + " …";
-    try {
-      const { url, origin } = await ask("/launches", { clientId });
-      if (current !== launched) return;
+    during(launched, "/launches", { clientId }, ({ url, origin }) => {
       const iframe = document.createElement("iframe");
       iframe.title = name;
       iframe.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms");
@@ -37,24 +45,17 @@ export const hostScript: string = `"use strict";
       frame.replaceChildren(iframe);
       Object.assign(launched, { iframe, origin });
       status.textContent = name + " is loading; it has not asked for a code yet.";
-    } catch (error) {
-      if (current === launched) status.textContent = "The launch was refused: " + error.message;
-    }
+    });
   }
 
-  async function answer(launched, { challenge, opaque_code }) {
+  function authorize(launched, { challenge, opaque_code }) {
     const { iframe, origin, clientId, name } = launched;
-    try {
-      const asked = { clientId, challenge, opaque_code };
-      const { code, state, tenantId, posts = 1 } = await ask("/authorizations", asked);
-      if (current !== launched) return;
+    during(launched, "/authorizations", { clientId, challenge, opaque_code }, ({ posts = 1, ...answer }) => {
       for (let post = 0; post < posts; post++) {
-        iframe.contentWindow.postMessage({ type: "host:auth-code", code, state, tenantId }, origin);
+        iframe.contentWindow.postMessage({ type: "host:auth-code", ...answer }, origin);
       }
       status.textContent = name + " is launched.";
-    } catch (error) {
-      if (current === launched) status.textContent = "The launch was refused: " + error.message;
-    }
+    });
   }
 
   addEventListener("message", (event) => {
@@ -63,7 +64,7 @@ export const hostScript: string = `"use strict";
     if (event.origin !== launched.origin) return;
     const { data } = event;
     if (typeof data !== "object" || data === null || data.type !== "plugin:pkce-init") return;
-    answer(launched, data);
+    authorize(launched, data);
   });
 
   for (const button of document.querySelectorAll("[data-client-id]")) {
