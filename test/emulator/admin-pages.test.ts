@@ -10,7 +10,7 @@ import { PORTAL_SECRET, Portal } from "./portal.js";
 import { newSigningKey } from "./signing-key.js";
 
 const PAGES = ["", "/log", "/flow", "/plugins", "/accounts", "/clients", "/operators", "/faults", "/rules"];
-const PARTS = ["clock", "activity", "log", "journal", "flow", "faults"].map((part) => `/live/${part}`);
+const PARTS = ["clock", "log", "journal", "flow", "faults"].map((part) => `/live/${part}`);
 
 async function everyPage(emulator: Emulator): Promise<string> {
   const pages = [...PAGES, ...PARTS].map((path) => new AdminBrowser(emulator).open(`/_emulator${path}`));

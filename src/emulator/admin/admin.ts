@@ -12,11 +12,11 @@ import type { Deployment } from "../state.js";
 import { type AdminRefusal, refuseCall } from "./admin-access.js";
 import { faultsPage } from "./faults-page.js";
 import { outcome } from "./form.js";
-import { flowPage, logPage, recentRequests } from "./log-page.js";
+import { flowPage, logPage } from "./log-page.js";
 import { overviewPage } from "./overview-page.js";
 import { registrationPages } from "./registrations-page.js";
 import { rulesPage } from "./rules-page.js";
-import { ADMIN_PATH, type AdminPage, type AdminView, livePart, type SteeredEmulator } from "./view.js";
+import { ADMIN_PATH, type AdminPage, type AdminView, type SteeredEmulator } from "./view.js";
 
 /** What the pages read and change. */
 export interface AdminSite {
@@ -33,10 +33,7 @@ const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage
 const actions = new Map(
   pages.flatMap((page) => Object.entries(page.actions ?? {}).map(([path, act]) => [path, { page, act }])),
 );
-const parts = new Map([
-  ["activity", recentRequests],
-  ...pages.flatMap((page) => Object.entries(page.parts ?? {})),
-]);
+const parts = new Map(pages.flatMap((page) => Object.entries(page.parts ?? {})));
 
 /** `prefix` is the path of the public URL. */
 export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
@@ -104,7 +101,7 @@ async function answerPost(
   return new Response(null, { status: 303, headers: { location: target, "cache-control": "no-store" } });
 }
 
-/** The frame of every page: the links, the page itself, and the newest requests. */
+/** The frame of every page: the links, and the page itself. */
 function render(view: AdminView, page: AdminPage, status = 200): Promise<Response> {
   const { deployment } = view;
   const link = ({ path, title }: AdminPage) =>
@@ -114,8 +111,7 @@ function render(view: AdminView, page: AdminPage, status = 200): Promise<Respons
 <p class="live quiet" hidden><span id="live-state">live</span> <button type="button" id="live-pause" aria-pressed="false">Pause</button></p>
 <noscript><a href="">Reload</a></noscript></div>
 <nav aria-label="Pages"><ul>${pages.map(link)}</ul></nav></header>
-<main id="main" tabindex="-1"><h1>${page.title}</h1>${outcome(view)}${page.body(view)}</main>
-${page.isWide ? "" : html`<aside aria-labelledby="activity"><h2 id="activity">Requests</h2>${livePart(view, "activity", recentRequests)}</aside>`}`;
+<main id="main" tabindex="-1"><h1>${page.title}</h1>${outcome(view)}${page.body(view)}</main>`;
   return renderPage(deployment, {
     title: `${page.title} · Emulator`,
     layout: "admin",

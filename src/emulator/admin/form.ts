@@ -26,18 +26,14 @@ export function foldedForm(view: AdminView, summary: string, shape: FormShape): 
   return html`<details${isOpen ? html` open` : ""}><summary>${summary}</summary>${form(view, shape)}</details>`;
 }
 
-interface Question extends Omit<FormShape, "content"> {
-  readonly ask: string;
-  /** What would be lost. */
-  readonly warning: string;
-  /** The text of the button, which names what it does. */
-  readonly button: string;
-}
-
-/** An action that cannot be undone, in two steps. */
-export function confirmation(view: AdminView, { ask, warning, button, ...shape }: Question): Markup {
-  const content = html`<p>${warning}</p><button class="danger">${button}</button>`;
-  return html`<details class="confirm"><summary>${ask}</summary>${form(view, { ...shape, content })}</details>`;
+/** An action that cannot be undone, in two steps. `warning` is what would be lost; `button` names what it does. */
+export function confirmation(
+  view: AdminView,
+  texts: { readonly ask: string; readonly warning: string; readonly button: string },
+  shape: Omit<FormShape, "content">,
+): Markup {
+  const content = html`<p>${texts.warning}</p><button class="danger">${texts.button}</button>`;
+  return html`<details class="confirm"><summary>${texts.ask}</summary>${form(view, { ...shape, content })}</details>`;
 }
 
 /** A valid id for any name of a registration. */

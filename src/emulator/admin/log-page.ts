@@ -19,7 +19,6 @@ import {
 export const logPage: AdminPage = {
   path: "/log",
   title: "Log",
-  isWide: true,
   body,
   parts: { log: customerLog, journal },
 };
@@ -33,7 +32,6 @@ export const flowPage: AdminPage = {
 
 /** The number of entries that each list shows. */
 const SHOWN = 100;
-const SHOWN_BESIDE = 20;
 
 function body(view: AdminView): Markup {
   return html`<p>The customer log has the real reason of each refusal, which the caller does not get. Neither list holds a secret.</p>
@@ -79,17 +77,6 @@ function journal({ emulator }: AdminView): Markup {
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="journal"><table><thead><tr><th>No.</th><th>Arrived</th><th>Status</th><th>Rule or fault</th>
 <th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
-}
-
-/** The newest requests, each with the rule that refused it. */
-export function recentRequests({ emulator }: AdminView): Markup {
-  const entries = emulator.journal.entries().slice(-SHOWN_BESIDE).reverse();
-  if (entries.length === 0) return html`<p class="quiet">No request was made yet.</p>`;
-  return html`<ol class="activity">${entries.map(
-    (entry) => html`<li>${statusMark(entry.status)} <strong>${entry.operation ?? "no route"}</strong>
-${entry.rule === undefined ? "" : html`<code class="rule">${entry.rule}</code>`}${entry.fault === undefined ? "" : html`<code class="rule">fault ${entry.fault}</code>`}
-<p class="quiet">${requestLine(entry)}</p><p class="quiet">${instant(entry.at)} ${identityLine(entry)}</p></li>`,
-  )}</ol>`;
 }
 
 /** From left to right. */

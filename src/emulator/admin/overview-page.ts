@@ -26,13 +26,12 @@ function steerClock({ emulator: { clock } }: AdminView, fields: URLSearchParams)
 }
 
 function body(view: AdminView): Markup {
-  const reset = confirmation(view, {
-    id: "reset",
-    action: "/reset",
+  const texts = {
     ask: "Reset to the seed…",
     warning: "Everything that was registered, issued or recorded since the start is lost.",
     button: "Yes, reset everything",
-  });
+  };
+  const reset = confirmation(view, texts, { id: "reset", action: "/reset" });
   return html`${panel("served", "What is served", served(view))}${panel("clock", "Clock", clockForms(view))}
 ${panel("tenants", "Tenants", tenants(view))}${panel("seed", "Reset", reset)}`;
 }

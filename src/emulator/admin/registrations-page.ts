@@ -35,8 +35,7 @@ const kinds: readonly RecordKind[] = [
     one: "plugin",
     noun: "Plugin",
     note: "A change takes effect with the next request, also for tokens already issued; a narrowing after narrowingDelayMs. A plugin without jwks gets a test key.",
-    unregistering:
-      "Its token requests and its tokens are refused from the next request on. Its tokens, launches and codes stay refused if it is registered again.",
+    unregistering: "Its tokens, launches and codes are refused for good, its token requests from now on.",
     identity: ["tenantId", "clientId"],
     schema: pluginSchema,
     update: pluginUpdateSchema,
@@ -61,7 +60,7 @@ const kinds: readonly RecordKind[] = [
     noun: "ApiClient",
     note: "A secret takes effect with the next request; everything else with the next login. Without a secret it is a public client; without a tenant it serves the people of every tenant; without a list of scopes it may ask for whatever the person has.",
     unregistering:
-      "It is unknown from the next request on. All consent given to it is revoked for good, with its tokens, and logins in progress end.",
+      "All consent given to it is revoked for good, with its tokens, and logins in progress end.",
     identity: ["clientId"],
     schema: apiClientSchema,
     update: apiClientUpdateSchema,
@@ -73,8 +72,7 @@ const kinds: readonly RecordKind[] = [
     one: "operator",
     noun: "Operator",
     note: "Capabilities take effect with the next call: a token reaches nothing that its person cannot reach.",
-    unregistering:
-      "The person is signed out everywhere, and every token that acts for them is revoked for good.",
+    unregistering: "The person is signed out, and every token that acts for them is revoked for good.",
     identity: ["tenantId", "userId"],
     schema: operatorSchema,
     update: operatorSchema,
@@ -130,36 +128,24 @@ function registration(
 ): Markup {
   const values = Object.fromEntries(Object.entries(record).map(([name, value]) => [name, plain(value)]));
   const hidden = Object.fromEntries(identity.map((name) => [name, String(values[name])]));
-  const [updateId, unregisterId, nameId] = ["update", "unregister", "name"].map((of) =>
-    formId(of, Object.values(hidden)),
-  ) as [string, string, string];
+  const id = (of: string) => formId(of, Object.values(hidden));
   const heading = String(values.name ?? values.userId ?? values.clientId);
-  const shown = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shownValue(value)]));
-  const secret = passwordDigest ?? secretDigest;
-  const secretName = "userId" in record ? "password" : "clientSecret";
+  const shown = Object.entries(values).map(([name, value]) => [name, shownValue(value)]);
+  const secret = "userId" in record ? "password" : "clientSecret";
+  const isSecretSet = (passwordDigest ?? secretDigest) !== undefined;
   const lock = Array.isArray(keys)
     ? { keys: html`${(keys as readonly RegisteredKey[]).map(keyLine)}` }
-    : { [secretName]: secret === undefined ? "not set" : "set" };
+    : { [secret]: isSecretSet ? "set" : "not set" };
   // Null: a secret that is not set cannot be removed.
-  const current = { ...values, ...(secret === undefined && { [secretName]: null }) };
-  const fields = schemaFields(view, updateId, {
-    schema: update,
-    omit: identity,
-    values: current,
-    hints: HINTS,
-  });
-  return html`<section class="panel" aria-labelledby="${nameId}">
-<div class="row"><h2 id="${nameId}">${heading}</h2>${values.enabled === false ? html`<span class="mark bad">disabled</span>` : ""}</div>
-${facts({ ...shown, ...lock })}
-${foldedForm(view, "Change", { id: updateId, action: `${path}/update`, hidden, content: html`${fields}<button>Save</button>` })}
-${confirmation(view, {
-  id: unregisterId,
-  action: `${path}/unregister`,
-  hidden,
-  ask: "Unregister…",
-  warning: unregistering,
-  button: `Yes, unregister ${heading}`,
-})}</section>`;
+  const current = { ...values, ...(!isSecretSet && { [secret]: null }) };
+  const shape = { schema: update, omit: identity, values: current, hints: HINTS };
+  const content = html`${schemaFields(view, id("update"), shape)}<button>Save</button>`;
+  const texts = { ask: "Unregister…", warning: unregistering, button: `Yes, unregister ${heading}` };
+  return html`<section class="panel" aria-labelledby="${id("name")}">
+<div class="row"><h2 id="${id("name")}">${heading}</h2>${values.enabled === false ? html`<span class="mark bad">disabled</span>` : ""}</div>
+${facts({ ...Object.fromEntries(shown), ...lock })}
+${foldedForm(view, "Change", { id: id("update"), action: `${path}/update`, hidden, content })}
+${confirmation(view, texts, { id: id("unregister"), action: `${path}/unregister`, hidden })}</section>`;
 }
 
 /** A member as its form shows it; null: it is not set. */
@@ -177,5 +163,5 @@ function shownValue(value: unknown): string {
 function keyLine({ kid, publicKey }: RegisteredKey): Markup {
   const { e, kty, n } = publicKey.export({ format: "jwk" });
   const thumbprint = createHash("sha256").update(JSON.stringify({ e, kty, n })).digest("base64url");
-  return html`<span class="key"><code>${kid ?? "no kid"}</code> <span class="quiet">SHA-256 <code>${thumbprint}</code></span></span>`;
+  return html`<p><code>${kid ?? "no kid"}</code> <span class="quiet">SHA-256 <code>${thumbprint}</code></span></p>`;
 }

@@ -46,8 +46,6 @@ export interface AdminPage {
   /** Under `ADMIN_PATH`; empty for the overview. */
   readonly path: string;
   readonly title: string;
-  /** Whether the list of requests beside the page is left out. */
-  readonly isWide?: boolean;
   readonly body: Part;
   /** By name: the parts that the script keeps up to date. */
   readonly parts?: Readonly<Record<string, Part>>;

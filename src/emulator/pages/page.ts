@@ -140,15 +140,18 @@ aria-describedby="${isRetry ? "failed empty" : "empty"}"${isRetry ? html` aria-i
 
 /** Reads the fields of a form, or returns undefined for a body that a form of our pages cannot have. */
 export async function readForm(request: Request): Promise<URLSearchParams | undefined> {
-  if (!isMediaType(request.headers.get("content-type"), "application/x-www-form-urlencoded"))
-    return undefined;
-  const body = await readBody(request);
-  return "text" in body ? new URLSearchParams(body.text) : undefined;
+  const text = await readText(request, "application/x-www-form-urlencoded");
+  return text === undefined ? undefined : new URLSearchParams(text);
 }
 
 /** Reads a JSON object, or returns undefined for a body that a script of our pages does not send. */
 export async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
-  if (!isMediaType(request.headers.get("content-type"), "application/json")) return undefined;
+  const text = await readText(request, "application/json");
+  return text === undefined ? undefined : parseObject(text);
+}
+
+async function readText(request: Request, type: string): Promise<string | undefined> {
+  if (!isMediaType(request.headers.get("content-type"), type)) return undefined;
   const body = await readBody(request);
-  return "text" in body ? parseObject(body.text) : undefined;
+  return "text" in body ? body.text : undefined;
 }

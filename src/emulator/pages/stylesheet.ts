@@ -25,7 +25,7 @@ code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
 .alarm, .done { padding: .6rem .8rem; border-radius: .4rem; background: var(--alarm-soft); color: var(--alarm); }
 .done { background: var(--accent-soft); color: inherit; }
 
-form, .panel, .admin main, .admin aside, [data-live] { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; margin: 0; min-width: 0; }
+form, .panel, .admin main, [data-live] { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; margin: 0; min-width: 0; }
 .field { display: grid; gap: .3rem; }
 label, legend { font-weight: 600; font-size: .9rem; }
 input, select, button { font: inherit; color: inherit; min-height: 2.75rem; border-radius: .4rem; }
@@ -34,20 +34,17 @@ textarea { font: .9em/1.4 ui-monospace, monospace; resize: vertical; }
 input[type="checkbox"] { width: 1.25rem; min-height: 1.25rem; accent-color: var(--accent); }
 [aria-invalid="true"] { border-color: var(--alarm); }
 button { padding: .4rem 1rem; background: none; border: 1px solid var(--quiet); cursor: pointer; justify-self: start; }
-button:hover { background: var(--accent-soft); }
+button:not(.primary, .danger):hover { background: var(--accent-soft); }
 button:disabled { cursor: default; opacity: .6; background: none; }
 button.primary, button.danger { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
 button.danger { background: var(--alarm); border-color: var(--alarm); color: var(--surface); }
-button.primary:hover, button.danger:hover { filter: brightness(1.08); }
 
 .card { display: grid; place-items: center; padding: 1rem; }
-.card main {
-  display: grid; gap: 1.1rem; width: 100%; max-width: 26rem; padding: 1.5rem;
-  background: var(--surface); border: 1px solid var(--line); border-radius: .7rem;
-}
+.card main { display: grid; gap: 1.1rem; width: 100%; max-width: 26rem; padding: 1.5rem; }
+.card main, .panel, .message { background: var(--surface); border: 1px solid var(--line); border-radius: .6rem; }
 .card button { justify-self: stretch; }
 .actions { display: grid; grid-template-columns: 1fr 1fr; gap: .75rem; }
-.scopes, .plugins, .sequence ol, .bar ul, .choices, .refusals, .activity, .rules { margin: 0; padding: 0; list-style: none; }
+.scopes, .plugins, .sequence ol, .bar ul, .choices, .refusals, .rules { margin: 0; padding: 0; list-style: none; }
 .scopes { border: 1px solid var(--line); border-radius: .4rem; }
 .scopes li { padding: .55rem .8rem; }
 .scopes li + li { border-top: 1px solid var(--line); }
@@ -70,9 +67,9 @@ button.primary:hover, button.danger:hover { filter: brightness(1.08); }
 .frame iframe { display: block; width: 100%; height: 100%; background: #fff; border: 1px solid var(--line); border-radius: .5rem; }
 .empty { display: grid; place-content: center; height: 100%; text-align: center; }
 
-.admin { display: grid; grid-template: auto auto auto / minmax(0, 1fr); align-content: start; height: auto; min-height: 100%; }
+.admin { display: grid; grid-template: auto auto / minmax(0, 1fr); align-content: start; height: auto; min-height: 100%; }
 .skip { position: absolute; left: -99rem; }
-.skip:focus { left: 1rem; top: .5rem; z-index: 2; padding: .4rem .8rem; background: var(--surface); }
+.skip:focus { left: 1rem; background: var(--surface); }
 .bar { padding: .6rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line); min-width: 0; }
 .brand { font-weight: 700; }
 .live { margin-left: auto; }
@@ -81,12 +78,10 @@ button.primary:hover, button.danger:hover { filter: brightness(1.08); }
 .bar a, .choices a { display: block; padding: .4rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; white-space: nowrap; }
 .bar a:hover, .choices a:hover, .bar a[aria-current], .choices a[aria-current] { background: var(--accent-soft); }
 .choices a { border: 1px solid var(--line); }
-.admin main, .admin aside { align-content: start; padding: 1rem; }
+.admin main { align-content: start; padding: 1rem; }
 .admin main:focus { outline: none; }
-.admin main > section { min-width: 0; }
-.admin aside { border-top: 1px solid var(--line); }
 .outcome { position: sticky; top: .5rem; z-index: 2; }
-.panel { padding: 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: .6rem; }
+.panel { padding: 1rem; }
 .panel ul:not([class]) { margin: 0; padding-left: 1.2rem; }
 .end { margin-left: auto; }
 .line { align-items: start; }
@@ -97,23 +92,20 @@ button.primary:hover, button.danger:hover { filter: brightness(1.08); }
 summary { cursor: pointer; padding: .3rem 0; color: var(--accent); }
 details > form { margin-top: .6rem; }
 .confirm[open] { padding: .6rem 1rem; border: 1px solid var(--alarm); border-radius: .5rem; }
-.facts, .rules, .refusals, .activity { display: grid; gap: .6rem; margin: 0; }
+.facts, .rules, .refusals { display: grid; gap: .6rem; margin: 0; }
 .facts > div { display: grid; gap: 0 1rem; }
 dt { color: var(--quiet); font-size: .9rem; }
 dd { overflow-wrap: anywhere; }
-.key { display: block; }
 .mark { padding: .05rem .5rem; border-radius: 1rem; font-size: .85rem; font-weight: 600; background: var(--accent-soft); white-space: nowrap; }
 .mark.bad { background: var(--alarm-soft); color: var(--alarm); }
 .rule { font-weight: 600; }
-.now { font-size: 1.15rem; }
 time { font-variant-numeric: tabular-nums; white-space: nowrap; }
 [hidden] { display: none !important; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { padding: .4rem .7rem .4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th, td code { white-space: nowrap; }
-.rules li + li, .activity li + li { padding-top: .6rem; border-top: 1px solid var(--line); }
-.activity { font-size: .9rem; }
+.rules li + li { padding-top: .6rem; border-top: 1px solid var(--line); }
 
 .lanes, .step { display: grid; grid-template-columns: repeat(8, minmax(0, 1fr)); }
 .lanes { grid-template-columns: repeat(4, minmax(0, 1fr)); position: sticky; top: 0; z-index: 1; background: var(--ground); }
@@ -127,10 +119,7 @@ th, td code { white-space: nowrap; }
 .from-0.to-1 .arrow { grid-column: 2 / 4; }
 .from-1.to-2 .arrow { grid-column: 4 / 6; }
 .from-2.to-3 .arrow { grid-column: 6 / 8; }
-.message {
-  grid-row: 2; grid-column: 1 / -1; display: grid; gap: .3rem; padding: .6rem .8rem;
-  background: var(--surface); border: 1px solid var(--line); border-radius: .5rem;
-}
+.message { grid-row: 2; grid-column: 1 / -1; display: grid; gap: .3rem; padding: .6rem .8rem; }
 .refused .message { border-color: var(--alarm); }
 .carried { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .3rem .8rem; margin: 0; font-size: .9rem; }
 .carried .wide { grid-column: span 2; }
@@ -149,16 +138,11 @@ th, td code { white-space: nowrap; }
   .plugins button { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 }
 @media (min-width: 62rem) {
-  .admin { grid-template: minmax(0, 1fr) auto / 13rem minmax(0, 1fr); }
-  .bar { grid-row: 1 / 3; border-bottom: 0; border-right: 1px solid var(--line); }
+  .admin { grid-template: minmax(0, 1fr) / 13rem minmax(0, 1fr); }
+  .bar { border-bottom: 0; border-right: 1px solid var(--line); }
   .bar nav { position: sticky; top: 1rem; padding-top: .6rem; }
   .bar ul { display: grid; gap: .2rem; }
   .bar .row { padding: 0 .7rem; }
   .live { margin-left: 0; }
-}
-@media (min-width: 75rem) {
-  .admin:has(aside) { grid-template: minmax(0, 1fr) / 13rem minmax(0, 1fr) 21rem; }
-  .admin:has(aside) .bar { grid-row: 1; }
-  .admin aside { border-top: 0; border-left: 1px solid var(--line); }
 }
 `;
