@@ -150,7 +150,7 @@ describe("a POST", () => {
 });
 
 describe("a refusal", () => {
-  const pages = ["", "/log", "/plugins", "/live/log", "/admin.js", "/admin.css", "/nowhere"];
+  const pages = ["", "/live/log", "/admin.js", "/nowhere"];
   test.each(pages)("of a GET at /_emulator%s is a 403 with a code, no redirect and no page", async (path) => {
     const response = await createEmulator().fetch(`http://evil.example/_emulator${path}`, {
       redirect: "manual",
@@ -255,17 +255,10 @@ describe("over HTTP", () => {
   /** Resolves `name` to `address`, as a foreign name server can. */
   function ask(port: number, name: string, address: string, headers = {}): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
-      const family = address.includes(":") ? 6 : 4;
       const lookup = (_: string, __: unknown, found: (error: null, list: object[]) => void) =>
-        found(null, [{ address, family }]);
-      const options = {
-        host: name,
-        port,
-        path: "/_emulator",
-        headers,
-        agent: false,
-        lookup: lookup as never,
-      };
+        found(null, [{ address, family: 4 }]);
+      const path = "/_emulator";
+      const options = { host: name, port, path, headers, agent: false, lookup: lookup as never };
       const asked = httpRequest(options, (response) => {
         response.resume();
         resolve(response.statusCode);
@@ -285,11 +278,5 @@ describe("over HTTP", () => {
     const port = await listening({ admin: "everywhere" }, "0.0.0.0");
     expect(await ask(port, "127.0.0.1", "127.0.0.1", { host: `192.0.2.1:${port}` })).toBe(200);
     expect(await ask(port, "rebound.example", "127.0.0.1")).toBe(403);
-  });
-
-  test("an emulator that listens on IPv6 allows a mapped loopback address", async () => {
-    const port = await listening({}, "::");
-    expect(await ask(port, "localhost", "127.0.0.1")).toBe(200);
-    expect(await ask(port, "localhost", "::1")).toBe(200);
   });
 });

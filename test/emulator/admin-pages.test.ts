@@ -1,7 +1,7 @@
 // What the pages at /_emulator show, and what they must not show: markup from outside, and secrets.
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createEmulator, type Emulator } from "../../src/emulator/index.js";
+import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser, atAdmin, FormBrowser } from "./form-browser.js";
 import { LaunchedPlugin } from "./launched-plugin.js";
 import { newPkce } from "./pkce.js";
@@ -46,10 +46,6 @@ test("pages, live parts and forms are not in the journal or the log, and take no
 });
 
 describe("the overview", () => {
-  test("of an empty emulator says that nothing is registered", async () => {
-    expect(await everyPage(createEmulator())).toContain("Nothing is registered yet");
-  });
-
   test("shows only the endpoints of the served variants", async () => {
     const a = await atAdmin("", new PluginClient({ variants: ["A"] }));
     expect(a.browser.text()).toContain(

@@ -87,7 +87,9 @@ export class Flow {
   }
 
   add(parties: Pick<FlowStep, "from" | "to">, name: string, { fields = {}, refused, link }: Message): void {
-    const shown = shownFields(fields, this.#public);
+    const shown = Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([field, value]) => ({ name: field, shown: shownValue(field, value, this.#public) }));
     this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused });
     if (this.steps.length > MAXIMUM_STEPS) this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
     if (link !== undefined) this.#links.add(hash(link));
@@ -121,16 +123,7 @@ export class FlowRecord {
   }
 }
 
-/** Redacts the fields of a message. A value is shown if it is in `known` or a word of the protocols. */
-export function shownFields(
-  fields: Readonly<Record<string, unknown>>,
-  known: ReadonlySet<string>,
-): FlowStep["fields"] {
-  return Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => ({ name, shown: shownValue(name, value, known) }));
-}
-
+/** Redacts a field of a message. A value is shown if it is in `known` or a word of the protocols. */
 function shownValue(name: string, value: unknown, known: ReadonlySet<string>): string {
   if (typeof value === "string") {
     if (UNMEASURED.has(name)) return value === "" ? "empty" : "given";

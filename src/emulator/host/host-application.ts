@@ -122,8 +122,7 @@ function hostRoute(
   const answerVisit = (visit: Visit) => {
     const { deployment, parameters, note } = visit;
     const { tenantId = "" } = parameters;
-    if (!tenantIdSchema.safeParse(tenantId).success)
-      return Response.json({ error: "not_found" }, { status: 404 });
+    if (!tenantIdSchema.safeParse(tenantId).success) return answerJson({ error: "not_found" }, 404);
     note.tenantId = tenantId;
     const place: SessionPlace = {
       sessions: deployment.hostSessions,
