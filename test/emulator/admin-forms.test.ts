@@ -10,18 +10,18 @@ import { newSigningKey } from "./signing-key.js";
 
 describe("the clock", () => {
   const moves: { name: string; form: string; filled: Filled; now: number; frozen?: boolean }[] = [
-    { name: "is advanced", form: "advance", filled: { seconds: "121" }, now: START + 121_000 },
-    { name: "goes back", form: "advance", filled: { seconds: "-0.5" }, now: START - 500 },
+    { name: "is advanced", form: "advance", filled: { clock: "121" }, now: START + 121_000 },
+    { name: "goes back", form: "advance", filled: { clock: "-0.5" }, now: START - 500 },
     {
       name: "is set to a date",
       form: "set",
-      filled: { do: "set", instant: "2030-01-02T03:04:05Z" },
+      filled: { do: "set", clock: "2030-01-02T03:04:05Z" },
       now: Date.UTC(2030, 0, 2, 3, 4, 5),
     },
     {
       name: "is set to milliseconds",
       form: "set",
-      filled: { do: "set", instant: " 1700000 " },
+      filled: { do: "set", clock: " 1700000 " },
       now: 1_700_000,
     },
     { name: "is frozen", form: "run", filled: { do: "freeze" }, now: START, frozen: true },
@@ -46,13 +46,13 @@ describe("the clock", () => {
   });
 
   const bad: { name: string; form: string; filled: Filled; issue: RegExp }[] = [
-    { name: "a word", form: "advance", filled: { seconds: "two" }, issue: /^seconds: must be a number$/ },
-    { name: "nothing", form: "advance", filled: { seconds: " " }, issue: /^seconds: / },
-    { name: "a move beyond all dates", form: "advance", filled: { seconds: "1e300" }, issue: /^clock: / },
+    { name: "a word", form: "advance", filled: { clock: "two" }, issue: /^clock: must be a number/ },
+    { name: "nothing", form: "advance", filled: { clock: " " }, issue: /^clock: / },
+    { name: "a move beyond all dates", form: "advance", filled: { clock: "1e300" }, issue: /^clock: / },
     {
       name: "a date without a zone",
       form: "set",
-      filled: { do: "set", instant: "2030-01-02T03:04:05" },
+      filled: { do: "set", clock: "2030-01-02T03:04:05" },
       issue: /^clock: .*zone/,
     },
   ];
@@ -67,45 +67,29 @@ describe("the clock", () => {
 });
 
 describe("a rule", () => {
-  test("is switched off and on; the browser returns to it, with the filter", async () => {
-    const { plugin, emulator, browser } = await atAdmin("/rules?filter=replay");
+  test("is switched off and on, and the browser returns to it", async () => {
+    const { plugin, emulator, browser } = await atAdmin("/rules");
     const form = plugin.form();
     await plugin.post(form);
     expect((await plugin.post(form)).status).toBe(400);
-    const body = new URLSearchParams([...browser.fields("switch"), ["off", "assertion.replay"]]);
+    const body = new URLSearchParams(browser.fields("assertion.replay"));
     const headers = { origin: emulator.publicUrl };
     await browser.open("/_emulator/rules", { method: "POST", body, headers });
-    expect(browser.response.status).toBe(303);
-    expect(browser.location).toBe("/_emulator/rules?filter=replay&saved=switch#assertion.replay");
+    expect(browser.location).toBe("/_emulator/rules?saved=assertion.replay#assertion.replay");
     expect(emulator.rules.off()).toEqual(["assertion.replay"]);
     expect((await plugin.post(form)).status).toBe(200);
-    await browser.open("/_emulator/rules");
+    await browser.follow();
     expect(browser.text()).toContain("1 off assertion.replay");
-    await browser.send("switch", { on: "assertion.replay" });
+    await browser.send("assertion.replay");
     expect(emulator.rules.off()).toEqual([]);
     expect(browser.text()).toContain(`All ${Object.keys(rules).length} rules are enforced`);
   });
 
-  test("is enforced again together with all others", async () => {
-    const { emulator, browser } = await atAdmin("/rules");
-    for (const rule of ["assertion.replay", "route.scope"] as const) emulator.rules.enforce(rule, false);
-    await browser.send("switch", { all: "on" });
-    expect(emulator.rules.off()).toEqual([]);
-  });
-
   test("of an unknown name is refused", async () => {
     const { emulator, browser } = await atAdmin("/rules");
-    await browser.send("switch", { off: "no.such-rule" });
+    await browser.send("assertion.replay", { rule: "no.such-rule" });
     expectRefused(browser, /^rules: "no\.such-rule" is not a rule/);
     expect(emulator.rules.off()).toEqual([]);
-  });
-
-  test("is found by the filter", async () => {
-    const { browser } = await atAdmin("/rules?filter=REPLAY");
-    const visible = [...browser.html.matchAll(/<li id="([^"]*)">/g)].map(([, id]) => id);
-    expect(visible).toContain("assertion.replay");
-    expect(visible.length).toBeLessThan(10);
-    for (const id of Object.keys(rules)) expect(browser.html).toContain(`id="${id}"`);
   });
 });
 
@@ -130,51 +114,16 @@ describe("a fault", () => {
       filled: { status: "503", body: '{"a":1}', headers: '{"x-a":"b"}', at: "resource", count: "always" },
       fault: { status: 503, body: { a: 1 }, headers: { "x-a": "b" }, at: "resource", count: "always" },
     },
-    {
-      name: "rate-limited",
-      filled: { retryAfter: "date", count: "2" },
-      fault: { retryAfter: "date", count: 2 },
-    },
-    { name: "rate-limited", filled: { retryAfter: "7" }, fault: { retryAfter: 7 } },
+    { name: "rate-limited", filled: { retryAfter: "7", count: "2" }, fault: { retryAfter: 7, count: 2 } },
     {
       name: "reset",
-      filled: {
-        ...{ "match.tenantId": "acme", "match.clientId": "reporter", "match.operation": "listDevices" },
-        ...{
-          "match.method": "GET",
-          "match.path": "/v1/devices",
-          "match.variant": "B",
-          probability: "0.5",
-          seed: "7",
-        },
-      },
-      fault: {
-        match: {
-          ...{ tenantId: "acme", clientId: "reporter", operation: "listDevices" },
-          ...{ method: "GET", path: "/v1/devices", variant: "B" },
-        },
-        probability: 0.5,
-        seed: 7,
-      },
+      filled: { "match.tenantId": "acme", "match.variant": "B", probability: "0.5", seed: "7" },
+      fault: { match: { tenantId: "acme", variant: "B" }, probability: 0.5, seed: 7 },
     },
     { name: "truncated", filled: { bytes: "3" }, fault: { bytes: 3 } },
-    {
-      name: "slow",
-      filled: { bytesPerSecond: "5", delayMs: "10" },
-      fault: { bytesPerSecond: 5, delayMs: 10 },
-    },
-    {
-      name: "malformed-json",
-      filled: { "match.grant": "client_credentials" },
-      fault: { match: { grant: "client_credentials" } },
-    },
+    { name: "slow", filled: { delayMs: "10" }, fault: { delayMs: 10 } },
     { name: "content-type", filled: { contentType: "text/html" }, fault: { contentType: "text/html" } },
     { name: "fields", filled: { fields: '{"expires_in":null}' }, fault: { fields: { expires_in: null } } },
-    {
-      name: "lost-answer",
-      filled: { probability: "0.5" },
-      fault: { probability: 0.5, seed: expect.any(Number) },
-    },
     { name: "duplicate-auth-code", filled: {}, fault: {} },
     { name: "skewed-date", filled: { byMs: "-60000" }, fault: { byMs: -60_000 } },
   ];
@@ -201,38 +150,27 @@ describe("a fault", () => {
     expect((await plugin.requestToken()).status).toBe(200);
   });
 
-  const bad: { name: string; fault: string; filled: Filled; field: string; issue?: RegExp }[] = [
+  const bad: { name: string; fault: string; filled: Filled; field: string }[] = [
     { name: "no status", fault: "status", filled: {}, field: "status" },
-    { name: "a status above 599", fault: "status", filled: { status: "600" }, field: "status" },
     { name: "a word for a number", fault: "truncated", filled: { bytes: "few" }, field: "bytes" },
-    { name: "a count of 0", fault: "reset", filled: { count: "0" }, field: "count" },
-    {
-      name: "a body that is not JSON",
-      fault: "status",
-      filled: { status: "503", body: "{" },
-      field: "body",
-      issue: /^body: is not JSON$/,
-    },
-    { name: "fields in a list", fault: "fields", filled: { fields: "[]" }, field: "fields" },
-    { name: "a probability above 1", fault: "reset", filled: { probability: "2" }, field: "probability" },
-    { name: "a seed without a probability", fault: "reset", filled: { seed: "7" }, field: "seed" },
+    { name: "a body that is not JSON", fault: "status", filled: { status: "503", body: "{" }, field: "body" },
     { name: "a relative path", fault: "reset", filled: { "match.path": "devices" }, field: "match.path" },
-    { name: "an impossible moment", fault: "truncated", filled: { at: "before-token" }, field: "at" },
-    { name: "an unknown name", fault: "reset", filled: { name: "gremlins" }, field: "name" },
   ];
-  test.each(bad)(
-    "is not armed with $name, which stays in the form",
-    async ({ fault, filled, field, issue }) => {
-      const { emulator, browser } = await atAdmin(`/faults?name=${fault}`);
-      await browser.send("arm", filled);
-      expectRefused(browser, issue ?? new RegExp(`^${field.replace(".", "\\.")}: `));
-      expect(emulator.faults.list()).toEqual([]);
-      if (field === "name" || field === "at") return;
-      expect(browser.value("arm", field)).toBe(filled[field] ?? "");
-      const invalid = [...browser.form("arm").matchAll(/name="([\w.]+)"[^>]*aria-invalid/g)];
-      expect(invalid.map(([, name]) => name)).toEqual([field]);
-    },
-  );
+  test.each(bad)("is not armed with $name, which stays in the form", async ({ fault, filled, field }) => {
+    const { emulator, browser } = await atAdmin(`/faults?name=${fault}`);
+    await browser.send("arm", filled);
+    expectRefused(browser, new RegExp(`^${field.replace(".", "\\.")}: `));
+    expect(emulator.faults.list()).toEqual([]);
+    expect(browser.value("arm", field)).toBe(filled[field] ?? "");
+    const invalid = [...browser.form("arm").matchAll(/name="([\w.]+)"[^>]*aria-invalid/g)];
+    expect(invalid.map(([, name]) => name)).toEqual([field]);
+  });
+
+  test("of an unknown name is refused", async () => {
+    const { browser } = await atAdmin("/faults?name=reset");
+    await browser.send("arm", { name: "gremlins" });
+    expectRefused(browser, /^name: /);
+  });
 });
 
 describe("a plugin", () => {
@@ -303,21 +241,10 @@ describe("a plugin", () => {
     expectRefused(browser, /^plugin "reporter" is not registered in "acme"$/);
   });
 
-  const short = newSigningKey("key-3", 1024).publicJwk;
   const bad: { name: string; filled: Filled; issue: RegExp }[] = [
-    {
-      name: "a malformed scope",
-      filled: { scopes: "devices:read\ndevices" },
-      issue: /^scopes\.1: must have the form/,
-    },
+    { name: "a malformed scope", filled: { scopes: "devices:read\ndevices" }, issue: /^scopes\.1: must/ },
     { name: "keys that are not JSON", filled: { jwks: "no json" }, issue: /^jwks: is not JSON$/ },
-    { name: "keys without a list", filled: { jwks: "{}" }, issue: /^jwks\.keys: / },
     { name: "an empty list of keys", filled: { jwks: '{"keys":[]}' }, issue: /^jwks\.keys: / },
-    {
-      name: "a key that is too short",
-      filled: { jwks: JSON.stringify({ keys: [short] }) },
-      issue: /^jwks\.keys\.0: has 1024 bits/,
-    },
     { name: "a malformed tenant id", filled: { tenantId: "../etc" }, issue: /^tenantId: / },
   ];
   test.each(bad)("does not change for $name, which stays in the form", async ({ filled, issue }) => {
@@ -419,41 +346,20 @@ describe("in Variant B", () => {
     expect((await portal.exchange(portal.loginCode())).status).toBe(200);
   });
 
-  test("an API client is limited to scopes, and unregistered: its tokens are revoked", async () => {
-    const { portal, browser } = await atClients("/clients", { scopes: ["devices:read"] });
-    const id = browser.formOf("update", "portal");
-    await browser.send(id, { scopes: "" });
-    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(403);
-    await browser.send(id, { "scopes.remove": "yes" });
+  test("an API client that is unregistered loses its tokens", async () => {
+    const { portal, browser } = await atClients("/clients");
     const { access_token: token } = await portal.tokens();
-    expect(await portal.statusOf(token)).toBe(200);
     await browser.send(browser.formOf("unregister", "portal"));
     expect(browser.text()).toContain("No API client is registered.");
     expect(await portal.statusOf(token)).toBe(401);
   });
 
-  const bad: { name: string; filled: Filled; issue: RegExp }[] = [
-    { name: "no redirect URI", filled: { redirectUris: " " }, issue: /^redirectUris: / },
-    {
-      name: "a script for a redirect URI",
-      filled: { redirectUris: "javascript:x" },
-      issue: /^redirectUris\.0: /,
-    },
-    { name: "a malformed tenant id", filled: { tenantId: "../etc" }, issue: /^tenantId: / },
-    {
-      name: "an unknown client_id",
-      filled: { clientId: "worker" },
-      issue: /^API client "worker" is not registered$/,
-    },
-  ];
-  test.each(bad)("an API client does not change for $name", async ({ filled, issue }) => {
+  test("an API client does not change for a redirect URI that is not one", async () => {
     const { portal, browser } = await atClients("/clients");
     const id = browser.formOf("update", "portal");
-    await browser.send(id, filled);
-    expectRefused(browser, issue);
-    expect(browser.value(id, Object.keys(filled)[0] ?? "")).toBe(
-      "clientId" in filled ? "portal" : Object.values(filled)[0],
-    );
+    await browser.send(id, { redirectUris: "javascript:x" });
+    expectRefused(browser, /^redirectUris\.0: /);
+    expect(browser.value(id, "redirectUris")).toBe("javascript:x");
     expect((await portal.exchange(portal.loginCode())).status).toBe(200);
   });
 });
@@ -479,5 +385,5 @@ test("an operator is registered, gets other capabilities, keeps the password, an
   await browser.send(browser.formOf("unregister", "acme", "ada"));
   expect(browser.text()).toContain("No operator is registered.");
   emulator.registerOperator({ ...ada, userId: "ada" });
-  expect((await browser.open("/_emulator/operators")).text()).toContain("Ada Lovelace");
+  expect((await browser.open("/_emulator/operators")).text()).toContain("firstname Ada lastname Lovelace");
 });

@@ -121,7 +121,6 @@ describeInChromium("in Chromium", (browser) => {
   const got = async (page: Page): Promise<{ [name: string]: string }[]> =>
     JSON.parse((await page.frameLocator("#frame iframe").locator("#got").textContent()) || "[]");
   const authorizations = () => plugin.emulator.journal.entries({ operation: "authorizeLaunch" }).length;
-  const requests = (page: Page) => page.getByRole("complementary", { name: "Requests" });
   const panel = (page: Page, name: string) => page.getByRole("region", { name });
   const overflow = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
@@ -142,18 +141,6 @@ describeInChromium("in Chromium", (browser) => {
     const [second] = await got(page);
     expect(second?.code).not.toBe(first?.code);
     expect(second?.state).not.toBe(first?.state);
-  });
-
-  test("the keyboard alone signs in and launches", async () => {
-    const page = await open("/host/acme");
-    await page.waitForFunction(() => document.activeElement?.id === "userId");
-    await page.keyboard.press("Tab");
-    await page.keyboard.type("engine");
-    await page.keyboard.press("Enter");
-    await page.getByRole("navigation", { name: "Plugins" }).waitFor();
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    await launched(page);
   });
 
   test("the host does not answer a message from another window, from another origin, or of another shape", async () => {
@@ -219,7 +206,7 @@ describeInChromium("in Chromium", (browser) => {
     expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
   });
 
-  test("a 403 after a narrowing appears in the log without a reload, and beside the form", async () => {
+  test("a 403 after a narrowing appears in the log without a reload", async () => {
     const page = await open("/_emulator/plugins");
     const log = await beside(page, "/_emulator/log");
     const loads: string[] = [];
@@ -231,12 +218,11 @@ describeInChromium("in Chromium", (browser) => {
     await planner.getByText("Change", { exact: true }).click();
     await planner.getByLabel("scopes").fill("");
     await planner.getByRole("button", { name: "Save" }).click();
-    await planner.getByText("Done.").waitFor();
+    await page.getByText("Done.").waitFor();
     expect((await plugin.call(token)).status).toBe(403);
     const refusal = log.getByRole("listitem").filter({ hasText: "route.narrowed" });
     await refusal.getByText("devices:read still granted").waitFor();
     expect(await refusal.innerText()).toMatch(/403.*acme · reporter.*GET \/api\/v1\/acme\/devices 403/s);
-    await requests(page).getByText("route.narrowed").waitFor();
     expect(loads).toEqual([]);
   });
 
@@ -248,13 +234,7 @@ describeInChromium("in Chromium", (browser) => {
     await (await signIn(overview)).getByRole("button", { name: "Planner" }).click();
     await launched(overview);
     const names = () => page.locator(".step h2").allTextContents();
-    const steps = [
-      "Host page loaded",
-      "Plugin chosen",
-      "Plugin launched",
-      "plugin:pkce-init",
-      "host:auth-code",
-    ];
+    const steps = ["Plugin chosen", "Plugin launched", "plugin:pkce-init", "host:auth-code"];
     await expect.poll(names).toEqual(steps);
     const [{ code = "", state = "", tenantId = "" } = {}] = await got(overview);
     expect((await plugin.exchange({ code, state, tenantId, codeVerifier, codeChallenge })).status).toBe(200);
@@ -269,7 +249,7 @@ describeInChromium("in Chromium", (browser) => {
     const centres = (await boxes(".lanes span")).map(([left = 0, right = 0]) => (left + right) / 2);
     const arrow = (from: number, to: number) =>
       [centres[from] ?? 0, centres[to] ?? 0].map((at) => expect.closeTo(at, -0.5));
-    const expected = [...Array.from({ length: 5 }, () => arrow(0, 1)), arrow(2, 3), arrow(2, 3)];
+    const expected = [...Array.from({ length: 4 }, () => arrow(0, 1)), arrow(2, 3), arrow(2, 3)];
     expect(await boxes(".arrow")).toEqual(expected);
   });
 
@@ -293,7 +273,7 @@ describeInChromium("in Chromium", (browser) => {
     await page.getByRole("heading", { level: 1, name: "Plugins" }).waitFor();
     await tabTo("Change");
     await page.keyboard.press("Enter");
-    await page.keyboard.press("Tab");
+    await tabTo("truefalse");
     await page.keyboard.press("f");
     await tabTo("Save");
     await page.keyboard.press("Enter");
@@ -302,54 +282,41 @@ describeInChromium("in Chromium", (browser) => {
   });
 
   test("a refresh of the live parts keeps the focus, and can be paused", async () => {
-    const page = await open("/_emulator/faults");
     plugin.emulator.faults.add({ name: "rate-limited", count: 3 });
+    const page = await open("/_emulator/faults");
     const remove = page.getByRole("button", { name: "Remove rate-limited, fault-1" });
     await remove.focus();
     await plugin.requestToken();
-    await requests(page).getByText("fault rate-limited").waitFor();
+    await page.waitForResponse(/live\/faults/);
+    await page.waitForResponse(/live\/faults/);
     expect(await remove.evaluate((button) => button === document.activeElement)).toBe(true);
+    await page.getByText("fired 0").waitFor();
     // From here on the test controls the page's timers.
     await page.clock.install();
     await page.reload();
+    await page.getByText("fired 1").waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("paused").waitFor();
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
-    await plugin.emulator.fetch("/while-it-was-paused");
+    await plugin.requestToken();
     await page.clock.runFor(10_000);
     expect(asked).toEqual([]);
     await page.getByRole("button", { name: "Pause" }).click();
     await page.clock.runFor(2000);
-    await requests(page).getByText("/while-it-was-paused").waitFor();
+    await page.getByText("fired 2").waitFor();
   });
 
-  test("the rules are filtered while typing, and the filter stays when a rule is switched off", async () => {
-    const page = await open("/_emulator/rules");
-    const filter = page.getByLabel("Filter", { exact: true });
-    await filter.fill("REPLAY");
-    const visible = page.locator(".rules > li:visible");
-    await expect.poll(() => visible.count()).toBeLessThan(10);
-    await page.getByRole("button", { name: "Switch off assertion.replay" }).click();
-    await page.getByText("1 off").waitFor();
-    expect(await visible.count()).toBeLessThan(10);
-    expect(await filter.inputValue()).toBe("REPLAY");
-    expect(plugin.emulator.rules.off()).toEqual(["assertion.replay"]);
+  test("a plugin is unregistered in two steps, without JavaScript", async () => {
+    const page = await open("/_emulator/plugins", { javaScriptEnabled: false });
+    const planner = panel(page, "Planner");
+    const second = planner.getByRole("button", { name: "Yes, unregister Planner" });
+    expect(await second.isVisible()).toBe(false);
+    await planner.getByText("Unregister…").click();
+    await second.click();
+    await page.getByText("Done.").waitFor();
+    expect([await planner.count(), await panel(page, "Nightly").count()]).toEqual([0, 1]);
   });
-
-  test.each([true, false])(
-    "a plugin is unregistered in two steps; with JavaScript: %s",
-    async (javaScriptEnabled) => {
-      const page = await open("/_emulator/plugins", { javaScriptEnabled });
-      const planner = panel(page, "Planner");
-      const second = planner.getByRole("button", { name: "Yes, unregister Planner" });
-      expect(await second.isVisible()).toBe(false);
-      await planner.getByText("Unregister…").click();
-      await second.click();
-      await page.getByText("Done.").waitFor();
-      expect([await planner.count(), await panel(page, "Nightly").count()]).toEqual([0, 1]);
-    },
-  );
 
   test("the page of another site cannot send a form to /_emulator", async () => {
     const page = await open("/_emulator", {}, 403);
@@ -366,75 +333,26 @@ describeInChromium("in Chromium", (browser) => {
     expect(plugin.emulator.clock.frozen).toBe(true);
   });
 
-  const looks = [
-    { width: 320, scheme: "light" },
-    { width: 390, scheme: "dark" },
-    { width: 1280, scheme: "light" },
-  ] as const;
-  test.each(looks)(
-    "no page is wider than $width pixels, and all text is readable in $scheme",
-    async (look) => {
-      const code = plugin.launchedCode();
-      await plugin.exchange(code);
-      await plugin.exchange(code);
-      await plugin.requestToken({ claims: { aud: `https://${"a".repeat(150)}.example/` } });
-      const body = "x".repeat(300);
-      plugin.emulator.faults.add({ name: "status", status: 503, body, count: "always", at: "resource" });
-      plugin.emulator.rules.enforce("assertion.replay", false);
-      const viewport = { width: look.width, height: 800 };
-      const page = await open("/host/acme", { viewport, colorScheme: look.scheme });
-      expect(await overflow(page)).toBeLessThanOrEqual(0);
-      await (await signIn(page)).getByRole("button", { name: "Planner" }).click();
-      await launched(page);
-      expect(await overflow(page)).toBeLessThanOrEqual(0);
-      for (const path of ADMIN_PAGES) {
-        await page.goto(`${url}/_emulator${path}`);
-        await page.evaluate(() => {
-          for (const details of document.querySelectorAll("details")) details.open = true;
-        });
-        expect(await overflow(page), path).toBeLessThanOrEqual(0);
-        expect(await page.evaluate(lowestContrast), path).toBeGreaterThanOrEqual(4.5);
-      }
-    },
-  );
-
-  test("an emulator closes while its page is open, and the page says so", async () => {
-    const other = new LaunchedPlugin();
-    const listening = await other.emulator.listen();
-    const context = await browser().newContext();
-    const page = await context.newPage();
-    await page.goto(`${listening.url}/_emulator/log`);
-    await page.waitForResponse(/live\/log/);
-    await listening.close();
-    await page.getByText("The emulator does not answer").waitFor();
-    await context.close();
+  test.each([320, 1280])("no page is wider than %d pixels", async (width) => {
+    const code = plugin.launchedCode();
+    await plugin.exchange(code);
+    await plugin.exchange(code);
+    await plugin.requestToken({ claims: { aud: `https://${"a".repeat(150)}.example/` } });
+    const body = "x".repeat(300);
+    plugin.emulator.faults.add({ name: "status", status: 503, body, count: "always", at: "resource" });
+    plugin.emulator.rules.enforce("assertion.replay", false);
+    const viewport = { width, height: 800 };
+    const page = await open("/host/acme", { viewport });
+    expect(await overflow(page)).toBeLessThanOrEqual(0);
+    await (await signIn(page)).getByRole("button", { name: "Planner" }).click();
+    await launched(page);
+    expect(await overflow(page)).toBeLessThanOrEqual(0);
+    for (const path of ADMIN_PAGES) {
+      await page.goto(`${url}/_emulator${path}`);
+      await page.evaluate(() => {
+        for (const details of document.querySelectorAll("details")) details.open = true;
+      });
+      expect(await overflow(page), path).toBeLessThanOrEqual(0);
+    }
   });
 });
-
-/** The lowest contrast of any text with its background (WCAG 2 success criterion 1.4.3). */
-function lowestContrast(): number {
-  const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number);
-  const luminance = ([r = 0, g = 0, b = 0]: number[]) => {
-    const [red = 0, green = 0, blue = 0] = [r, g, b].map((value) => {
-      const share = value / 255;
-      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const backgroundOf = (element: Element | null): number[] => {
-    if (element === null) return [255, 255, 255];
-    const color = channels(getComputedStyle(element).backgroundColor);
-    return color[3] === 0 ? backgroundOf(element.parentElement) : color;
-  };
-  let lowest = 21;
-  for (const element of document.querySelectorAll("body *")) {
-    const isText = [...element.childNodes].some(
-      (node) => node.nodeType === 3 && node.textContent?.trim() !== "",
-    );
-    if (!isText || element.checkVisibility?.() === false) continue;
-    const colors = [channels(getComputedStyle(element).color), backgroundOf(element)];
-    const [dark = 0, light = 0] = colors.map(luminance).sort((a, b) => a - b);
-    lowest = Math.min(lowest, (light + 0.05) / (dark + 0.05));
-  }
-  return lowest;
-}

@@ -1,20 +1,23 @@
 // Variant A's host application (description, section 5.3): sign-in, the page with the sidebar, and its script's requests.
 import { html } from "hono/html";
 import type { Refusal } from "../checks.js";
-import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
+import { recordAuthCode, recordLaunch } from "../flow/flow.js";
 import {
   type BrowserSession,
   findSession,
-  isOfSession,
+  isOwnToken,
   openSession,
+  readOwnForm,
   type SessionPlace,
 } from "../pages/browser-session.js";
 import {
   HOST_SCRIPT_PATH,
   linkTo,
   type PageRoute,
-  readForm,
+  passwordField,
+  postForm,
   readJson,
+  redirect,
   renderPage,
   type Visit,
 } from "../pages/page.js";
@@ -25,51 +28,40 @@ import { rules } from "../rules.js";
 import type { Deployment, LaunchIdentity } from "../state.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
 
-interface SignInPage {
-  readonly tenantId: string;
-  readonly session: BrowserSession;
-  readonly failed?: boolean;
-  readonly userId?: string | undefined;
-}
-
-function signInPage(deployment: Deployment, page: SignInPage): Promise<Response> {
-  const { tenantId, session, failed = false, userId } = page;
+/** `failed`: the user id of a sign-in that was refused. The browser keeps its session, for forms in other tabs. */
+function signInPage(visit: HostVisit, failed?: string): Promise<Response> {
+  const { deployment, tenantId, place } = visit;
+  const session = visit.session ?? openSession(visit, place);
   const operators = deployment.operators.list(tenantId);
-  const needPassword = operators.some(({ passwordDigest }) => passwordDigest !== undefined);
+  const isRetry = failed !== undefined;
   const option = (operator: Operator) =>
-    html`<option value="${operator.userId}"${operator.userId === userId ? html` selected` : ""}>${displayName(operator)}</option>`;
-  const password = html`<div class="field">
-<label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password"
-aria-describedby="${failed ? "failed empty" : "empty"}"${failed ? html` aria-invalid="true" autofocus` : ""}>
-<p class="quiet" id="empty">Leave it empty for an operator without a password.</p>
-</div>`;
-  const form = html`<form method="post" action="${linkTo(deployment, `/host/${tenantId}/sign-in`)}">
-<input type="hidden" name="form_token" value="${session.formToken}">
-<div class="field">
+    html`<option value="${operator.userId}"${operator.userId === failed ? html` selected` : ""}>${displayName(operator)}</option>`;
+  const hasPasswords = operators.some(({ passwordDigest }) => passwordDigest !== undefined);
+  const fields = html`<div class="field">
 <label for="userId">Operator</label>
-<select id="userId" name="userId" autocomplete="username" required${failed ? "" : html` autofocus`}>${operators.map(option)}</select>
+<select id="userId" name="userId" autocomplete="username" required${isRetry ? "" : html` autofocus`}>${operators.map(option)}</select>
 </div>
-${needPassword ? password : ""}
-<button class="primary">Sign in</button>
-</form>`;
+${hasPasswords ? passwordField(isRetry) : ""}
+<button class="primary">Sign in</button>`;
+  const form = postForm(deployment, `${place.path}/sign-in`, { form_token: session.formToken }, fields);
   const body = html`<main>
 <div><h1>Host application</h1><p class="quiet">Tenant <code>${tenantId}</code> of the emulator</p></div>
-${failed ? html`<p class="alarm" role="alert" id="failed">The password is wrong.</p>` : ""}
+${isRetry ? html`<p class="alarm" role="alert" id="failed">The password is wrong.</p>` : ""}
 ${operators.length === 0 ? html`<p>No operator is registered in this tenant.</p>` : form}
 </main>`;
   return renderPage(deployment, {
     title: "Sign in to the host application",
     layout: "card",
     body,
-    status: failed ? 403 : 200,
+    status: isRetry ? 403 : 200,
+    session,
     policy: ["form-action 'self'"],
   });
 }
 
 function hostPage(deployment: Deployment, session: BrowserSession, operator: Operator): Promise<Response> {
   const { tenantId } = operator;
-  const base = linkTo(deployment, `/host/${tenantId}`);
+  const path = `/host/${tenantId}`;
   const plugins = deployment.plugins
     .list(tenantId)
     .filter(({ enabled, type }) => enabled && type === "user_interface");
@@ -79,12 +71,10 @@ function hostPage(deployment: Deployment, session: BrowserSession, operator: Ope
     plugins.length === 0
       ? html`<p class="quiet">No user-interface plugin is registered and enabled.</p>`
       : html`<ul class="plugins">${plugins.map(entry)}</ul>`;
-  const body = html`<header class="sidebar" data-base="${base}" data-form-token="${session.formToken}">
+  const body = html`<header class="sidebar" data-base="${linkTo(deployment, path)}" data-form-token="${session.formToken}">
 <div><h1>${tenantId}</h1><p class="quiet">${displayName(operator)}</p></div>
 <nav aria-label="Plugins"><h2>Plugins</h2>${list}</nav>
-<form method="post" action="${base}/sign-out">
-<input type="hidden" name="form_token" value="${session.formToken}"><button>Sign out</button>
-</form>
+${postForm(deployment, `${path}/sign-out`, { form_token: session.formToken }, html`<button>Sign out</button>`)}
 </header>
 <main class="stage">
 <p class="status" id="status" role="status">Choose a plugin. Choosing it again starts a new launch.</p>
@@ -130,13 +120,17 @@ function hostRoute(
   answer: (visit: HostVisit) => Promise<Response>,
 ): PageRoute {
   const answerVisit = (visit: Visit) => {
-    const { deployment, request, parameters, note } = visit;
+    const { deployment, parameters, note } = visit;
     const { tenantId = "" } = parameters;
-    if (!tenantIdSchema.safeParse(tenantId).success)
-      return Response.json({ error: "not_found" }, { status: 404 });
+    if (!tenantIdSchema.safeParse(tenantId).success) return answerJson({ error: "not_found" }, 404);
     note.tenantId = tenantId;
-    const place = { sessions: deployment.hostSessions, cookie: "emulator-host", path: `/host/${tenantId}` };
-    const session = findSession(deployment, place, request);
+    const place: SessionPlace = {
+      sessions: deployment.hostSessions,
+      cookie: "emulator-host",
+      path: `/host/${tenantId}`,
+      rule: "launch.form",
+    };
+    const session = findSession(visit, place);
     const signedIn = session?.operator;
     const operator =
       signedIn?.tenantId === tenantId ? deployment.operators.find(tenantId, signedIn.userId) : undefined;
@@ -147,51 +141,35 @@ function hostRoute(
 
 async function showHost(visit: HostVisit): Promise<Response> {
   const { deployment, session, operator } = visit;
-  if (session === undefined || operator === undefined) return freshSignInPage(visit);
-  deployment.flows.pageLoaded(deployment.clock(), operator);
+  if (session === undefined || operator === undefined) return signInPage(visit);
   return hostPage(deployment, session, operator);
 }
 
-/** The browser keeps its session if it has one, so that a form in another tab stays valid. */
-async function freshSignInPage(
-  { deployment, request, tenantId, place, session }: HostVisit,
-  failure: { failed?: boolean; userId?: string } = {},
-): Promise<Response> {
-  if (session !== undefined) return signInPage(deployment, { tenantId, session, ...failure });
-  const opened = openSession(deployment, place, request, undefined);
-  const page = await signInPage(deployment, { tenantId, session: opened.session, ...failure });
-  page.headers.append("set-cookie", opened.setCookie);
-  return page;
-}
-
 async function signIn(visit: HostVisit): Promise<Response> {
-  const { deployment, request, tenantId, place } = visit;
-  const form = await readOwnForm(visit);
-  if (form === undefined) return backToHost(visit);
+  const { deployment, tenantId, place } = visit;
+  const form = await readOwnForm(visit, place, visit.session);
+  if (form === undefined) return backToHost(visit, FOREIGN_REQUEST);
   const userId = form.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
   const isRight = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
   if (operator !== undefined && (isRight || !deployment.switches.isEnforced("launch.signed-in"))) {
-    return backToHost(visit, openSession(deployment, place, request, operator).setCookie);
+    return backToHost(visit, openSession(visit, place, operator));
   }
   const actual = operator === undefined ? "not an operator of the tenant" : "another password";
   record(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
-  return freshSignInPage(visit, { failed: true, userId });
+  return signInPage(visit, userId);
 }
 
 async function signOut(visit: HostVisit): Promise<Response> {
-  const { deployment, request, place } = visit;
-  const form = await readOwnForm(visit);
-  if (form === undefined) return backToHost(visit);
-  return backToHost(visit, openSession(deployment, place, request, undefined).setCookie);
+  const form = await readOwnForm(visit, visit.place, visit.session);
+  return backToHost(visit, form === undefined ? FOREIGN_REQUEST : openSession(visit, visit.place));
 }
 
-/** Reads a form of a page that this browser was shown. Any other request is recorded. */
-async function readOwnForm(visit: HostVisit): Promise<URLSearchParams | undefined> {
-  const form = await readForm(visit.request);
-  if (form !== undefined && hasFormToken(visit, form.get("form_token"))) return form;
-  record(visit, FOREIGN_REQUEST);
-  return undefined;
+/** With a new session, or after a request that is refused. */
+function backToHost(visit: HostVisit, outcome: BrowserSession | Refusal): Response {
+  const isRefused = "rule" in outcome;
+  if (isRefused) record(visit, outcome);
+  return redirect(linkTo(visit.deployment, visit.place.path), isRefused ? undefined : outcome.setCookie);
 }
 
 const FOREIGN_REQUEST: Refusal = {
@@ -199,11 +177,6 @@ const FOREIGN_REQUEST: Refusal = {
   expected: "a request of the host's page",
   actual: "another request",
 };
-
-/** The page of another site can have the cookie sent, but does not know the form token. */
-function hasFormToken({ deployment, session }: HostVisit, formToken: unknown): boolean {
-  return !deployment.switches.isEnforced("launch.form") || isOfSession(session, formToken);
-}
 
 async function launch(visit: HostVisit): Promise<Response> {
   const read = await readRequest(visit);
@@ -227,23 +200,17 @@ async function authorize(visit: HostVisit): Promise<Response> {
   return answerJson(answer, 200);
 }
 
-interface ScriptRequest {
-  readonly identity: LaunchIdentity;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
 /** Reads a request of the page's script. */
-async function readRequest(visit: HostVisit): Promise<ScriptRequest | Refusal> {
-  const { request, tenantId, operator } = visit;
+async function readRequest(
+  visit: HostVisit,
+): Promise<{ identity: LaunchIdentity; fields: Readonly<Record<string, unknown>> } | Refusal> {
+  const { request, tenantId, place, session, operator } = visit;
   const fields = await readJson(request);
-  if (fields === undefined || !hasFormToken(visit, request.headers.get("x-form-token")))
-    return FOREIGN_REQUEST;
+  const isOwn = isOwnToken(visit, place, session, request.headers.get("x-form-token"));
+  if (fields === undefined || !isOwn) return FOREIGN_REQUEST;
   if (operator === undefined) {
-    return {
-      rule: "launch.signed-in",
-      expected: "an operator who is signed in",
-      actual: "a session without one",
-    };
+    const finding = { expected: "an operator who is signed in", actual: "a session without one" };
+    return { rule: "launch.signed-in", ...finding };
   }
   const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
   return { identity: { tenantId, clientId, userId: operator.userId }, fields };
@@ -261,13 +228,4 @@ function refuse(visit: HostVisit, refusal: Refusal, clientId?: string): Response
 
 function answerJson(body: object, status: number): Response {
   return Response.json(body, { status, headers: { "cache-control": "no-store" } });
-}
-
-function backToHost({ deployment, tenantId }: HostVisit, setCookie?: string): Response {
-  const headers = new Headers({
-    location: linkTo(deployment, `/host/${tenantId}`),
-    "cache-control": "no-store",
-  });
-  if (setCookie !== undefined) headers.append("set-cookie", setCookie);
-  return new Response(null, { status: 303, headers });
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Refusal } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
+import { recordAuthCode, recordLaunch } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
 import { rules } from "../rules.js";
 import { shown } from "../shown.js";
@@ -67,17 +67,13 @@ export function authorizeLaunch(
     const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
     return { rule: "launch.known", expected: "the opaque_code of a launch", actual };
   }
-  if (launch.used) {
-    const finding = { expected: "a launch not yet authorised", actual: "one that was" };
-    const refusal = switches.refusal("launch.unused", finding);
-    if (refusal !== undefined) return refusal;
-  }
-  if (now > launch.expiresAt) {
-    const actual = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
-    const finding = { expected: "a launch at most ten minutes old", actual };
-    const refusal = switches.refusal("launch.lifetime", finding);
-    if (refusal !== undefined) return refusal;
-  }
+  const unused = { expected: "a launch not yet authorised", actual: "one that was" };
+  const late = `it ended ${(now - launch.expiresAt) / 1000} s ago`;
+  const current = { expected: "a launch at most ten minutes old", actual: late };
+  const ended =
+    (launch.used && switches.refusal("launch.unused", unused)) ||
+    (now > launch.expiresAt && switches.refusal("launch.lifetime", current));
+  if (ended) return ended;
   if (!isCodeChallenge(codeChallenge)) {
     const actual = typeof codeChallenge === "string" ? "another string" : shown(codeChallenge);
     return { rule: "launch.challenge", expected: "43 characters of base64url", actual };
@@ -132,7 +128,6 @@ const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode:
 /** Launches without a browser. `current` is called at each use: a launch outlives a reset, as it does in a browser. */
 export function launchInProcess(current: () => Deployment, input: unknown): Launch {
   const identity = parseInput(identitySchema, input, "option_invalid", "launch");
-  const { tenantId, userId, clientId } = identity;
   const opening = current();
   const opened = openLaunch(opening, identity);
   recordLaunch(opening, identity, opened, "process");
@@ -142,8 +137,8 @@ export function launchInProcess(current: () => Deployment, input: unknown): Laun
     authorize(init) {
       const read = parseInput(initSchema, init, "option_invalid", "authorize");
       const { codeChallenge, opaqueCode = opened.opaqueCode } = read;
+      const attempt = { ...identity, opaqueCode, codeChallenge };
       const deployment = current();
-      const attempt = { tenantId, clientId, userId, opaqueCode, codeChallenge };
       const answer = authorizeLaunch(deployment, attempt);
       recordAuthCode(deployment, attempt, answer);
       if ("rule" in answer) throw refuse(deployment, identity, answer);

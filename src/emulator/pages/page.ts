@@ -1,9 +1,9 @@
 // A page that the emulator serves to a browser: its route, its frame, and the reading of its forms.
 import { html } from "hono/html";
-import { hostScript } from "../host/host-script.js";
 import { isMediaType, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { Deployment } from "../state.js";
+import { hostScript } from "./scripts.js";
 import { stylesheet } from "./stylesheet.js";
 
 /** One request of a browser. */
@@ -30,17 +30,22 @@ export function linkTo({ publicUrl }: Deployment, path: string): string {
   return new URL(publicUrl()).pathname.replace(/\/+$/, "") + path;
 }
 
-export const STYLESHEET_PATH = "/_emulator/style.css";
+const STYLESHEET_PATH = "/_emulator/style.css";
 export const HOST_SCRIPT_PATH = "/_emulator/host.js";
+export const ASSET_PATHS: readonly string[] = [STYLESHEET_PATH, HOST_SCRIPT_PATH];
 
 export const assetRoutes: readonly PageRoute[] = [
-  asset(STYLESHEET_PATH, "text/css; charset=utf-8", stylesheet),
-  asset(HOST_SCRIPT_PATH, "text/javascript; charset=utf-8", hostScript),
+  asset(STYLESHEET_PATH, "text/css", stylesheet),
+  asset(HOST_SCRIPT_PATH, "text/javascript", hostScript),
 ];
 
 function asset(path: string, type: string, text: string): PageRoute {
-  const headers = { "content-type": type, "cache-control": "no-cache", "x-content-type-options": "nosniff" };
-  return { operation: "readAsset", method: "GET", path, answer: () => new Response(text, { headers }) };
+  return { operation: "readAsset", method: "GET", path, answer: () => textFile(type, text, "no-cache") };
+}
+
+export function textFile(type: string, text: string, cacheControl = "no-store"): Response {
+  const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": cacheControl };
+  return new Response(text, { headers: { ...headers, "x-content-type-options": "nosniff" } });
 }
 
 /** The result of hono's `html`, which escapes interpolated values. */
@@ -59,6 +64,8 @@ export interface Page {
   /** Directives of the content security policy beside the common ones. */
   readonly policy?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** Begins the session that the page belongs to. */
+  readonly session?: { readonly setCookie?: string };
 }
 
 /** No inline script or style, nothing from another site, and no frame around a page that asks for a password. */
@@ -94,22 +101,57 @@ ${body}
       "content-security-policy": [...COMMON_POLICY, ...(page.policy ?? [])].join("; "),
       "referrer-policy": "same-origin",
       "x-content-type-options": "nosniff",
+      ...(page.session?.setCookie && { "set-cookie": page.session.setCookie }),
       ...page.headers,
     },
   });
 }
 
+export function redirect(location: string, setCookie?: string, status = 303): Response {
+  const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };
+  return new Response(null, {
+    status,
+    headers: { ...headers, ...(setCookie && { "set-cookie": setCookie }) },
+  });
+}
+
+/** A form that posts to a path under the base URL. */
+export function postForm(
+  deployment: Deployment,
+  path: string,
+  hidden: Readonly<Record<string, string>>,
+  content: Markup,
+  attributes: Markup | "" = "",
+): Markup {
+  return html`<form method="post" action="${linkTo(deployment, path)}"${attributes}>
+${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${content}
+</form>`;
+}
+
+/** The password of a sign-in or login. `isRetry`: the last one was wrong, as the element with the id "failed" says. */
+export function passwordField(isRetry: boolean): Markup {
+  return html`<div class="field">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password"
+aria-describedby="${isRetry ? "failed empty" : "empty"}"${isRetry ? html` aria-invalid="true" autofocus` : ""}>
+<p class="quiet" id="empty">Leave it empty for an operator without a password.</p>
+</div>`;
+}
+
 /** Reads the fields of a form, or returns undefined for a body that a form of our pages cannot have. */
 export async function readForm(request: Request): Promise<URLSearchParams | undefined> {
-  if (!isMediaType(request.headers.get("content-type"), "application/x-www-form-urlencoded"))
-    return undefined;
-  const body = await readBody(request);
-  return "text" in body ? new URLSearchParams(body.text) : undefined;
+  const text = await readText(request, "application/x-www-form-urlencoded");
+  return text === undefined ? undefined : new URLSearchParams(text);
 }
 
 /** Reads a JSON object, or returns undefined for a body that a script of our pages does not send. */
 export async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
-  if (!isMediaType(request.headers.get("content-type"), "application/json")) return undefined;
+  const text = await readText(request, "application/json");
+  return text === undefined ? undefined : parseObject(text);
+}
+
+async function readText(request: Request, type: string): Promise<string | undefined> {
+  if (!isMediaType(request.headers.get("content-type"), type)) return undefined;
   const body = await readBody(request);
-  return "text" in body ? parseObject(body.text) : undefined;
+  return "text" in body ? body.text : undefined;
 }

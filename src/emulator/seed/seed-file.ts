@@ -11,7 +11,7 @@ import { EmulatorError, ISSUE_PATH, isName, parseInput } from "../errors.js";
 import { type EmulatorOptions, parseEmulatorOptions, withDefaults } from "../options.js";
 import { TestKeys } from "../registrations/keys.js";
 import { createDeployment } from "../state.js";
-import { applySeed } from "./seed.js";
+import { applySeed, invalidSeed, issuesOf } from "./seed.js";
 
 const schema = z.looseObject({
   options: z
@@ -69,28 +69,21 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
 /** @throws EmulatorError whose issues begin with the path of the mistake. */
 function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
-  const settings = within("options", () => parseEmulatorOptions(options));
-  const whole = parseEmulatorOptions({ ...settings, seed });
+  const isValid = (run: () => unknown) => {
+    const issues = issuesOf("options", run);
+    if (issues.length > 0) throw invalidSeed(issues);
+  };
+  isValid(() => parseEmulatorOptions(options));
+  const whole = parseEmulatorOptions({ ...options, seed });
   const { rules, routes, refreshPath, ...rest } = withDefaults(whole);
-  within("options", () => new RuleSwitches(rules));
-  within("options", () => routeTable(routes, refreshPath));
+  isValid(() => new RuleSwitches(rules));
+  isValid(() => routeTable(routes, refreshPath));
   // A trial deployment finds every mistake in the registrations. One key for all plugins saves generating many.
   const testKeys = new TestKeys(undefined);
   const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
   const trial = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
   applySeed(createDeployment(withDefaults(rest), trial), seed);
   return whole;
-}
-
-function within<Value>(member: string, read: () => Value): Value {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof EmulatorError)) throw error;
-    throw invalid(
-      error.issues.map((issue) => (ISSUE_PATH.test(issue) ? `${member}.${issue}` : `${member}: ${issue}`)),
-    );
-  }
 }
 
 /** The offset of the deepest part of an issue's path that the document has. */

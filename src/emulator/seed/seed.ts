@@ -42,19 +42,18 @@ export function parseSeed(input: unknown): EmulatorSeed {
   const { clock, ...lists } = parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed;
   if (clock !== undefined) readInstant(clock.at);
   const issues: string[] = [];
-  const copy = (entry: unknown, path: string): unknown => {
-    try {
-      return structuredClone(entry);
-    } catch {
-      issues.push(`${path}: must be plain data`);
-      return undefined;
-    }
-  };
-  const copies = Object.entries(lists).map(([kind, entries]) => [
-    kind,
-    (entries ?? []).map((entry, index) => copy(entry, `${kind}.${index}`)),
-  ]);
-  if (issues.length > 0) throw invalid(issues);
+  const copies = Object.entries(lists).map(([kind, entries = []]) => {
+    const copy = entries.map((entry, index) => {
+      try {
+        return structuredClone(entry);
+      } catch {
+        issues.push(`${kind}.${index}: must be plain data`);
+        return undefined;
+      }
+    });
+    return [kind, copy];
+  });
+  if (issues.length > 0) throw invalidSeed(issues);
   return { ...Object.fromEntries(copies), ...(clock && { clock: structuredClone(clock) }) };
 }
 
@@ -67,36 +66,33 @@ export interface SeedTarget extends Readonly<Record<Lists, { register(input: unk
 
 /** Registers every entry of the seed. @throws EmulatorError `seed_invalid` with an issue for each mistake in any entry */
 export function applySeed(target: SeedTarget, seed: EmulatorSeed): void {
-  const { plugins, serviceAccounts, apiClients, operators, faults } = target;
-  const issues = [
-    ...registerAll("plugins", seed.plugins, (entry) => plugins.register(entry)),
-    ...registerAll("serviceAccounts", seed.serviceAccounts, (entry) => serviceAccounts.register(entry)),
-    ...registerAll("apiClients", seed.apiClients, (entry) => apiClients.register(entry)),
-    ...registerAll("operators", seed.operators, (entry) => operators.register(entry)),
-    ...registerAll("faults", seed.faults, (entry) => faults.add(entry)),
-  ];
-  if (issues.length > 0) throw invalid(issues);
+  const kinds = ["plugins", "serviceAccounts", "apiClients", "operators"] as const;
+  const registering = kinds.map(
+    (kind) => [kind, seed[kind] ?? [], (entry: unknown) => target[kind].register(entry)] as const,
+  );
+  const arming = [
+    "faults",
+    seed.faults ?? [],
+    (entry: unknown) => target.faults.add(entry as Fault),
+  ] as const;
+  const issues = [...registering, arming].flatMap(([kind, entries, add]) =>
+    entries.flatMap((entry, index) => issuesOf(`${kind}.${index}`, () => add(entry))),
+  );
+  if (issues.length > 0) throw invalidSeed(issues);
 }
 
-function registerAll<Entry>(
-  kind: keyof EmulatorSeed,
-  entries: readonly Entry[] = [],
-  register: (entry: Entry) => void,
-): string[] {
-  return entries.flatMap((entry, index) => {
-    const path = `${kind}.${index}`;
-    try {
-      register(entry);
-      return [];
-    } catch (error) {
-      if (!(error instanceof EmulatorError)) throw error;
-      if (error.issues.length === 0) return [`${path}: ${error.message}`];
-      // "scopes.0: must be …" becomes "plugins.1.scopes.0: must be …"; an issue without a path is about the entry.
-      return error.issues.map((issue) => (ISSUE_PATH.test(issue) ? `${path}.${issue}` : `${path}: ${issue}`));
-    }
-  });
+/** The issues of the error that `run` throws, each with the path of what is at fault: "plugins.1.scopes.0: must be …". */
+export function issuesOf(path: string, run: () => unknown): string[] {
+  try {
+    run();
+    return [];
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw error;
+    if (error.issues.length === 0) return [`${path}: ${error.message}`];
+    return error.issues.map((issue) => (ISSUE_PATH.test(issue) ? `${path}.${issue}` : `${path}: ${issue}`));
+  }
 }
 
-function invalid(issues: readonly string[]): EmulatorError {
+export function invalidSeed(issues: readonly string[]): EmulatorError {
   return new EmulatorError("seed_invalid", `seed: ${issues.join("; ")}`, { issues: [...issues] });
 }

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { recordAuthorization, recordCallback } from "../flow/flow-steps.js";
+import { recordAuthorization, recordCallback } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
 import { AUTHORIZATION_PATH } from "../paths.js";
 import type { ApiClient } from "../registrations/api-clients.js";

@@ -1,6 +1,6 @@
 // Variant B's token endpoint: a JSON body in, an access token out, with a refresh token if a person logged in.
 import type { Refusal } from "../checks.js";
-import { recordTokenRequest } from "../flow/flow-steps.js";
+import { recordTokenRequest } from "../flow/flow.js";
 import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { ApiClient } from "../registrations/api-clients.js";
