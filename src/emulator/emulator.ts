@@ -24,15 +24,13 @@ import type {
   ApiClientIdentity,
   ApiClientRegistration,
   ApiClientUpdate,
-} from "./registrations/api-clients.js";
-import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
-import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
-import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
-import type {
   ServiceAccountIdentity,
   ServiceAccountRegistration,
   ServiceAccountUpdate,
-} from "./registrations/service-accounts.js";
+} from "./registrations/clients.js";
+import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
+import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
+import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
 import { applySeed } from "./seed/seed.js";
 import {
   createDeployment,
@@ -285,13 +283,13 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     updatePlugin: (update) => deployment.plugins.update(update, deployment.clock()),
     unregisterPlugin: (plugin) => unregisterPlugin(deployment, plugin),
     registerServiceAccount: (registration) => deployment.serviceAccounts.register(registration),
-    updateServiceAccount: (update) => deployment.serviceAccounts.update(update),
+    updateServiceAccount: (update) => deployment.serviceAccounts.update(update, deployment.clock()),
     unregisterServiceAccount: (account) => unregisterServiceAccount(deployment, account),
     registerApiClient: (registration) => deployment.apiClients.register(registration),
-    updateApiClient: (update) => deployment.apiClients.update(update),
+    updateApiClient: (update) => deployment.apiClients.update(update, deployment.clock()),
     unregisterApiClient: (client) => unregisterApiClient(deployment, client),
     registerOperator: (registration) => deployment.operators.register(registration),
-    updateOperator: (update) => deployment.operators.update(update),
+    updateOperator: (update) => deployment.operators.update(update, deployment.clock()),
     unregisterOperator: (operator) => unregisterOperator(deployment, operator),
     launch: (identity) => launchInProcess(() => deployment, identity),
     login: (request) => loginInProcess(deployment, request),

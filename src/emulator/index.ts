@@ -24,7 +24,10 @@ export type {
   ApiClientIdentity,
   ApiClientRegistration,
   ApiClientUpdate,
-} from "./registrations/api-clients.js";
+  ServiceAccountIdentity,
+  ServiceAccountRegistration,
+  ServiceAccountUpdate,
+} from "./registrations/clients.js";
 export type { Role } from "./registrations/fields.js";
 export type { JsonWebKeySet, PluginIdentity, TestKey } from "./registrations/keys.js";
 export type {
@@ -33,11 +36,6 @@ export type {
   OperatorUpdate,
 } from "./registrations/operators.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugins.js";
-export type {
-  ServiceAccountIdentity,
-  ServiceAccountRegistration,
-  ServiceAccountUpdate,
-} from "./registrations/service-accounts.js";
 export type { Rule } from "./rules.js";
 export { type RuleId, rules } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";

@@ -8,11 +8,10 @@ import { Faults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow-record.js";
 import { Journal, type JournalWaiters } from "./journal.js";
 import { defaultOptions, type Settings } from "./options.js";
-import { type ApiClient, ApiClients } from "./registrations/api-clients.js";
+import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
 import type { JwksSource } from "./registrations/keys.js";
 import { Operators } from "./registrations/operators.js";
 import { PluginRegistry } from "./registrations/plugins.js";
-import { ServiceAccounts } from "./registrations/service-accounts.js";
 import type { EmulatorSeed } from "./seed/seed.js";
 import {
   Authorizations,

@@ -3,15 +3,17 @@ import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import type { z } from "zod";
 import type { Markup } from "../pages/page.js";
-import { type ApiClient, apiClientSchema, apiClientUpdateSchema } from "../registrations/api-clients.js";
-import type { RegisteredKey } from "../registrations/keys.js";
-import { displayName, type Operator, operatorSchema } from "../registrations/operators.js";
-import { type Plugin, pluginSchema, pluginUpdateSchema } from "../registrations/plugins.js";
 import {
+  type ApiClient,
+  apiClientSchema,
+  apiClientUpdateSchema,
   type ServiceAccount,
   serviceAccountSchema,
   serviceAccountUpdateSchema,
-} from "../registrations/service-accounts.js";
+} from "../registrations/clients.js";
+import type { RegisteredKey } from "../registrations/keys.js";
+import { displayName, type Operator, operatorSchema } from "../registrations/operators.js";
+import { type Plugin, pluginSchema, pluginUpdateSchema } from "../registrations/plugins.js";
 import type { Deployment } from "../state.js";
 import { confirmation, foldedForm, formId, outcomePlace } from "./form.js";
 import { readSchemaFields, schemaFields } from "./schema-form.js";
