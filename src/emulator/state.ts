@@ -201,21 +201,26 @@ function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
 // To unregister something also ends, for good, everything that was issued because of it: nothing of it belongs to a
 // later registration of the same name. Spent jti values and rate windows stay.
 
+interface Bound {
+  readonly tenantId: string;
+  readonly clientId: string;
+  readonly userId?: string | undefined;
+}
+
 export function unregisterPlugin(deployment: Deployment, input: unknown): void {
   const { plugins, accessTokens, launches, launchCodes } = deployment;
   const { tenantId, clientId } = plugins.unregister(input);
-  const isTheirs = (of: { readonly tenantId: string; readonly clientId: string }) =>
-    of.tenantId === tenantId && of.clientId === clientId;
+  const isTheirs = (of: Bound) => of.tenantId === tenantId && of.clientId === clientId;
   endTokens(accessTokens, "plugin", (token) => token.variant === "A" && isTheirs(token));
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);
 }
 
 export function unregisterServiceAccount(deployment: Deployment, input: unknown): void {
-  const { serviceAccounts, accessTokens } = deployment;
-  const { clientId } = serviceAccounts.unregister(input);
+  const { clientId } = deployment.serviceAccounts.unregister(input);
   // No tenant: a client_id is unique in Variant B. What an API client of that name had is revoked already.
-  endTokens(accessTokens, "service account", (token) => token.variant === "B" && token.clientId === clientId);
+  const isTheirs = (token: IssuedToken) => token.variant === "B" && token.clientId === clientId;
+  endTokens(deployment.accessTokens, "service account", isTheirs);
 }
 
 export function unregisterApiClient(deployment: Deployment, input: unknown): void {
@@ -231,8 +236,7 @@ export function unregisterApiClient(deployment: Deployment, input: unknown): voi
 export function unregisterOperator(deployment: Deployment, input: unknown): void {
   const { operators, accessTokens, launches, launchCodes, authorizations, authorizationCodes } = deployment;
   const { tenantId, userId } = operators.unregister(input);
-  const isTheirs = (of: { readonly tenantId: string; readonly userId?: string | undefined }) =>
-    of.tenantId === tenantId && of.userId === userId;
+  const isTheirs = (of: Omit<Bound, "clientId">) => of.tenantId === tenantId && of.userId === userId;
   endTokens(accessTokens, "operator", isTheirs);
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);
