@@ -94,8 +94,7 @@ async function answerRequest(
   // A client that learns the server's time from Date learns this clock.
   answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
   const isSent = await holdBack(sending, connection);
-  const { method, url } = request;
-  journal.record(at, { method, path: new URL(url).pathname }, isSent ? answer.status : 0, note);
+  journal.record(at, request, isSent ? answer.status : 0, note);
   return isSent ? sendAnswer(answer, sending, connection) : connection.reset();
 }
 

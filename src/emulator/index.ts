@@ -6,6 +6,7 @@ export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./custome
 export type { Emulator } from "./emulator.js";
 export { createEmulator } from "./emulator.js";
 export { EmulatorError, type EmulatorErrorCode } from "./errors.js";
+export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
 export {
   type Fault,
   type FaultMatch,
@@ -13,8 +14,7 @@ export {
   type FaultName,
   type FaultTarget,
   faultMoments,
-} from "./faults/fault.js";
-export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
+} from "./faults/faults.js";
 export type { Launch, LaunchAnswer } from "./host/launch.js";
 export type { Endpoint, Journal, JournalEntry, JournalFilter, WaitOptions } from "./journal.js";
 export type { Grant } from "./oauth.js";
