@@ -14,7 +14,7 @@ import { abortable, asRequest, type Connection, InProcessConnection } from "./ht
 import type { Listening } from "./http/listen.js";
 import { type Journal, JournalWaiters } from "./journal.js";
 import {
-  defaultOptions,
+  DEFAULT_PUBLIC_URL,
   type EmulatorOptions,
   parseChanges,
   parseEmulatorOptions,
@@ -228,7 +228,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
   let listening: Listening | undefined;
   let isListening = false;
-  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? defaultOptions.publicUrl) + prefix;
+  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
 
   const testKeys = new TestKeys(settings.randomSeed);
   const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };

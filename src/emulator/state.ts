@@ -7,7 +7,7 @@ import { CustomerLog } from "./customer-log.js";
 import { Faults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow-record.js";
 import { Journal, type JournalWaiters } from "./journal.js";
-import { defaultOptions, type Settings } from "./options.js";
+import type { Settings } from "./options.js";
 import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
 import type { JwksSource } from "./registrations/keys.js";
 import { Operators } from "./registrations/operators.js";
@@ -192,10 +192,9 @@ function firstState(clock: EmulatorSeed["clock"]): ((base: number) => ClockState
 
 function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
   if (rateLimit === false) return undefined;
-  const { requests, windowSeconds, retryAfter = true } = rateLimit;
-  const window = new SlidingWindow({ requests, windowSeconds });
-  if (retryAfter === false) return { window, retryAfter: "absent" };
-  return { window, retryAfter: retryAfter === true ? defaultOptions.retryAfter : retryAfter };
+  const { retryAfter } = rateLimit;
+  const form = retryAfter === false ? "absent" : retryAfter === "date" ? "date" : "seconds";
+  return { window: new SlidingWindow(rateLimit), retryAfter: form };
 }
 
 // To unregister something also ends, for good, everything that was issued because of it: nothing of it belongs to a
