@@ -1,9 +1,8 @@
-// What createEmulator returns.
+// createEmulator: one deployment of the service, in-process or over HTTP.
 
 import { z } from "zod";
 import { createAdmin } from "./admin/admin.js";
-import { routeTable } from "./api/routes.js";
-import { type App, createApp } from "./app.js";
+import { createApp } from "./app.js";
 import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
@@ -34,8 +33,6 @@ import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.j
 import { applySeed } from "./seed/seed.js";
 import {
   createDeployment,
-  type Deployment,
-  type Lasting,
   type LaunchIdentity,
   unregisterApiClient,
   unregisterOperator,
@@ -62,20 +59,21 @@ export interface Emulator {
   readonly publicUrl: string;
   /** The base URL it listens at, undefined while it does not. */
   readonly url: string | undefined;
+  // Every change of a registration counts from the next request on. A registration under the name of one that was
+  // unregistered gets nothing of what was issued to the earlier one.
+
   /** @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `already_registered`. */
   registerPlugin(registration: PluginRegistration): void;
   /**
-   * Live: enabling, disabling, keys and roles count from the next request on; so do scopes and devices that are
-   * added, though a token never gains a scope; narrowing counts after `narrowingDelayMs`.
+   * Scopes and devices that are added count for tokens already minted, though a token never gains a scope; narrowing
+   * counts after `narrowingDelayMs`.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `not_registered`.
    */
   updatePlugin(update: PluginUpdate): void;
   /**
-   * From the next request on the plugin is not registered: its token requests are refused (`plugin.registered`), and its
-   * tokens as those of a disabled plugin are (`bearer.plugin-enabled`). A plugin that is
-   * registered under the same name later gets none of its tokens, launches and codes, but has the same `testKey` and the
-   * same spent `jti` values.
+   * Its token requests are refused (`plugin.registered`), and its tokens as those of a disabled plugin are
+   * (`bearer.plugin-enabled`). A later registration under its name has the same `testKey` and spent `jti` values.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @see the description, sections 3 and 7.1
@@ -86,17 +84,14 @@ export interface Emulator {
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerServiceAccount(registration: ServiceAccountRegistration): void;
   /**
-   * Live: from the next request on the new secret counts and the old one is refused; scopes count from the next token
-   * on. Tokens already minted stay as they are: only Variant A's registrations are re-checked on each call.
+   * Scopes count from the next token on. Tokens already minted stay as they are: only Variant A's registrations are
+   * re-checked on each call.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
-   * @example
-   * emulator.updateServiceAccount({ clientId: "worker", clientSecret: "another" });
    */
   updateServiceAccount(update: ServiceAccountUpdate): void;
   /**
-   * From the next request on it is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`). A
-   * later registration under its client_id gets none of them.
+   * It is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`).
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
@@ -104,8 +99,8 @@ export interface Emulator {
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerApiClient(registration: ApiClientRegistration): void;
   /**
-   * Live: the secret counts from the next request on; redirect URIs, scopes, name and tenant count for logins that begin
-   * from then on. A login in progress, a code and what people allowed stay as they are, with their tokens.
+   * The secret counts from the next request on, everything else for logins that begin from then on. A login in
+   * progress, a code and what people allowed stay as they are, with their tokens.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @example
@@ -113,9 +108,8 @@ export interface Emulator {
    */
   updateApiClient(update: ApiClientUpdate): void;
   /**
-   * From the next request on it is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is
-   * revoked (`bearer.revoked`), its codes and the logins in progress are forgotten. A later registration under its
-   * client_id gets none of it, not even the refresh tokens (`refresh.revoked`).
+   * It is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is revoked
+   * (`bearer.revoked`, `refresh.revoked`), its codes and the logins in progress are forgotten.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
@@ -123,16 +117,14 @@ export interface Emulator {
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered`. */
   registerOperator(registration: OperatorRegistration): void;
   /**
-   * Live: capabilities count from the next call on, also for tokens already minted; names and roles from the next
-   * token on.
+   * Capabilities count also for tokens already minted; names and roles from the next token on.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   updateOperator(update: OperatorUpdate): void;
   /**
-   * From the next request on the person cannot sign in, and is signed out. Tokens that act for the person are revoked
-   * (`bearer.revoked`, `refresh.revoked`), and their launches and codes are forgotten. A later registration under that
-   * name is another person.
+   * The person cannot sign in, and is signed out. Tokens that act for the person are revoked (`bearer.revoked`,
+   * `refresh.revoked`), and their launches and codes are forgotten.
    *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
@@ -223,26 +215,29 @@ const addressSchema = z.strictObject({
  * const { url, close } = await emulator.listen();
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  let settings = parseEmulatorOptions(options);
-  const configuredUrl = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl);
-  const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
+  let given = parseEmulatorOptions(options);
+  const { publicUrl: configured = DEFAULT_PUBLIC_URL, randomSeed } = given;
+  const { origin, pathname } = new URL(configured);
+  const prefix = pathname.replace(/\/+$/, "");
   let listening: Listening | undefined;
   let isListening = false;
-  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? DEFAULT_PUBLIC_URL) + prefix;
+  const publicUrl = () => ((given.publicUrl === undefined && listening?.origin) || origin) + prefix;
 
-  const testKeys = new TestKeys(settings.randomSeed);
-  const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };
-  const build = (from: EmulatorOptions) => ({
-    deployment: seeded(from, lasting),
-    app: appOf(from, prefix),
-  });
-  let { deployment, app } = build(settings);
+  const testKeys = new TestKeys(randomSeed);
+  const waiters = new JournalWaiters();
+  const build = (options: EmulatorOptions) => {
+    const settings = withDefaults(options);
+    const deployment = createDeployment(settings, { publicUrl, testKeys, waiters });
+    applySeed(deployment, settings.seed);
+    return { deployment, app: createApp(settings, prefix) };
+  };
+  let { deployment, app } = build(given);
 
   const answer = async (request: Request, connection: Connection) => {
     // A reset during the request does not change where it ends.
     const arrivedAt = { app, deployment };
     const page = await admin(request, connection);
-    return page ?? arrivedAt.app.answer(arrivedAt.deployment, request, connection);
+    return page ?? arrivedAt.app(arrivedAt.deployment, request, connection);
   };
 
   const emulator: Emulator = {
@@ -296,10 +291,8 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     testKey(plugin) {
       const key = testKeys.find(parseInput(identitySchema, plugin, "option_invalid", "plugin"));
       if (key !== undefined) return key;
-      throw new EmulatorError(
-        "not_registered",
-        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks",
-      );
+      const problem = "this emulator made no key for a plugin of that tenant and client_id";
+      throw new EmulatorError("not_registered", `${problem}. Register the plugin without a jwks.`);
     },
     clock: liveProxy(() => deployment.time),
     rules: liveProxy(() => deployment.switches),
@@ -307,27 +300,16 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     customerLog: liveProxy(() => deployment.customerLog),
     journal: liveProxy(() => deployment.journal),
     reset(changes = {}) {
-      const changed = { ...settings, ...parseChanges(changes) };
+      const changed = { ...given, ...parseChanges(changes) };
       const fresh = build(changed);
       deployment.faults.release();
       ({ deployment, app } = fresh);
-      lasting.waiters.startOver();
-      settings = changed;
+      waiters.startOver();
+      given = changed;
     },
   };
   const admin = createAdmin({ emulator, deployment: () => deployment }, prefix);
   return emulator;
-}
-
-function seeded(options: EmulatorOptions, lasting: Lasting): Deployment {
-  const deployment = createDeployment(withDefaults(options), lasting);
-  applySeed(deployment, deployment.settings.seed);
-  return deployment;
-}
-
-function appOf(options: EmulatorOptions, prefix: string): App {
-  const { variants, refreshPath, routes } = withDefaults(options);
-  return createApp({ variants, prefix, routes: routeTable(routes, refreshPath), refreshPath });
 }
 
 /** Forwards every access to the current object, so that a reference outlives a reset. */
