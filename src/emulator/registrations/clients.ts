@@ -3,13 +3,10 @@
 import { z } from "zod";
 import {
   clientIdSchema,
-  defined,
-  digestAfter,
   isSecretOf,
   redirectUriSchema,
   scopeSchema,
   secretDigest,
-  setAfter,
   tenantIdSchema,
 } from "./fields.js";
 import { Registry } from "./registry.js";
@@ -85,7 +82,7 @@ export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.str
   scopes: scopesField.nullable().optional(),
 });
 
-/** A registered account. The secret is held as a digest. */
+/** A registered account. */
 export interface ServiceAccount {
   readonly tenantId: string;
   readonly clientId: string;
@@ -94,14 +91,10 @@ export interface ServiceAccount {
   readonly scopes: ReadonlySet<string> | undefined;
 }
 
-type ByClientId = readonly [clientId: string];
-
 export class ServiceAccounts extends Registry<
   ServiceAccount,
-  ByClientId,
-  ServiceAccountIdentity,
-  ServiceAccountRegistration,
-  ServiceAccountUpdate
+  readonly [clientId: string],
+  ServiceAccountRegistration
 > {
   /** `isTaken` reports whether an API client has the client_id. */
   constructor(isTaken: (clientId: string) => boolean) {
@@ -110,18 +103,12 @@ export class ServiceAccounts extends Registry<
       registration: serviceAccountSchema,
       update: serviceAccountUpdateSchema,
       identity: z.object(accountIdentity),
-      keyOf: ({ clientId }) => [clientId],
-      isTaken: ([clientId]) => isTaken(clientId),
-      create: ({ tenantId, clientId, clientSecret, scopes }) => ({
-        tenantId,
-        clientId,
+      key: ["clientId"],
+      isTaken,
+      create: ({ clientSecret, scopes, ...named }) => ({
+        ...named,
         secretDigest: secretDigest(clientSecret),
-        scopes: setAfter(scopes),
-      }),
-      change: (account, { clientSecret, scopes }) => ({
-        ...account,
-        secretDigest: clientSecret === undefined ? account.secretDigest : secretDigest(clientSecret),
-        scopes: setAfter(scopes, account.scopes),
+        scopes: scopes && new Set(scopes),
       }),
     });
   }
@@ -134,28 +121,25 @@ export class ServiceAccounts extends Registry<
   }
 }
 
-const clientFields = {
-  redirectUris: z.array(redirectUriSchema).min(1),
-  clientSecret: secretField,
-  scopes: scopesField,
-  name: z.string().min(1).max(100),
-  tenantId: tenantIdSchema,
+const redirectUris = z.array(redirectUriSchema).min(1);
+const changeable = {
+  clientSecret: secretField.optional(),
+  scopes: scopesField.optional(),
+  tenantId: tenantIdSchema.optional(),
 };
+const name = z.string().min(1).max(100).optional();
 export const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
-  clientId,
-  ...z.strictObject(clientFields).partial().shape,
-  redirectUris: clientFields.redirectUris,
+  ...{ clientId, redirectUris, name },
+  ...changeable,
 });
 export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject({
-  clientId,
-  redirectUris: clientFields.redirectUris.optional(),
-  clientSecret: secretField.nullable().optional(),
-  scopes: scopesField.nullable().optional(),
-  name: clientFields.name.optional(),
-  tenantId: tenantIdSchema.nullable().optional(),
+  ...{ clientId, redirectUris: redirectUris.optional(), name },
+  clientSecret: changeable.clientSecret.nullable(),
+  scopes: changeable.scopes.nullable(),
+  tenantId: changeable.tenantId.nullable(),
 });
 
-/** A registered API client. The secret is held as a digest. */
+/** A registered API client. */
 export interface ApiClient {
   readonly clientId: string;
   readonly redirectUris: readonly string[];
@@ -168,13 +152,7 @@ export interface ApiClient {
   readonly tenantId: string | undefined;
 }
 
-export class ApiClients extends Registry<
-  ApiClient,
-  ByClientId,
-  ApiClientIdentity & { readonly tenantId?: undefined },
-  ApiClientRegistration,
-  ApiClientUpdate
-> {
+export class ApiClients extends Registry<ApiClient, readonly [clientId: string], ApiClientRegistration> {
   /** `isTaken` reports whether a service account has the client_id. */
   constructor(isTaken: (clientId: string) => boolean) {
     super({
@@ -182,22 +160,12 @@ export class ApiClients extends Registry<
       registration: apiClientSchema,
       update: apiClientUpdateSchema,
       identity: z.object({ clientId }),
-      keyOf: ({ clientId }) => [clientId],
-      isTaken: ([clientId]) => isTaken(clientId),
-      create: ({ clientId, redirectUris, clientSecret, scopes, name = clientId, tenantId }) => ({
-        clientId,
-        redirectUris,
-        secretDigest: digestAfter(clientSecret),
-        scopes: setAfter(scopes),
-        name,
-        tenantId,
-      }),
-      change: (client, { clientSecret, scopes, tenantId = client.tenantId, ...change }) => ({
-        ...client,
-        ...defined(change),
-        secretDigest: digestAfter(clientSecret, client.secretDigest),
-        scopes: setAfter(scopes, client.scopes),
-        tenantId: tenantId ?? undefined,
+      key: ["clientId"],
+      isTaken,
+      create: ({ clientId, clientSecret, scopes, name = clientId, tenantId, redirectUris }) => ({
+        ...{ clientId, name, tenantId, redirectUris },
+        secretDigest: clientSecret === undefined ? undefined : secretDigest(clientSecret),
+        scopes: scopes && new Set(scopes),
       }),
     });
   }

@@ -73,24 +73,3 @@ export function secretDigest(secret: string): Buffer {
 export function isSecretOf(digest: Buffer, presented: string): boolean {
   return timingSafeEqual(digest, secretDigest(presented));
 }
-
-/** The digest after a change: the current one if the member is left out, none for null. */
-export function digestAfter(change: string | null | undefined, current?: Buffer): Buffer | undefined {
-  return change === undefined ? current : change === null ? undefined : secretDigest(change);
-}
-
-/** The set after a change: the current one if the member is left out, none for null. */
-export function setAfter(
-  change: readonly string[] | null | undefined,
-  current?: ReadonlySet<string>,
-): ReadonlySet<string> | undefined {
-  return change === undefined ? current : change === null ? undefined : new Set(change);
-}
-
-/** Without the members that are undefined: they stay as they are in what this is spread over. */
-export function defined<Members extends object>(
-  members: Members,
-): { [Name in keyof Members]: Exclude<Members[Name], undefined> } {
-  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Name in keyof Members]: Exclude<Members[Name], undefined> };
-}

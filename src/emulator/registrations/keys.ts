@@ -9,7 +9,7 @@ import {
 import { EmulatorError } from "../errors.js";
 
 /** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
-const MINIMUM_RSA_BITS = 2048;
+const RSA_BITS = 2048;
 /** Every key is tried on every assertion. */
 const MAXIMUM_KEYS = 32;
 /** RFC 7518 section 6.3.2 and 6.4.1: the members that make a key private or symmetric. */
@@ -51,8 +51,7 @@ function readKey(jwk: Record<string, unknown>, path: string): RegisteredKey {
   }
   const publicKey = importKey({ kty: "RSA", n: jwk.n, e: jwk.e }, path);
   const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits < MINIMUM_RSA_BITS)
-    throw invalid(path, `has ${bits} bits; RS256 needs ${MINIMUM_RSA_BITS} or more`);
+  if (bits < RSA_BITS) throw invalid(path, `has ${bits} bits; RS256 needs ${RSA_BITS} or more`);
   return { kid: jwk.kid, publicKey };
 }
 
@@ -78,7 +77,6 @@ export interface PluginIdentity {
 /** A private RSA key as a JWK (RFC 7518 section 6.3) with its `kid`. */
 export type TestKey = Readonly<Record<string, string>>;
 
-const RSA_BITS = 2048;
 const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
 
 /** Where a plugin without a `jwks` gets one from. */
@@ -106,7 +104,7 @@ export class TestKeys implements JwksSource {
   }
 
   #make(name: string): TestKey {
-    const key = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`, RSA_BITS);
+    const key = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`);
     const withId = { ...key, kid: "test-key" };
     this.#keys.set(name, withId);
     return withId;
@@ -124,15 +122,13 @@ function randomKey(): TestKey {
 
 const PUBLIC_EXPONENT = 65_537n;
 /** Most candidates have one of these for a factor, which is found faster than by checkPrimeSync. */
-const SMALL_PRIMES = primesBelow(1000);
-
+const SMALL_PRIMES = [3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n, 41n, 43n, 47n, 53n, 59n, 61n, 67n];
 /**
- * From a seed, because Node's own generator takes none: for tests only, never to protect anything. A private JWK without `kid` (RFC 7518 section 6.3.2). Takes some
- * 200 ms for 2048 bits.
+ * From a seed, because Node's own generator takes none: for tests only, never to protect anything. A private JWK without `kid` (RFC 7518 section 6.3.2).
  */
-function seededRsaKey(seed: string, bits: number): Readonly<Record<string, string>> {
-  const first = seededPrime(`${seed} p`, bits / 2);
-  const second = seededPrime(`${seed} q`, bits / 2);
+function seededRsaKey(seed: string): Readonly<Record<string, string>> {
+  const first = seededPrime(`${seed} p`, RSA_BITS / 2);
+  const second = seededPrime(`${seed} q`, RSA_BITS / 2);
   const [p, q] = first > second ? [first, second] : [second, first];
   const d = inverse(PUBLIC_EXPONENT, (p - 1n) * (q - 1n));
   return {
@@ -154,13 +150,11 @@ function seededPrime(seed: string, bits: number): bigint {
     createHash("sha256").update(`${seed} ${index}`).digest("hex"),
   );
   let candidate = BigInt(`0x${blocks.join("")}`) | (3n << BigInt(bits - 2)) | 1n;
-  while (!isUsable(candidate)) candidate += 2n;
+  const hasFactor = () => SMALL_PRIMES.some((prime) => candidate % prime === 0n);
+  while (hasFactor() || (candidate - 1n) % PUBLIC_EXPONENT === 0n || !checkPrimeSync(candidate)) {
+    candidate += 2n;
+  }
   return candidate;
-}
-
-function isUsable(candidate: bigint): boolean {
-  if (SMALL_PRIMES.some((prime) => candidate % prime === 0n)) return false;
-  return (candidate - 1n) % PUBLIC_EXPONENT !== 0n && checkPrimeSync(candidate);
 }
 
 /** By Euclid's extended algorithm. */
@@ -177,12 +171,4 @@ function inverse(value: bigint, modulus: bigint): bigint {
 function encode(value: bigint): string {
   const hex = value.toString(16);
   return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex").toString("base64url");
-}
-
-function primesBelow(limit: number): bigint[] {
-  const primes: number[] = [];
-  for (let candidate = 2; candidate < limit; candidate++) {
-    if (primes.every((prime) => candidate % prime !== 0)) primes.push(candidate);
-  }
-  return primes.map(BigInt);
 }

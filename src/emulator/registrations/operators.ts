@@ -1,14 +1,6 @@
 // The operators: the people of a tenant.
 import { z } from "zod";
-import {
-  defined,
-  digestAfter,
-  isSecretOf,
-  type Role,
-  roleSchema,
-  scopeSchema,
-  tenantIdSchema,
-} from "./fields.js";
+import { isSecretOf, type Role, roleSchema, scopeSchema, secretDigest, tenantIdSchema } from "./fields.js";
 import { Registry } from "./registry.js";
 
 /**
@@ -51,7 +43,7 @@ export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
 
-/** A registered operator. The password is held as a digest. */
+/** A registered operator. */
 export interface Operator {
   readonly tenantId: string;
   readonly userId: string;
@@ -65,9 +57,7 @@ export interface Operator {
 export class Operators extends Registry<
   Operator,
   readonly [tenantId: string, userId: string],
-  OperatorIdentity,
-  OperatorRegistration,
-  OperatorUpdate
+  OperatorRegistration
 > {
   constructor() {
     super({
@@ -75,20 +65,12 @@ export class Operators extends Registry<
       registration: operatorSchema,
       update: operatorSchema,
       identity: z.object(identity),
-      keyOf: ({ tenantId, userId }) => [tenantId, userId],
-      create: ({ password, capabilities, ...sheet }) => ({
-        firstname: undefined,
-        lastname: undefined,
-        roles: DEFAULT_ROLES,
-        ...defined(sheet),
+      key: ["tenantId", "userId"],
+      create: ({ password, capabilities, roles = DEFAULT_ROLES, ...names }) => ({
+        ...{ firstname: undefined, lastname: undefined, roles },
+        ...names,
         capabilities: new Set(capabilities),
-        passwordDigest: digestAfter(password),
-      }),
-      change: (operator, { password, capabilities, ...change }) => ({
-        ...operator,
-        ...defined(change),
-        capabilities: capabilities === undefined ? operator.capabilities : new Set(capabilities),
-        passwordDigest: digestAfter(password, operator.passwordDigest),
+        passwordDigest: password === undefined ? undefined : secretDigest(password),
       }),
     });
   }

@@ -1,15 +1,7 @@
 // The plugins: registration, update, and their grants.
 import { z } from "zod";
 import { EmulatorError } from "../errors.js";
-import {
-  clientIdSchema,
-  defined,
-  type Role,
-  roleSchema,
-  scopeSchema,
-  setAfter,
-  tenantIdSchema,
-} from "./fields.js";
+import { clientIdSchema, type Role, roleSchema, scopeSchema, tenantIdSchema } from "./fields.js";
 import {
   type JsonWebKeySet,
   type JwksSource,
@@ -121,9 +113,7 @@ const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "extern
 export class PluginRegistry extends Registry<
   Plugin,
   readonly [tenantId: string, clientId: string],
-  PluginIdentity,
-  PluginRegistration,
-  PluginUpdate
+  PluginRegistration
 > {
   constructor(narrowingDelayMs: number, testKeys: JwksSource) {
     super({
@@ -131,45 +121,23 @@ export class PluginRegistry extends Registry<
       registration: pluginSchema,
       update: pluginUpdateSchema,
       identity: z.object(pluginIdentity),
-      keyOf: ({ tenantId, clientId }) => [tenantId, clientId],
-      create: ({ tenantId, clientId, type, jwks, ...sheet }) => {
-        const keys = readRegisteredKeys(jwks ?? testKeys.jwksFor({ tenantId, clientId }));
-        const grant = { scopes: new Set<string>(), devices: undefined };
-        const first = {
-          enabled: true,
-          roles: DEFAULT_ROLES,
-          name: clientId,
-          pageUrl: undefined,
-          keys,
-          grant,
-        };
-        return changed({ tenantId, clientId, type, ...first, formerGrants: [] }, sheet);
-      },
-      change: (plugin, change, now) => ({
-        ...changed(plugin, change),
+      key: ["tenantId", "clientId"],
+      create: (sheet, previous, now) => {
+        const { tenantId, clientId, type, enabled = true, name = clientId, pageUrl, devices } = sheet;
+        if (pageUrl !== undefined && type === "service") {
+          const issue = "pageUrl: only a user-interface plugin has a page";
+          throw new EmulatorError("registration_invalid", `plugin: ${issue}`, { issues: [issue] });
+        }
         // "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1).
-        formerGrants: [
-          ...plugin.formerGrants.filter(({ until }) => now < until),
-          { grant: plugin.grant, from: now, until: now + narrowingDelayMs },
-        ],
-      }),
+        const until = now + narrowingDelayMs;
+        const former = previous === undefined ? [] : [{ grant: previous.grant, from: now, until }];
+        return {
+          ...{ tenantId, clientId, type, enabled, name, pageUrl, roles: sheet.roles ?? DEFAULT_ROLES },
+          keys: readRegisteredKeys(sheet.jwks ?? testKeys.jwksFor(sheet)),
+          grant: { scopes: new Set(sheet.scopes), devices: devices && new Set(devices) },
+          formerGrants: [...(previous?.formerGrants ?? []).filter(({ until }) => now < until), ...former],
+        };
+      },
     });
   }
-}
-
-function changed(plugin: Plugin, change: Omit<PluginUpdate, keyof PluginIdentity>): Plugin {
-  const { jwks, scopes, devices, ...others } = change;
-  if (others.pageUrl !== undefined && plugin.type === "service") {
-    const issue = "pageUrl: only a user-interface plugin has a page";
-    throw new EmulatorError("registration_invalid", `plugin: ${issue}`, { issues: [issue] });
-  }
-  return {
-    ...plugin,
-    ...defined(others),
-    keys: jwks === undefined ? plugin.keys : readRegisteredKeys(jwks),
-    grant: {
-      scopes: scopes === undefined ? plugin.grant.scopes : new Set(scopes),
-      devices: setAfter(devices, plugin.grant.devices),
-    },
-  };
 }
