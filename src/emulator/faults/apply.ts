@@ -85,11 +85,12 @@ async function afterHandler(
     case "lost-answer":
       return noAnswer(sending);
     case "malformed-json":
-      return malformedJson(answer);
+      return withJson(answer, brokenJson);
     case "content-type":
-      return otherContentType(answer, fault);
+      answer.headers.set("content-type", fault.contentType);
+      break;
     case "fields":
-      return otherFields(answer, fault);
+      return withJson(answer, (text) => otherFields(text, fault));
     case "truncated":
       sending.cutAfter = fault.bytes ?? "half";
       break;
@@ -181,32 +182,25 @@ function rateLimitedAnswer(fault: FaultOf<"rate-limited">, now: number): Respons
   return new Response(null, { status: 429, headers });
 }
 
-async function malformedJson(answer: Response): Promise<Response> {
-  const text = await answer.text();
-  const half = text.slice(0, Math.ceil(text.length / 2));
-  // Half a number may be one, and nothing is cut in half of nothing.
-  return withJson(answer, parsed(half) === undefined && half !== "" ? half : `${half}{"`);
-}
-
-async function otherFields(answer: Response, { fields }: FaultOf<"fields">): Promise<Response> {
-  const text = await answer.text();
-  const value = parsed(text);
-  if (Array.isArray(value)) return withJson(answer, JSON.stringify(value.map((one) => merged(one, fields))));
-  return withJson(answer, JSON.stringify(merged(parseObject(text) ?? {}, fields)));
-}
-
-function otherContentType(answer: Response, { contentType }: FaultOf<"content-type">): Response {
-  const headers = new Headers(answer.headers);
-  headers.set("content-type", contentType);
-  return new Response(answer.body, { status: answer.status, headers });
-}
-
 /** The same answer with another body; one that could have none is a 200. */
-function withJson(answer: Response, body: string): Response {
+async function withJson(answer: Response, edit: (text: string) => string): Promise<Response> {
   const headers = new Headers(answer.headers);
   headers.delete("content-length");
   if (!headers.has("content-type")) headers.set("content-type", "application/json");
-  return new Response(body, { status: statusWithContent(answer.status), headers });
+  return new Response(edit(await answer.text()), { status: statusWithContent(answer.status), headers });
+}
+
+function brokenJson(text: string): string {
+  const half = text.slice(0, Math.ceil(text.length / 2));
+  // Half a number may be one, and nothing is cut in half of nothing.
+  return parsed(half) === undefined && half !== "" ? half : `${half}{"`;
+}
+
+function otherFields(text: string, { fields }: FaultOf<"fields">): string {
+  const value = parsed(text);
+  const objects = Array.isArray(value) ? value : [parseObject(text) ?? {}];
+  const changed = objects.map((one) => merged(one, fields));
+  return JSON.stringify(Array.isArray(value) ? changed : changed[0]);
 }
 
 function merged(value: unknown, fields: Readonly<Record<string, Json>>): unknown {

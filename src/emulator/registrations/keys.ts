@@ -37,36 +37,33 @@ export function readRegisteredKeys(jwks: JsonWebKeySet): readonly RegisteredKey[
 }
 
 function readKey(jwk: Record<string, unknown>, path: string): RegisteredKey {
+  const { kty, n, e, alg = "RS256", use = "sig", key_ops = ["verify"], kid } = jwk;
   if (SECRET_MEMBERS.some((member) => member in jwk)) {
     throw invalid(path, "is a private or symmetric key; register the public half only");
   }
-  if (jwk.kty !== "RSA") throw invalid(path, "kty must be RSA, because RS256 is the only accepted algorithm");
-  if (jwk.alg !== undefined && jwk.alg !== "RS256") throw invalid(path, "alg must be RS256 or left out");
-  if (jwk.use !== undefined && jwk.use !== "sig") throw invalid(path, "use must be sig or left out");
-  if (jwk.key_ops !== undefined && !(Array.isArray(jwk.key_ops) && jwk.key_ops.includes("verify"))) {
+  if (kty !== "RSA") throw invalid(path, "kty must be RSA, because RS256 is the only accepted algorithm");
+  if (alg !== "RS256") throw invalid(path, "alg must be RS256 or left out");
+  if (use !== "sig") throw invalid(path, "use must be sig or left out");
+  if (!(Array.isArray(key_ops) && key_ops.includes("verify"))) {
     throw invalid(path, "key_ops must contain verify or be left out");
   }
-  if (jwk.kid !== undefined && (typeof jwk.kid !== "string" || jwk.kid === "")) {
+  if (kid !== undefined && (typeof kid !== "string" || kid === "")) {
     throw invalid(path, "kid must be a string that is not empty");
   }
-  const publicKey = importKey({ kty: "RSA", n: jwk.n, e: jwk.e }, path);
-  const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits < RSA_BITS) throw invalid(path, `has ${bits} bits; RS256 needs ${RSA_BITS} or more`);
-  return { kid: jwk.kid, publicKey };
-}
-
-function importKey(jwk: Record<string, unknown>, path: string): KeyObject {
+  let publicKey: KeyObject;
   try {
-    return createPublicKey({ key: jwk as { kty: string }, format: "jwk" });
+    publicKey = createPublicKey({ key: { kty, n, e } as { kty: string }, format: "jwk" });
   } catch {
     throw invalid(path, "is not an RSA public key in JWK form");
   }
+  const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits < RSA_BITS) throw invalid(path, `has ${bits} bits; RS256 needs ${RSA_BITS} or more`);
+  return { kid, publicKey };
 }
 
 function invalid(path: string, problem: string): EmulatorError {
-  return new EmulatorError("key_invalid", `jwks.${path}: ${problem}`, {
-    issues: [`jwks.${path}: ${problem}`],
-  });
+  const issue = `jwks.${path}: ${problem}`;
+  return new EmulatorError("key_invalid", issue, { issues: [issue] });
 }
 
 export interface PluginIdentity {
@@ -94,8 +91,7 @@ export class TestKeys implements JwksSource {
 
   /** The public half, of a key that is made now if there was none. */
   jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
-    const name = nameOf(plugin);
-    const key = this.#keys.get(name) ?? this.#make(name);
+    const key = this.find(plugin) ?? this.#make(nameOf(plugin));
     return { keys: [Object.fromEntries(PUBLIC_MEMBERS.map((member) => [member, key[member] ?? ""]))] };
   }
 
@@ -104,10 +100,10 @@ export class TestKeys implements JwksSource {
   }
 
   #make(name: string): TestKey {
-    const key = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`);
-    const withId = { ...key, kid: "test-key" };
-    this.#keys.set(name, withId);
-    return withId;
+    const made = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`);
+    const key = { ...made, kid: "test-key" };
+    this.#keys.set(name, key);
+    return key;
   }
 }
 
