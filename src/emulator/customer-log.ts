@@ -97,10 +97,11 @@ export class CustomerLog {
     const { rule, expected, actual } = refusal;
     const { section, remedy } = rules[rule];
     const { tenantId, clientId } = caller;
-    if (this.#request !== undefined) this.#request.rule = rule;
+    const request = this.#request;
+    if (request !== undefined) request.rule = rule;
     this.#entries.add({
       at,
-      ...(this.#request !== undefined && { requestId: this.#request.id }),
+      ...(request !== undefined && { requestId: request.id }),
       ...(tenantId !== undefined && { tenantId: shownTenant(tenantId) }),
       ...(clientId !== undefined && isQuotable(clientId) && { clientId }),
       outcome: answerTo(refusal),

@@ -51,7 +51,6 @@ export interface Emulator {
   /**
    * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a client with,
    * unless `publicUrl` was given for another. A person watches and steers it at `/_emulator` under it.
-   *
    * @throws {@link EmulatorError} `already_listening`, `listen_failed`, `option_invalid` (port, host).
    */
   listen(options?: { port?: number; host?: string }): Promise<{ url: string; close(): Promise<void> }>;
@@ -67,14 +66,12 @@ export interface Emulator {
   /**
    * Scopes and devices that are added count for tokens already minted, though a token never gains a scope; narrowing
    * counts after `narrowingDelayMs`.
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `not_registered`.
    */
   updatePlugin(update: PluginUpdate): void;
   /**
    * Its token requests are refused (`plugin.registered`), and its tokens as those of a disabled plugin are
    * (`bearer.plugin-enabled`). A later registration under its name has the same `testKey` and spent `jti` values.
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @see the description, sections 3 and 7.1
    * @example
@@ -86,13 +83,11 @@ export interface Emulator {
   /**
    * Scopes count from the next token on. Tokens already minted stay as they are: only Variant A's registrations are
    * re-checked on each call.
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   updateServiceAccount(update: ServiceAccountUpdate): void;
   /**
    * It is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`).
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterServiceAccount(account: ServiceAccountIdentity): void;
@@ -101,7 +96,6 @@ export interface Emulator {
   /**
    * The secret counts from the next request on, everything else for logins that begin from then on. A login in
    * progress, a code and what people allowed stay as they are, with their tokens.
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @example
    * emulator.updateApiClient({ clientId: "portal", clientSecret: null }); // from now on a public client
@@ -110,7 +104,6 @@ export interface Emulator {
   /**
    * It is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is revoked
    * (`bearer.revoked`, `refresh.revoked`), its codes and the logins in progress are forgotten.
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterApiClient(client: ApiClientIdentity): void;
@@ -118,21 +111,18 @@ export interface Emulator {
   registerOperator(registration: OperatorRegistration): void;
   /**
    * Capabilities count also for tokens already minted; names and roles from the next token on.
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   updateOperator(update: OperatorUpdate): void;
   /**
    * The person cannot sign in, and is signed out. Tokens that act for the person are revoked (`bearer.revoked`,
    * `refresh.revoked`), and their launches and codes are forgotten.
-   *
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterOperator(operator: OperatorIdentity): void;
   /**
    * Launches a user-interface plugin as its operator does in the host application, without a browser. Every rule
    * holds but the operator's password.
-   *
    * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what names no launch.
    * @see the description, section 5.3
    * @example
@@ -143,7 +133,6 @@ export interface Emulator {
   /**
    * Logs a person in at Variant B's authorization endpoint, without a browser, and returns the URL that the browser
    * would be sent to. Every rule holds but the operator's password.
-   *
    * @throws {@link EmulatorError} `login_refused` where a page would show the person an error, which the app does not
    *   receive; `option_invalid` for a bad URL or a missing user id.
    * @see the description, section 5.8
@@ -153,7 +142,6 @@ export interface Emulator {
   login(login: LoginRequest): { callbackUrl: string };
   /**
    * The private key, as a JWK, of a plugin that was registered without a `jwks`. It stays the same across resets.
-   *
    * @throws {@link EmulatorError} `not_registered`.
    * @example
    * const privateKey = emulator.testKey({ tenantId: "acme", clientId: "reporter" });
@@ -170,7 +158,6 @@ export interface Emulator {
    * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
    * Requests in flight end on what they began with. `changes` take the place of options it was made with, from now on:
    * a member that is undefined goes back to its default, one that is left out stays. With an error nothing changes.
-   *
    * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed), `seed_invalid`.
    * @example
    * afterEach(() => emulator.reset());
@@ -250,14 +237,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const address = parseInput(addressSchema, options, "option_invalid", "listen");
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
       isListening = true;
-      try {
-        const { listenOn } = await import("./http/listen.js");
-        listening = await listenOn(answer, address);
-      } catch (error) {
+      const { listenOn } = await import("./http/listen.js");
+      const server = await listenOn(answer, address).catch((error: unknown) => {
         isListening = false;
         throw error;
-      }
-      const server = listening;
+      });
+      listening = server;
       return {
         url: server.origin + prefix,
         async close() {

@@ -42,133 +42,111 @@ export interface FaultMatch {
   readonly path?: string | undefined;
 }
 
-interface StatusFault {
-  /**
-   * An answer of a gateway or a broken server in the place of the real one. A client may retry a 5xx of a
-   * client_credentials request, each time with a new assertion, or of an idempotent call, and nothing else: at
-   * "after-commit" a code or a refresh token is spent although the answer says 504. A redirect of a token request is a
-   * refusal, never followed.
-   */
-  readonly name: "status";
-  /** 200 to 599. */
-  readonly status: number;
-  /** Sent as JSON; but a string as it is where `headers` name a content type that is not JSON. Default: no body. */
-  readonly body?: Json | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
-
-interface RateLimitedFault {
-  /**
-   * A 429 with an empty body, without any limit that was hit. A client waits as long as `Retry-After` says, and all of
-   * its requests with it; without one, or with one that cannot be read, "a schedule of a few seconds, doubling, with
-   * random jitter" (description, section 8).
-   */
-  readonly name: "rate-limited";
-  /** Seconds, the date a second from now (rounded up), no header, or any other string as it is. Default: 1. */
-  readonly retryAfter?: number | "date" | "absent" | (string & {}) | undefined;
-}
-
-interface ResetFault {
-  /**
-   * The connection is reset (TCP RST) before anything was done; in-process the fetch rejects as undici's does. A client
-   * cannot tell it from a `lost-answer`: it may repeat client_credentials or a GET, and treats a code or a refresh
-   * token as perhaps spent.
-   */
-  readonly name: "reset";
-}
-
-interface TruncatedFault {
-  /**
-   * The real answer, whose body ends before its `Content-Length`: the connection is closed. The answer cannot be used,
-   * not even if what came reads well, and what it carried is lost: see `lost-answer`.
-   */
-  readonly name: "truncated";
-  /** How many bytes of the body are sent, always less than all. Default: half of them. */
-  readonly bytes?: number | undefined;
-}
-
-interface SlowFault {
-  /**
-   * The real answer, late or dripping. At "before-token" the request is late, and dropped if the caller has left. A
-   * client limits the time of the whole exchange, and treats an answer that it no longer waits for as lost.
-   */
-  readonly name: "slow";
-  /** Of the body. Default: 10, unless `delayMs` is given; then as fast as it goes. */
-  readonly bytesPerSecond?: number | undefined;
-  /** Before the first byte of the answer, in real milliseconds. Default: 0. */
-  readonly delayMs?: number | undefined;
-}
-
-interface MalformedJsonFault {
-  /**
-   * The real answer's JSON, cut in the middle, complete by its `Content-Length` and under its content type. A client
-   * reports an unexpected response, and quotes nothing of a body that may hold a token.
-   */
-  readonly name: "malformed-json";
-}
-
-interface ContentTypeFault {
-  /**
-   * The real body under another content type, for instance that of a proxy's login page. A client goes by what it can
-   * parse and by the shape it needs.
-   */
-  readonly name: "content-type";
-  readonly contentType: string;
-}
-
-interface FieldsFault {
-  /**
-   * The real answer's JSON object with other members; in an array each object, and of anything else only these members.
-   * A client survives what the description does not promise: an absent `expires_in`, strings of digits, odd `revo`.
-   */
-  readonly name: "fields";
-  /** Null removes the member; anything else takes its place. */
-  readonly fields: Readonly<Record<string, Json>>;
-}
-
-interface LostAnswerFault {
-  /**
-   * Everything is done, and the connection is reset before a byte of the answer was sent. A code that was sent is spent:
-   * launch or log in anew. A refresh token may be rotated: it is not sent again, and the state is "outcome unknown".
-   * client_credentials is asked for again.
-   */
-  readonly name: "lost-answer";
-}
-
-interface DuplicateAuthCodeFault {
-  /**
-   * The host's page posts `host:auth-code` twice; in-process, `authorize` answers `posts: 2`. A plugin's page takes the
-   * first and ignores the second: the code is good for one exchange attempt.
-   */
-  readonly name: "duplicate-auth-code";
-  /** It strikes when the host answers a launch, and at no other moment. */
-  readonly at?: undefined;
-}
-
-interface SkewedDateFault {
-  /**
-   * The real answer with a `Date` that is off. A client that corrects its assertions by `Date` does so up to a bound,
-   * verifies the correction, and reports it.
-   */
-  readonly name: "skewed-date";
-  /** Milliseconds; negative is the past. */
-  readonly byMs: number;
-}
-
 /** A fault, and which requests it strikes. */
 export type Fault = FaultTarget &
   (
-    | StatusFault
-    | RateLimitedFault
-    | ResetFault
-    | TruncatedFault
-    | SlowFault
-    | MalformedJsonFault
-    | ContentTypeFault
-    | FieldsFault
-    | LostAnswerFault
-    | DuplicateAuthCodeFault
-    | SkewedDateFault
+    | {
+        /**
+         * An answer of a gateway or a broken server in the place of the real one. A client may retry a 5xx of a
+         * client_credentials request, each time with a new assertion, or of an idempotent call, and nothing else: at
+         * "after-commit" a code or a refresh token is spent although the answer says 504. A redirect of a token request is a
+         * refusal, never followed.
+         */
+        readonly name: "status";
+        /** 200 to 599. */
+        readonly status: number;
+        /** Sent as JSON; but a string as it is where `headers` name a content type that is not JSON. Default: no body. */
+        readonly body?: Json | undefined;
+        readonly headers?: Readonly<Record<string, string>> | undefined;
+      }
+    | {
+        /**
+         * A 429 with an empty body, without any limit that was hit. A client waits as long as `Retry-After` says, and all of
+         * its requests with it; without one, or with one that cannot be read, "a schedule of a few seconds, doubling, with
+         * random jitter" (description, section 8).
+         */
+        readonly name: "rate-limited";
+        /** Seconds, the date a second from now (rounded up), no header, or any other string as it is. Default: 1. */
+        readonly retryAfter?: number | "date" | "absent" | (string & {}) | undefined;
+      }
+    | {
+        /**
+         * The connection is reset (TCP RST) before anything was done; in-process the fetch rejects as undici's does. A client
+         * cannot tell it from a `lost-answer`: it may repeat client_credentials or a GET, and treats a code or a refresh
+         * token as perhaps spent.
+         */
+        readonly name: "reset";
+      }
+    | {
+        /**
+         * The real answer, whose body ends before its `Content-Length`: the connection is closed. The answer cannot be used,
+         * not even if what came reads well, and what it carried is lost: see `lost-answer`.
+         */
+        readonly name: "truncated";
+        /** How many bytes of the body are sent, always less than all. Default: half of them. */
+        readonly bytes?: number | undefined;
+      }
+    | {
+        /**
+         * The real answer, late or dripping. At "before-token" the request is late, and dropped if the caller has left. A
+         * client limits the time of the whole exchange, and treats an answer that it no longer waits for as lost.
+         */
+        readonly name: "slow";
+        /** Of the body. Default: 10, unless `delayMs` is given; then as fast as it goes. */
+        readonly bytesPerSecond?: number | undefined;
+        /** Before the first byte of the answer, in real milliseconds. Default: 0. */
+        readonly delayMs?: number | undefined;
+      }
+    | {
+        /**
+         * The real answer's JSON, cut in the middle, complete by its `Content-Length` and under its content type. A client
+         * reports an unexpected response, and quotes nothing of a body that may hold a token.
+         */
+        readonly name: "malformed-json";
+      }
+    | {
+        /**
+         * The real body under another content type, for instance that of a proxy's login page. A client goes by what it can
+         * parse and by the shape it needs.
+         */
+        readonly name: "content-type";
+        readonly contentType: string;
+      }
+    | {
+        /**
+         * The real answer's JSON object with other members; in an array each object, and of anything else only these members.
+         * A client survives what the description does not promise: an absent `expires_in`, strings of digits, odd `revo`.
+         */
+        readonly name: "fields";
+        /** Null removes the member; anything else takes its place. */
+        readonly fields: Readonly<Record<string, Json>>;
+      }
+    | {
+        /**
+         * Everything is done, and the connection is reset before a byte of the answer was sent. A code that was sent is spent:
+         * launch or log in anew. A refresh token may be rotated: it is not sent again, and the state is "outcome unknown".
+         * client_credentials is asked for again.
+         */
+        readonly name: "lost-answer";
+      }
+    | {
+        /**
+         * The host's page posts `host:auth-code` twice; in-process, `authorize` answers `posts: 2`. A plugin's page takes the
+         * first and ignores the second: the code is good for one exchange attempt.
+         */
+        readonly name: "duplicate-auth-code";
+        /** It strikes when the host answers a launch, and at no other moment. */
+        readonly at?: undefined;
+      }
+    | {
+        /**
+         * The real answer with a `Date` that is off. A client that corrects its assertions by `Date` does so up to a bound,
+         * verifies the correction, and reports it.
+         */
+        readonly name: "skewed-date";
+        /** Milliseconds; negative is the past. */
+        readonly byMs: number;
+      }
   );
 
 export type FaultName = Fault["name"];
@@ -280,8 +258,8 @@ function momentOf({ name, at, match }: Fault): FaultMoment | "launch" {
 
 function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
   const [first, ...others] = moments;
-  if (first === undefined)
-    return z.undefined("must be left out: it strikes when the host answers a launch").optional();
+  const refusal = "must be left out: it strikes when the host answers a launch";
+  if (first === undefined) return z.undefined(refusal).optional();
   return z.enum([first, ...others], `must be one of ${moments.join(", ")}`).optional();
 }
 
