@@ -2,11 +2,11 @@
 import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/calls.js";
 import { routeTable, variantOf } from "./api/routes.js";
-import { holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
+import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
 import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";
 import { asResponse, type JsonAnswer } from "./http/messages.js";
-import type { Endpoint, RequestNote } from "./journal.js";
+import type { Endpoint } from "./journal.js";
 import type { Settings } from "./options.js";
 import { assetRoutes } from "./pages/page.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
@@ -20,14 +20,7 @@ import type { GrantPlace } from "./variant-b/token-request.js";
 
 type App = (deployment: Deployment, request: Request, connection: Connection) => Promise<Response>;
 
-/** What handlers write about one request: its journal entry, and how faults change the sending of its answer. */
-interface Bindings {
-  readonly deployment: Deployment;
-  readonly note: RequestNote;
-  readonly sending: Sending;
-  readonly connection: Connection;
-}
-type RoutedContext = Context<{ Bindings: Bindings }>;
+type RoutedContext = Context<{ Bindings: Exchange }>;
 type Handler = (context: RoutedContext) => Promise<Response>;
 
 interface Operation {
@@ -48,7 +41,7 @@ export function createApp(settings: Settings, prefix: string): App {
   const { variants } = settings;
   const under = pathUnder(prefix);
   // No route has the empty path.
-  const hono = new Hono<{ Bindings: Bindings }>({ getPath: (request) => under(request) ?? "" });
+  const hono = new Hono<{ Bindings: Exchange }>({ getPath: (request) => under(request) ?? "" });
   const operations = operationsOf(settings).filter(({ variant }) =>
     variant === undefined ? variants.length > 0 : variants.includes(variant),
   );
@@ -114,7 +107,7 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
 function tokenOperation(
   variant: "A" | "B",
   path: string,
-  answer: (bindings: Bindings, request: Request, tenantId: string) => Promise<JsonAnswer>,
+  answer: (exchange: Exchange, request: Request, tenantId: string) => Promise<JsonAnswer>,
 ): Operation {
   return {
     endpoint: "token",

@@ -34,7 +34,7 @@ export interface LaunchIdentity {
 }
 
 /** What an opaque_code stands for. */
-export interface LaunchRecord extends LaunchIdentity {
+interface LaunchRecord extends LaunchIdentity {
   /** What `host:auth-code` repeats as state. */
   readonly answers: Settings["launchState"];
   readonly used: boolean;
@@ -61,7 +61,7 @@ export interface AuthorizationRequest {
 }
 
 /** A login between the authorization request and the person's decision. */
-export interface PendingLogin {
+interface PendingLogin {
   readonly request: AuthorizationRequest;
   readonly isDecided: boolean;
   /** Epoch milliseconds; from this instant on the person must start again. */
@@ -91,10 +91,7 @@ export interface RefreshToken {
   readonly idleAt: number;
 }
 
-export interface SignedIn {
-  readonly tenantId: string;
-  readonly userId: string;
-}
+export type SignedIn = Omit<LaunchIdentity, "clientId">;
 
 /** What the value of a session cookie stands for. */
 export interface KeptSession {
@@ -143,7 +140,7 @@ export interface Deployment {
 }
 
 /** What outlives a reset. */
-export interface Lasting {
+interface Lasting {
   readonly publicUrl: () => string;
   readonly testKeys: JwksSource;
   readonly waiters?: JournalWaiters | undefined;
@@ -200,16 +197,11 @@ function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
 // To unregister something also ends, for good, everything that was issued because of it: nothing of it belongs to a
 // later registration of the same name. Spent jti values and rate windows stay.
 
-interface Bound {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId?: string | undefined;
-}
-
 export function unregisterPlugin(deployment: Deployment, input: unknown): void {
   const { plugins, accessTokens, launches, launchCodes } = deployment;
   const { tenantId, clientId } = plugins.unregister(input);
-  const isTheirs = (of: Bound) => of.tenantId === tenantId && of.clientId === clientId;
+  const isTheirs = (of: Omit<LaunchIdentity, "userId">) =>
+    of.tenantId === tenantId && of.clientId === clientId;
   endTokens(accessTokens, "plugin", (token) => token.variant === "A" && isTheirs(token));
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);
@@ -235,7 +227,8 @@ export function unregisterApiClient(deployment: Deployment, input: unknown): voi
 export function unregisterOperator(deployment: Deployment, input: unknown): void {
   const { operators, accessTokens, launches, launchCodes, authorizations, authorizationCodes } = deployment;
   const { tenantId, userId } = operators.unregister(input);
-  const isTheirs = (of: Omit<Bound, "clientId">) => of.tenantId === tenantId && of.userId === userId;
+  const isTheirs = (of: { readonly tenantId: string; readonly userId?: string | undefined }) =>
+    of.tenantId === tenantId && of.userId === userId;
   endTokens(accessTokens, "operator", isTheirs);
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);

@@ -10,16 +10,20 @@ import { canHaveContent, type Fault, type FaultMatch, type FaultOf, type Json } 
 const DEFAULT_BYTES_PER_SECOND = 10;
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 
-/** A request of a token endpoint or of an API route, and where to write what becomes of it. */
-export interface FaultyRequest {
+/** One request on its way: its deployment and connection, its journal entry, and how its answer is sent. */
+export interface Exchange {
   readonly deployment: Deployment;
+  readonly note: RequestNote;
+  readonly sending: Sending;
+  readonly connection: Connection;
+}
+
+/** A request of a token endpoint or of an API route. */
+interface FaultyRequest extends Exchange {
   readonly request: Request;
   readonly endpoint: "token" | "api";
   /** Of the path, where the path names one. */
   readonly tenantId: string | undefined;
-  readonly note: RequestNote;
-  readonly sending: Sending;
-  readonly connection: Connection;
 }
 
 export async function underFaults(asked: FaultyRequest, handle: () => Promise<Response>): Promise<Response> {

@@ -72,14 +72,14 @@ export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
 });
 
 /** What a registration permits. */
-export interface Grant {
+interface Grant {
   readonly scopes: ReadonlySet<string>;
   /** Undefined: every device. */
   readonly devices: ReadonlySet<string> | undefined;
 }
 
 /** In force from its replacement on, up to but not at its end; epoch milliseconds. */
-export interface FormerGrant {
+interface FormerGrant {
   readonly grant: Grant;
   readonly from: number;
   readonly until: number;
