@@ -1,12 +1,13 @@
 // Routes a request to its endpoint and records it; every request gets exactly one answer.
 import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/calls.js";
-import { type ApiRoute, variantOf } from "./api/routes.js";
-import { holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
+import { routeTable, variantOf } from "./api/routes.js";
+import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
 import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";
 import { asResponse, type JsonAnswer } from "./http/messages.js";
-import type { Endpoint, RequestNote } from "./journal.js";
+import type { Endpoint } from "./journal.js";
+import type { Settings } from "./options.js";
 import { assetRoutes } from "./pages/page.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
 import type { RuleId } from "./rules.js";
@@ -17,18 +18,9 @@ import { loginRoutes } from "./variant-b/login-pages.js";
 import { answerClientRequest } from "./variant-b/token-endpoint.js";
 import type { GrantPlace } from "./variant-b/token-request.js";
 
-export interface App {
-  answer(deployment: Deployment, request: Request, connection: Connection): Promise<Response>;
-}
+type App = (deployment: Deployment, request: Request, connection: Connection) => Promise<Response>;
 
-/** What handlers write about one request: its journal entry, and how faults change the sending of its answer. */
-interface Bindings {
-  readonly deployment: Deployment;
-  readonly note: RequestNote;
-  readonly sending: Sending;
-  readonly connection: Connection;
-}
-type RoutedContext = Context<{ Bindings: Bindings }>;
+type RoutedContext = Context<{ Bindings: Exchange }>;
 type Handler = (context: RoutedContext) => Promise<Response>;
 
 interface Operation {
@@ -44,21 +36,13 @@ interface Operation {
   readonly methodRule?: RuleId;
 }
 
-interface Served {
-  readonly variants: readonly ("A" | "B")[];
-  /** The path of the public URL. */
-  readonly prefix: string;
-  /** In matching order. */
-  readonly routes: readonly ApiRoute[];
-  readonly refreshPath: string;
-}
-
-export function createApp(served: Served): App {
-  const { variants } = served;
-  const under = pathUnder(served.prefix);
+/** `prefix`: the path of the public URL. */
+export function createApp(settings: Settings, prefix: string): App {
+  const { variants } = settings;
+  const under = pathUnder(prefix);
   // No route has the empty path.
-  const hono = new Hono<{ Bindings: Bindings }>({ getPath: (request) => under(request) ?? "" });
-  const operations = operationsOf(served).filter(({ variant }) =>
+  const hono = new Hono<{ Bindings: Exchange }>({ getPath: (request) => under(request) ?? "" });
+  const operations = operationsOf(settings).filter(({ variant }) =>
     variant === undefined ? variants.length > 0 : variants.includes(variant),
   );
   for (const served of operations) hono.on(served.method, patternOf(served), withFaults(served));
@@ -74,35 +58,26 @@ export function createApp(served: Served): App {
     }
     return Response.json({ error: "not_found" }, { status: 404 });
   });
-  return {
-    answer: (deployment, request, connection) => answerRequest(hono, deployment, request, connection),
+  return async (deployment, request, connection) => {
+    const { clock, journal, customerLog } = deployment;
+    const at = clock();
+    const note = journal.arrived();
+    const sending: Sending = {};
+    const own = { ...deployment, customerLog: customerLog.of(note) };
+    const answer = await hono.fetch(request, { deployment: own, note, sending, connection });
+    // A client that learns the server's time from Date learns this clock.
+    answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
+    const isSent = await holdBack(sending, connection);
+    journal.record(at, request, isSent ? answer.status : 0, note);
+    return isSent ? sendAnswer(answer, sending, connection) : connection.reset();
   };
 }
 
-async function answerRequest(
-  hono: Hono<{ Bindings: Bindings }>,
-  deployment: Deployment,
-  request: Request,
-  connection: Connection,
-): Promise<Response> {
-  const { clock, journal } = deployment;
-  const at = clock();
-  const note = journal.arrived();
-  const sending: Sending = {};
-  const own = { ...deployment, customerLog: deployment.customerLog.of(note) };
-  const answer = await hono.fetch(request, { deployment: own, note, sending, connection });
-  // A client that learns the server's time from Date learns this clock.
-  answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
-  const isSent = await holdBack(sending, connection);
-  const { method, url } = request;
-  journal.record(at, { method, path: new URL(url).pathname }, isSent ? answer.status : 0, note);
-  return isSent ? sendAnswer(answer, sending, connection) : connection.reset();
-}
-
-function operationsOf({ routes, refreshPath }: Served): Operation[] {
+/** In matching order. */
+function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   const refreshesHere = refreshPath === TOKEN_PATH_B;
   return [
-    tokenOperation("A", TOKEN_PATH_A, "token-request.method", ({ deployment, note }, request, tenantId) => {
+    tokenOperation("A", TOKEN_PATH_A, ({ deployment, note }, request, tenantId) => {
       note.tenantId = tenantId;
       return answerTokenRequest(deployment, tenantId, request, note);
     }),
@@ -116,7 +91,7 @@ function operationsOf({ routes, refreshPath }: Served): Operation[] {
           route.answer({ deployment, note, request: req.raw, parameters: req.param() }),
       }),
     ),
-    ...routes.map(
+    ...routeTable(routes, refreshPath).map(
       (route): Operation => ({
         endpoint: "api",
         variant: variantOf(route),
@@ -132,8 +107,7 @@ function operationsOf({ routes, refreshPath }: Served): Operation[] {
 function tokenOperation(
   variant: "A" | "B",
   path: string,
-  methodRule: RuleId,
-  answer: (bindings: Bindings, request: Request, tenantId: string) => Promise<JsonAnswer>,
+  answer: (exchange: Exchange, request: Request, tenantId: string) => Promise<JsonAnswer>,
 ): Operation {
   return {
     endpoint: "token",
@@ -141,13 +115,13 @@ function tokenOperation(
     operation: "requestToken",
     method: "POST",
     path,
-    methodRule,
+    methodRule: variant === "A" ? "token-request.method" : "client-request.method",
     handler: async ({ req, env }) => asResponse(await answer(env, req.raw, req.param("tenantId") ?? "")),
   };
 }
 
 function tokenOperationB(path: string, place: GrantPlace): Operation {
-  return tokenOperation("B", path, "client-request.method", ({ deployment, note }, request) =>
+  return tokenOperation("B", path, ({ deployment, note }, request) =>
     answerClientRequest(deployment, request, note, place),
   );
 }

@@ -30,7 +30,7 @@ export interface EmulatorClock {
 
 export type Instant = number | string | Date;
 
-/** How a clock differs from the one it is based on; plain data. */
+/** How a clock differs from the one it is based on. */
 export type ClockState = { readonly offsetMs: number } | { readonly frozenAt: number };
 
 /** ECMAScript: a Date reaches 100,000,000 days either way. */
@@ -65,7 +65,7 @@ export class MovableClock implements EmulatorClock {
   }
 
   advance(milliseconds: number): void {
-    if (typeof milliseconds !== "number") throw invalid("milliseconds must be a number");
+    if (typeof milliseconds !== "number") throw invalid("clock: milliseconds must be a number");
     this.set(this.now() + milliseconds);
   }
 
@@ -88,24 +88,22 @@ function readBase(base: () => number): number {
   try {
     at = base();
   } catch (cause) {
-    throw new EmulatorError("option_invalid", "now: must not throw", {
-      issues: ["now: must not throw"],
-      cause,
-    });
+    throw invalid("now: must not throw", cause);
   }
   if (Number.isFinite(at)) return at as number;
-  const issue = "now: must return epoch milliseconds";
-  throw new EmulatorError("option_invalid", issue, { issues: [issue] });
+  throw invalid("now: must return epoch milliseconds");
 }
 
 /** Epoch milliseconds. @throws EmulatorError `option_invalid` */
 export function readInstant(instant: Instant): number {
   if (typeof instant === "string" && !ZONED.test(instant.trim())) {
-    throw invalid("an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
+    throw invalid("clock: an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
   }
   const at = millisecondsOf(instant);
   if (Number.isFinite(at) && Math.abs(at) <= FURTHEST_MS) return at;
-  throw invalid("an instant must be epoch milliseconds, a Date, or a string like 2026-03-01T12:00:00Z");
+  throw invalid(
+    "clock: an instant must be epoch milliseconds, a Date, or a string like 2026-03-01T12:00:00Z",
+  );
 }
 
 /** Accepts a Date of another realm, but not null, which `new Date` would read as 1970. */
@@ -115,6 +113,6 @@ function millisecondsOf(instant: unknown): number {
   return typeof instant === "string" || isDate ? new Date(instant as string | Date).getTime() : Number.NaN;
 }
 
-function invalid(problem: string): EmulatorError {
-  return new EmulatorError("option_invalid", `clock: ${problem}`, { issues: [`clock: ${problem}`] });
+function invalid(issue: string, cause?: unknown): EmulatorError {
+  return new EmulatorError("option_invalid", issue, { issues: [issue], cause });
 }

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { answerTo, type Refusal, ruleIdSchema } from "./checks.js";
 import { parseInput } from "./errors.js";
-import { type RequestNote, shownTenant } from "./journal.js";
+import { entryMatcher, type RequestNote, shownTenant } from "./journal.js";
 import { type RuleId, rules } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores.js";
@@ -59,11 +59,8 @@ export class CustomerLog {
   readonly #entries: BoundedList<CustomerLogEntry>;
   readonly #request: RequestNote | undefined;
 
-  constructor(
-    entries: BoundedList<CustomerLogEntry> = new BoundedList<CustomerLogEntry>(CAPACITY),
-    request?: RequestNote,
-  ) {
-    this.#entries = entries;
+  constructor(entries?: BoundedList<CustomerLogEntry>, request?: RequestNote) {
+    this.#entries = entries ?? new BoundedList(CAPACITY);
     this.#request = request;
   }
 
@@ -73,16 +70,8 @@ export class CustomerLog {
    * @throws EmulatorError `option_invalid` for a name that no entry has.
    */
   entries(filter: CustomerLogFilter = {}): CustomerLogEntry[] {
-    const { since, tenantId, ...same } = parseInput(schema, filter, "option_invalid", "customer log filter");
-    const shown = { ...same, tenantId: tenantId && shownTenant(tenantId) };
-    const wanted = Object.entries(shown).filter(([, value]) => value !== undefined);
-    return this.#entries
-      .newest()
-      .filter(
-        (entry) =>
-          (since === undefined || entry.at >= since) &&
-          wanted.every(([name, value]) => entry[name as keyof CustomerLogEntry] === value),
-      );
+    const wanted = parseInput(schema, filter, "option_invalid", "customer log filter");
+    return this.#entries.newest().filter(entryMatcher({ ...wanted }));
   }
 
   /** The newest that matches. */
@@ -105,21 +94,18 @@ export class CustomerLog {
     caller: { readonly tenantId?: string | undefined; readonly clientId?: string | undefined },
     refusal: Refusal,
   ): void {
-    const { section, remedy } = rules[refusal.rule];
     const { rule, expected, actual } = refusal;
+    const { section, remedy } = rules[rule];
     const { tenantId, clientId } = caller;
-    if (this.#request !== undefined) this.#request.rule = rule;
+    const request = this.#request;
+    if (request !== undefined) request.rule = rule;
     this.#entries.add({
       at,
-      ...(this.#request !== undefined && { requestId: this.#request.id }),
+      ...(request !== undefined && { requestId: request.id }),
       ...(tenantId !== undefined && { tenantId: shownTenant(tenantId) }),
       ...(clientId !== undefined && isQuotable(clientId) && { clientId }),
       outcome: answerTo(refusal),
-      rule,
-      section,
-      expected,
-      actual,
-      remedy,
+      ...{ rule, section, expected, actual, remedy },
     });
   }
 }

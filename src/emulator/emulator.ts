@@ -1,9 +1,8 @@
-// What createEmulator returns.
+// createEmulator: one deployment of the service, in-process or over HTTP.
 
 import { z } from "zod";
 import { createAdmin } from "./admin/admin.js";
-import { routeTable } from "./api/routes.js";
-import { type App, createApp } from "./app.js";
+import { createApp } from "./app.js";
 import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
 import type { CustomerLog } from "./customer-log.js";
@@ -14,7 +13,7 @@ import { abortable, asRequest, type Connection, InProcessConnection } from "./ht
 import type { Listening } from "./http/listen.js";
 import { type Journal, JournalWaiters } from "./journal.js";
 import {
-  defaultOptions,
+  DEFAULT_PUBLIC_URL,
   type EmulatorOptions,
   parseChanges,
   parseEmulatorOptions,
@@ -24,20 +23,16 @@ import type {
   ApiClientIdentity,
   ApiClientRegistration,
   ApiClientUpdate,
-} from "./registrations/api-clients.js";
-import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
-import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
-import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
-import type {
   ServiceAccountIdentity,
   ServiceAccountRegistration,
   ServiceAccountUpdate,
-} from "./registrations/service-accounts.js";
+} from "./registrations/clients.js";
+import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
+import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
+import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
 import { applySeed } from "./seed/seed.js";
 import {
   createDeployment,
-  type Deployment,
-  type Lasting,
   type LaunchIdentity,
   unregisterApiClient,
   unregisterOperator,
@@ -56,7 +51,6 @@ export interface Emulator {
   /**
    * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a client with,
    * unless `publicUrl` was given for another. A person watches and steers it at `/_emulator` under it.
-   *
    * @throws {@link EmulatorError} `already_listening`, `listen_failed`, `option_invalid` (port, host).
    */
   listen(options?: { port?: number; host?: string }): Promise<{ url: string; close(): Promise<void> }>;
@@ -64,21 +58,20 @@ export interface Emulator {
   readonly publicUrl: string;
   /** The base URL it listens at, undefined while it does not. */
   readonly url: string | undefined;
+  // Every change of a registration counts from the next request on. A registration under the name of one that was
+  // unregistered gets nothing of what was issued to the earlier one.
+
   /** @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `already_registered`. */
   registerPlugin(registration: PluginRegistration): void;
   /**
-   * Live: enabling, disabling, keys and roles count from the next request on; so do scopes and devices that are
-   * added, though a token never gains a scope; narrowing counts after `narrowingDelayMs`.
-   *
+   * Scopes and devices that are added count for tokens already minted, though a token never gains a scope; narrowing
+   * counts after `narrowingDelayMs`.
    * @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `not_registered`.
    */
   updatePlugin(update: PluginUpdate): void;
   /**
-   * From the next request on the plugin is not registered: its token requests are refused (`plugin.registered`), and its
-   * tokens as those of a disabled plugin are (`bearer.plugin-enabled`). A plugin that is
-   * registered under the same name later gets none of its tokens, launches and codes, but has the same `testKey` and the
-   * same spent `jti` values.
-   *
+   * Its token requests are refused (`plugin.registered`), and its tokens as those of a disabled plugin are
+   * (`bearer.plugin-enabled`). A later registration under its name has the same `testKey` and spent `jti` values.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @see the description, sections 3 and 7.1
    * @example
@@ -88,61 +81,48 @@ export interface Emulator {
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerServiceAccount(registration: ServiceAccountRegistration): void;
   /**
-   * Live: from the next request on the new secret counts and the old one is refused; scopes count from the next token
-   * on. Tokens already minted stay as they are: only Variant A's registrations are re-checked on each call.
-   *
+   * Scopes count from the next token on. Tokens already minted stay as they are: only Variant A's registrations are
+   * re-checked on each call.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
-   * @example
-   * emulator.updateServiceAccount({ clientId: "worker", clientSecret: "another" });
    */
   updateServiceAccount(update: ServiceAccountUpdate): void;
   /**
-   * From the next request on it is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`). A
-   * later registration under its client_id gets none of them.
-   *
+   * It is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`).
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterServiceAccount(account: ServiceAccountIdentity): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerApiClient(registration: ApiClientRegistration): void;
   /**
-   * Live: the secret counts from the next request on; redirect URIs, scopes, name and tenant count for logins that begin
-   * from then on. A login in progress, a code and what people allowed stay as they are, with their tokens.
-   *
+   * The secret counts from the next request on, everything else for logins that begin from then on. A login in
+   * progress, a code and what people allowed stay as they are, with their tokens.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @example
    * emulator.updateApiClient({ clientId: "portal", clientSecret: null }); // from now on a public client
    */
   updateApiClient(update: ApiClientUpdate): void;
   /**
-   * From the next request on it is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is
-   * revoked (`bearer.revoked`), its codes and the logins in progress are forgotten. A later registration under its
-   * client_id gets none of it, not even the refresh tokens (`refresh.revoked`).
-   *
+   * It is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is revoked
+   * (`bearer.revoked`, `refresh.revoked`), its codes and the logins in progress are forgotten.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterApiClient(client: ApiClientIdentity): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered`. */
   registerOperator(registration: OperatorRegistration): void;
   /**
-   * Live: capabilities count from the next call on, also for tokens already minted; names and roles from the next
-   * token on.
-   *
+   * Capabilities count also for tokens already minted; names and roles from the next token on.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   updateOperator(update: OperatorUpdate): void;
   /**
-   * From the next request on the person cannot sign in, and is signed out. Tokens that act for the person are revoked
-   * (`bearer.revoked`, `refresh.revoked`), and their launches and codes are forgotten. A later registration under that
-   * name is another person.
-   *
+   * The person cannot sign in, and is signed out. Tokens that act for the person are revoked (`bearer.revoked`,
+   * `refresh.revoked`), and their launches and codes are forgotten.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterOperator(operator: OperatorIdentity): void;
   /**
    * Launches a user-interface plugin as its operator does in the host application, without a browser. Every rule
    * holds but the operator's password.
-   *
    * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what names no launch.
    * @see the description, section 5.3
    * @example
@@ -153,7 +133,6 @@ export interface Emulator {
   /**
    * Logs a person in at Variant B's authorization endpoint, without a browser, and returns the URL that the browser
    * would be sent to. Every rule holds but the operator's password.
-   *
    * @throws {@link EmulatorError} `login_refused` where a page would show the person an error, which the app does not
    *   receive; `option_invalid` for a bad URL or a missing user id.
    * @see the description, section 5.8
@@ -163,7 +142,6 @@ export interface Emulator {
   login(login: LoginRequest): { callbackUrl: string };
   /**
    * The private key, as a JWK, of a plugin that was registered without a `jwks`. It stays the same across resets.
-   *
    * @throws {@link EmulatorError} `not_registered`.
    * @example
    * const privateKey = emulator.testKey({ tenantId: "acme", clientId: "reporter" });
@@ -180,7 +158,6 @@ export interface Emulator {
    * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
    * Requests in flight end on what they began with. `changes` take the place of options it was made with, from now on:
    * a member that is undefined goes back to its default, one that is left out stays. With an error nothing changes.
-   *
    * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed), `seed_invalid`.
    * @example
    * afterEach(() => emulator.reset());
@@ -225,26 +202,29 @@ const addressSchema = z.strictObject({
  * const { url, close } = await emulator.listen();
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  let settings = parseEmulatorOptions(options);
-  const configuredUrl = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl);
-  const prefix = (configuredUrl?.pathname ?? "").replace(/\/+$/, "");
+  let given = parseEmulatorOptions(options);
+  const { publicUrl: configured = DEFAULT_PUBLIC_URL, randomSeed } = given;
+  const { origin, pathname } = new URL(configured);
+  const prefix = pathname.replace(/\/+$/, "");
   let listening: Listening | undefined;
   let isListening = false;
-  const publicUrl = () => (configuredUrl?.origin ?? listening?.origin ?? defaultOptions.publicUrl) + prefix;
+  const publicUrl = () => ((given.publicUrl === undefined && listening?.origin) || origin) + prefix;
 
-  const testKeys = new TestKeys(settings.randomSeed);
-  const lasting = { publicUrl, testKeys, waiters: new JournalWaiters() };
-  const build = (from: EmulatorOptions) => ({
-    deployment: seeded(from, lasting),
-    app: appOf(from, prefix),
-  });
-  let { deployment, app } = build(settings);
+  const testKeys = new TestKeys(randomSeed);
+  const waiters = new JournalWaiters();
+  const build = (options: EmulatorOptions) => {
+    const settings = withDefaults(options);
+    const deployment = createDeployment(settings, { publicUrl, testKeys, waiters });
+    applySeed(deployment, settings.seed);
+    return { deployment, app: createApp(settings, prefix) };
+  };
+  let { deployment, app } = build(given);
 
   const answer = async (request: Request, connection: Connection) => {
     // A reset during the request does not change where it ends.
     const arrivedAt = { app, deployment };
     const page = await admin(request, connection);
-    return page ?? arrivedAt.app.answer(arrivedAt.deployment, request, connection);
+    return page ?? arrivedAt.app(arrivedAt.deployment, request, connection);
   };
 
   const emulator: Emulator = {
@@ -257,14 +237,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const address = parseInput(addressSchema, options, "option_invalid", "listen");
       if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
       isListening = true;
-      try {
-        const { listenOn } = await import("./http/listen.js");
-        listening = await listenOn(answer, address);
-      } catch (error) {
+      const { listenOn } = await import("./http/listen.js");
+      const server = await listenOn(answer, address).catch((error: unknown) => {
         isListening = false;
         throw error;
-      }
-      const server = listening;
+      });
+      listening = server;
       return {
         url: server.origin + prefix,
         async close() {
@@ -285,23 +263,21 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     updatePlugin: (update) => deployment.plugins.update(update, deployment.clock()),
     unregisterPlugin: (plugin) => unregisterPlugin(deployment, plugin),
     registerServiceAccount: (registration) => deployment.serviceAccounts.register(registration),
-    updateServiceAccount: (update) => deployment.serviceAccounts.update(update),
+    updateServiceAccount: (update) => deployment.serviceAccounts.update(update, deployment.clock()),
     unregisterServiceAccount: (account) => unregisterServiceAccount(deployment, account),
     registerApiClient: (registration) => deployment.apiClients.register(registration),
-    updateApiClient: (update) => deployment.apiClients.update(update),
+    updateApiClient: (update) => deployment.apiClients.update(update, deployment.clock()),
     unregisterApiClient: (client) => unregisterApiClient(deployment, client),
     registerOperator: (registration) => deployment.operators.register(registration),
-    updateOperator: (update) => deployment.operators.update(update),
+    updateOperator: (update) => deployment.operators.update(update, deployment.clock()),
     unregisterOperator: (operator) => unregisterOperator(deployment, operator),
     launch: (identity) => launchInProcess(() => deployment, identity),
     login: (request) => loginInProcess(deployment, request),
     testKey(plugin) {
       const key = testKeys.find(parseInput(identitySchema, plugin, "option_invalid", "plugin"));
       if (key !== undefined) return key;
-      throw new EmulatorError(
-        "not_registered",
-        "this emulator made no key for a plugin of that tenant and client_id: one is made where a plugin is registered without a jwks",
-      );
+      const problem = "this emulator made no key for a plugin of that tenant and client_id";
+      throw new EmulatorError("not_registered", `${problem}. Register the plugin without a jwks.`);
     },
     clock: liveProxy(() => deployment.time),
     rules: liveProxy(() => deployment.switches),
@@ -309,27 +285,16 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     customerLog: liveProxy(() => deployment.customerLog),
     journal: liveProxy(() => deployment.journal),
     reset(changes = {}) {
-      const changed = { ...settings, ...parseChanges(changes) };
+      const changed = { ...given, ...parseChanges(changes) };
       const fresh = build(changed);
       deployment.faults.release();
       ({ deployment, app } = fresh);
-      lasting.waiters.startOver();
-      settings = changed;
+      waiters.startOver();
+      given = changed;
     },
   };
   const admin = createAdmin({ emulator, deployment: () => deployment }, prefix);
   return emulator;
-}
-
-function seeded(options: EmulatorOptions, lasting: Lasting): Deployment {
-  const deployment = createDeployment(withDefaults(options), lasting);
-  applySeed(deployment, deployment.settings.seed);
-  return deployment;
-}
-
-function appOf(options: EmulatorOptions, prefix: string): App {
-  const { variants, refreshPath, routes } = withDefaults(options);
-  return createApp({ variants, prefix, routes: routeTable(routes, refreshPath), refreshPath });
 }
 
 /** Forwards every access to the current object, so that a reference outlives a reset. */

@@ -1,6 +1,5 @@
-import { z } from "zod";
-
 // The emulator's own error: it was set up or used in-process wrongly. Refused requests are answers, never errors.
+import { z } from "zod";
 
 /** What was wrong with the set-up; stable, lower snake case. */
 export type EmulatorErrorCode =
@@ -18,10 +17,9 @@ export type EmulatorErrorCode =
   | "journal_timeout";
 
 /**
- * Thrown by `createEmulator`, the `register…`, `update…` and `unregister…` methods, `listen`, `faults.add` and the journal when they are
- * called wrongly, by `journal.waitFor` when nothing came, and by `launch` and `login` where a page would refuse the
- * person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never holds their values,
- * because a registration holds secrets.
+ * Thrown when the emulator is called wrongly, by `journal.waitFor` when nothing came, and by `launch` and `login` where
+ * a page would refuse the person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never
+ * holds their values, because a registration holds secrets.
  *
  * @example
  * try { emulator.registerPlugin(sheet); } catch (error) {
@@ -56,28 +54,17 @@ export function parseInput<Output>(
   code: EmulatorErrorCode,
   what: string,
 ): Output {
-  const parsed = safeParse(schema, input);
-  if (parsed === undefined)
-    throw new EmulatorError(code, `${what}: cannot be read`, { issues: ["cannot be read"] });
-  if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) =>
-    issue.path.length === 0
-      ? messageOf(issue)
-      : `${issue.path.map(shownMember).join(".")}: ${messageOf(issue)}`,
-  );
-  throw new EmulatorError(code, `${what}: ${issues.join("; ")}`, { issues });
-}
-
-/** Undefined: reading it throws, as by a getter of its own or where it holds itself. */
-function safeParse<Output>(
-  schema: z.ZodType<Output>,
-  input: unknown,
-): z.ZodSafeParseResult<Output> | undefined {
+  let issues = ["cannot be read"];
   try {
-    return schema.safeParse(input);
+    const parsed = schema.safeParse(input);
+    if (parsed.success) return parsed.data;
+    issues = parsed.error.issues.map((issue) =>
+      [issue.path.map(shownMember).join("."), messageOf(issue)].filter((part) => part !== "").join(": "),
+    );
   } catch {
-    return undefined;
+    // A getter of the input throws, or the input contains itself.
   }
+  throw new EmulatorError(code, `${what}: ${issues.join("; ")}`, { issues });
 }
 
 /** Whether a member's name may appear in a message. */
@@ -87,8 +74,8 @@ export function isName(member: string): boolean {
 
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code !== "unrecognized_keys") return issue.message;
-  const { keys } = issue;
-  return `Unrecognized key${keys.length === 1 ? "" : "s"}: ${keys.map((key) => (isName(key) ? `"${key}"` : "…")).join(", ")}`;
+  const keys = issue.keys.map((key) => (isName(key) ? `"${key}"` : "…"));
+  return `Unrecognized key${keys.length === 1 ? "" : "s"}: ${keys.join(", ")}`;
 }
 
 function shownMember(member: PropertyKey): string {

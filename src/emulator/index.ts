@@ -6,6 +6,7 @@ export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./custome
 export type { Emulator } from "./emulator.js";
 export { createEmulator } from "./emulator.js";
 export { EmulatorError, type EmulatorErrorCode } from "./errors.js";
+export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
 export {
   type Fault,
   type FaultMatch,
@@ -13,8 +14,7 @@ export {
   type FaultName,
   type FaultTarget,
   faultMoments,
-} from "./faults/fault.js";
-export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
+} from "./faults/faults.js";
 export type { Launch, LaunchAnswer } from "./host/launch.js";
 export type { Endpoint, Journal, JournalEntry, JournalFilter, WaitOptions } from "./journal.js";
 export type { Grant } from "./oauth.js";
@@ -24,7 +24,10 @@ export type {
   ApiClientIdentity,
   ApiClientRegistration,
   ApiClientUpdate,
-} from "./registrations/api-clients.js";
+  ServiceAccountIdentity,
+  ServiceAccountRegistration,
+  ServiceAccountUpdate,
+} from "./registrations/clients.js";
 export type { Role } from "./registrations/fields.js";
 export type { JsonWebKeySet, PluginIdentity, TestKey } from "./registrations/keys.js";
 export type {
@@ -33,11 +36,6 @@ export type {
   OperatorUpdate,
 } from "./registrations/operators.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugins.js";
-export type {
-  ServiceAccountIdentity,
-  ServiceAccountRegistration,
-  ServiceAccountUpdate,
-} from "./registrations/service-accounts.js";
 export type { Rule } from "./rules.js";
 export { type RuleId, rules } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";

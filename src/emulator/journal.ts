@@ -1,10 +1,10 @@
-// One request as the journal shows it, redacted by holding nothing that could need it.
+// The journal: every answered request, redacted by holding nothing that could need it.
 
 import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
 import { EmulatorError, parseInput } from "./errors.js";
-import { type Fault, type FaultName, faultMoments } from "./faults/fault.js";
-import { GRANTS, type Grant } from "./oauth.js";
+import { FAULT_NAMES, type FaultName, faultMatchFields } from "./faults/faults.js";
+import type { Grant } from "./oauth.js";
 import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores.js";
@@ -50,26 +50,12 @@ export type RequestNote = { readonly id: number } & {
 };
 
 /** A UUID fits, an access token does not. */
-const LONGEST_SHOWN = 40;
-const LONG_SEGMENT: RegExp = new RegExp(`[^/]{${LONGEST_SHOWN + 1}}`);
+const LONG_SEGMENT = /[^/]{41,}/g;
 /** Characters of a path, so that the journal stays as small as the number of its entries says. */
 const LONGEST_PATH = 500;
 
-/** The entry, without members that are undefined. */
-export function journalEntry(
-  at: number,
-  { method, path }: { readonly method: string; readonly path: string },
-  status: number,
-  { id, ...note }: RequestNote,
-): JournalEntry {
-  const entry: Record<string, unknown> = { id, at, method, path: shownPath(path), status };
-  for (const [name, value] of Object.entries(note)) if (value !== undefined) entry[name] = value;
-  if (note.tenantId !== undefined) entry.tenantId = shownTenant(note.tenantId);
-  return entry as unknown as JournalEntry;
-}
-
-export function shownPath(path: string): string {
-  const shown = LONG_SEGMENT.test(path) ? path.split("/").map(shownSegment).join("/") : path;
+function shownPath(path: string): string {
+  const shown = path.replace(LONG_SEGMENT, "…");
   return shown.length > LONGEST_PATH ? `${shown.slice(0, LONGEST_PATH)}…` : shown;
 }
 
@@ -78,37 +64,17 @@ export function shownTenant(tenantId: string): string {
   return isQuotable(tenantId) ? tenantId : "…";
 }
 
-function shownSegment(segment: string): string {
-  return segment.length > LONGEST_SHOWN ? "…" : segment;
-}
-
 /** An entry must match every given member. An unknown name is refused: it would match nothing and go unnoticed. */
-export interface JournalFilter {
-  readonly tenantId?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly variant?: "A" | "B" | undefined;
-  readonly endpoint?: Endpoint | undefined;
-  readonly operation?: string | undefined;
-  readonly grant?: Grant | undefined;
-  readonly method?: string | undefined;
-  /** Without the query. */
-  readonly path?: string | undefined;
-  readonly status?: number | undefined;
-  readonly rule?: RuleId | undefined;
-  readonly fault?: FaultName | undefined;
-  /** Epoch milliseconds by the emulator's clock: requests that arrived at that instant or later. */
+export type JournalFilter = {
+  readonly [Name in Exclude<keyof JournalEntry, "id" | "at">]?: JournalEntry[Name] | undefined;
+} & {
+  /** Epoch milliseconds by the emulator's clock: what arrived at that instant or later. */
   readonly since?: number | undefined;
-}
+};
 
-const FAULT_NAMES = Object.keys(faultMoments) as Fault["name"][];
 const filterSchema: z.ZodType<JournalFilter> = z.strictObject({
-  tenantId: z.string().optional(),
-  clientId: z.string().optional(),
-  variant: z.enum(["A", "B"]).optional(),
+  ...faultMatchFields,
   endpoint: z.enum(["token", "api", "page"]).optional(),
-  operation: z.string().optional(),
-  grant: z.enum(GRANTS).optional(),
-  method: z.string().optional(),
   path: z.string().optional(),
   status: z.number().int().optional(),
   rule: ruleIdSchema.optional(),
@@ -117,19 +83,20 @@ const filterSchema: z.ZodType<JournalFilter> = z.strictObject({
 });
 
 /** @throws EmulatorError `option_invalid` */
-export function journalFilter(input: JournalFilter): (entry: JournalEntry) => boolean {
-  const { since, tenantId, path, ...same } = parseInput(
-    filterSchema,
-    input,
-    "option_invalid",
-    "journal filter",
-  );
-  // As they are shown, so that a long tenant id finds its own.
-  const shown = { ...same, tenantId: tenantId && shownTenant(tenantId), path: path && shownPath(path) };
-  const wanted = Object.entries(shown).filter(([, value]) => value !== undefined);
+function journalFilter(input: JournalFilter): (entry: JournalEntry) => boolean {
+  const { path, ...wanted } = parseInput(filterSchema, input, "option_invalid", "journal filter");
+  return entryMatcher({ ...wanted, path: path && shownPath(path) });
+}
+
+/** A tenant is compared as it is shown, so that a long tenant id finds its own. */
+export function entryMatcher<Entry extends { readonly at: number }>(
+  filter: Readonly<Record<string, unknown>> & Pick<JournalFilter, "tenantId" | "since">,
+): (entry: Entry) => boolean {
+  const { since = Number.NEGATIVE_INFINITY, tenantId, ...same } = filter;
+  const wanted = { ...same, tenantId: tenantId && shownTenant(tenantId) };
+  const members = Object.entries(wanted).filter(([, value]) => value !== undefined);
   return (entry) =>
-    (since === undefined || entry.at >= since) &&
-    wanted.every(([name, value]) => entry[name as keyof JournalEntry] === value);
+    entry.at >= since && members.every(([name, value]) => entry[name as keyof Entry] === value);
 }
 
 /** Entries beyond this are forgotten, oldest first. */
@@ -158,42 +125,21 @@ export class Journal {
     return this.#entries.newest().filter(journalFilter(filter));
   }
 
-  /**
-   * The POSTs to either token endpoint, refused ones included.
-   *
-   * @example
-   * expect(emulator.journal.tokenRequests({ clientId: "reporter", grant: "client_credentials" })).toHaveLength(1);
-   * expect(emulator.journal.tokenRequests({ status: 400 }).map(({ rule }) => rule)).toEqual(["assertion.audience"]);
-   */
+  /** The POSTs to either token endpoint, refused ones included. */
   tokenRequests(filter: Omit<JournalFilter, "endpoint"> = {}): JournalEntry[] {
     return this.entries({ ...filter, endpoint: "token" });
   }
 
-  /**
-   * The calls of API routes, refused ones included.
-   *
-   * @example
-   * expect(emulator.journal.apiCalls({ operation: "listDevices", status: 403 })).toMatchObject([{ rule: "route.scope" }]);
-   */
+  /** The calls of API routes, refused ones included. */
   apiCalls(filter: Omit<JournalFilter, "endpoint"> = {}): JournalEntry[] {
     return this.entries({ ...filter, endpoint: "api" });
   }
 
-  /**
-   * The newest that matches.
-   *
-   * @example
-   * expect(emulator.journal.last()).toMatchObject({ operation: "listDevices", status: 200, clientId: "reporter" });
-   */
+  /** The newest that matches. */
   last(filter: JournalFilter = {}): JournalEntry | undefined {
     return this.entries(filter).at(-1);
   }
 
-  /**
-   * @example
-   * const since = emulator.clock.now();
-   * expect(emulator.journal.count({ endpoint: "token", since })).toBe(0);
-   */
   count(filter: JournalFilter = {}): number {
     return this.entries(filter).length;
   }
@@ -221,14 +167,12 @@ export class Journal {
     return { id: this.#arrived };
   }
 
-  /** @internal */
-  record(
-    at: number,
-    request: { readonly method: string; readonly path: string },
-    status: number,
-    note: RequestNote,
-  ): void {
-    const entry = journalEntry(at, request, status, note);
+  /** Omits members that are undefined. @internal */
+  record(at: number, { method, url }: Request, status: number, { id, ...note }: RequestNote): void {
+    const { tenantId } = note;
+    const shown = { ...note, tenantId: tenantId && shownTenant(tenantId) };
+    const given = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
+    const entry: JournalEntry = { id, at, method, path: shownPath(new URL(url).pathname), status, ...given };
     this.#entries.add(entry);
     this.#waiters.notify(entry);
   }
@@ -239,7 +183,7 @@ export interface WaitOptions {
   /** Default: 1. */
   readonly count?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Real time, not the emulator's clock. Default: 4000. */
+  /** Real time, whatever the emulator's clock. Default: 4000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -259,7 +203,8 @@ interface Waiter {
   readonly count: number;
   /** Those that match, so far. */
   seen: JournalEntry[];
-  readonly resolve: (entries: JournalEntry[]) => void;
+  /** Ends the waiting with what was seen. */
+  readonly finish: () => void;
 }
 
 export class JournalWaiters {
@@ -275,43 +220,39 @@ export class JournalWaiters {
     const { count = 1, signal, timeoutMs = DEFAULT_TIMEOUT_MS } = read;
     signal?.throwIfAborted();
     if (before.length >= count) return [...before];
-    let end = () => {};
-    try {
-      return await new Promise<JournalEntry[]>((resolve, reject) => {
-        const waiter: Waiter = { matches, count, seen: [...before], resolve };
-        const late = () => reject(tooLate(waiter, timeoutMs));
-        const abort = () => reject(signal?.reason);
-        const timer = setTimeout(late, timeoutMs);
-        signal?.addEventListener("abort", abort, { once: true });
-        this.#waiting.add(waiter);
-        end = () => {
-          clearTimeout(timer);
-          signal?.removeEventListener("abort", abort);
-          this.#forget(waiter);
-        };
-      });
-    } finally {
-      end();
-    }
+    return new Promise<JournalEntry[]>((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+        this.#waiting.delete(waiter);
+      };
+      const finish = () => {
+        end();
+        resolve(waiter.seen);
+      };
+      const fail = (reason: unknown) => {
+        end();
+        reject(reason);
+      };
+      const waiter: Waiter = { matches, count, seen: [...before], finish };
+      const abort = () => fail(signal?.reason);
+      const timer = setTimeout(() => fail(tooLate(waiter, timeoutMs)), timeoutMs);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#waiting.add(waiter);
+    });
   }
 
   notify(entry: JournalEntry): void {
     for (const waiter of this.#waiting) {
       if (!waiter.matches(entry)) continue;
       waiter.seen.push(entry);
-      if (waiter.seen.length < waiter.count) continue;
-      this.#forget(waiter);
-      waiter.resolve(waiter.seen);
+      if (waiter.seen.length >= waiter.count) waiter.finish();
     }
   }
 
-  /** After a reset, requests before it no longer count. */
+  /** After a reset: what was seen before it counts no more. */
   startOver(): void {
     for (const waiter of this.#waiting) waiter.seen = [];
-  }
-
-  #forget(waiter: Waiter): void {
-    this.#waiting.delete(waiter);
   }
 }
 

@@ -1,5 +1,5 @@
 // The option table: every choice that the description leaves to the emulator, as data.
-import { defaultOptions } from "./options.js";
+import { DEFAULT_PUBLIC_URL, withDefaults } from "./options.js";
 
 /** One choice: an option of `createEmulator`. The id of an option inside another has a dot. */
 export interface Option {
@@ -57,7 +57,8 @@ export const options: Readonly<Record<OptionId, Option>> = Object.fromEntries(
 ) as Record<OptionId, Option>;
 
 function defaultOf(id: string): unknown {
-  const { retryAfter, refreshTokens, ...defaults } = defaultOptions;
+  const { refreshTokens, ...defaults } = withDefaults({});
   const parts = Object.entries(refreshTokens).map(([name, value]) => [`refreshTokens.${name}`, value]);
-  return { ...defaults, ...Object.fromEntries(parts), "rateLimit.retryAfter": retryAfter }[id] as unknown;
+  const others = { publicUrl: DEFAULT_PUBLIC_URL, "rateLimit.retryAfter": "seconds" };
+  return { ...defaults, ...others, ...Object.fromEntries(parts) }[id] as unknown;
 }

@@ -105,144 +105,79 @@ export interface EmulatorOptions {
   readonly randomSeed?: number | undefined;
 }
 
+/** Until the emulator listens. RFC 6761 section 6.3: names under localhost never leave the machine. */
+export const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
+
+const seconds = z.number().int().min(1);
+const status = z.number().int().min(400).max(499);
 const rateLimit = z.strictObject({
   requests: z.number().int().min(1),
   windowSeconds: z.number().positive(),
-  retryAfter: z.union([z.boolean(), z.enum(["seconds", "date"])]).optional(),
+  retryAfter: z.union([z.boolean(), z.enum(["seconds", "date"])]).default("seconds"),
 });
-
-const seconds = z.number().int().min(1);
 const refreshTokens = z.strictObject({
-  rotation: z.boolean().optional(),
-  reuseDetection: z.boolean().optional(),
-  lifetimeSeconds: seconds.optional(),
-  idleSeconds: seconds.optional(),
+  rotation: z.boolean().default(true),
+  reuseDetection: z.boolean().default(true),
+  /** Not shown: 90 days. */
+  lifetimeSeconds: seconds.default(7_776_000),
+  /** Not shown: 30 days. RFC 9700 section 4.14.2: refresh tokens "SHOULD expire if not used for some time". */
+  idleSeconds: seconds.default(2_592_000),
 });
 const OTHER_PATHS = /^\/(_emulator|host|api)(\/|$)|^\/v1\/auth\/(authorize|login|consent)$/;
 const refreshPath = z
   .string()
   .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL")
   .refine((path) => !OTHER_PATHS.test(path), "must not be a path of the emulator's pages or of Variant A");
-
-const status = z.number().int().min(400).max(499);
 /** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2) stay what they are. */
 const tokenResponseExtras = z
   .record(z.string(), z.custom<unknown>(isJson, "must be JSON"))
   .refine((extras) => !("access_token" in extras || "refresh_token" in extras), "must not name a token");
 
-const fields = z.strictObject({
-  variants: z.array(z.enum(["A", "B"])).optional(),
+/** Every option, how it is checked, and its default. `options` describes what each of them decides. */
+const schema = z.strictObject({
+  variants: z.array(z.enum(["A", "B"])).default(["A", "B"]),
   now: z.custom<() => number>((value) => typeof value === "function", "must be a function").optional(),
   publicUrl: z
     .string()
     .refine(isBaseUrl, "must be http or https, without credentials, query or fragment")
     .optional(),
-  rateLimit: z.union([z.literal(false), rateLimit]).optional(),
-  routes: z.array(apiRouteSchema).optional(),
-  narrowingDelayMs: z.number().min(0).optional(),
-  tokenLifetimeSeconds: seconds.optional(),
-  codeLifetimeSeconds: seconds.optional(),
-  refreshTokens: refreshTokens.optional(),
-  refreshPath: refreshPath.optional(),
-  launchState: z.enum(["opaque_code", "launch-parameter"]).optional(),
-  issuerInCallback: z.boolean().optional(),
-  unauthenticatedAttemptSpendsCode: z.boolean().optional(),
-  requireKid: z.boolean().optional(),
-  refusedPluginError: z.enum(["invalid_grant", "invalid_client"]).optional(),
-  fixedTextFullStop: z.boolean().optional(),
-  revoShape: z.enum(["nested", "flat"]).optional(),
-  tokenResponseExtras: tokenResponseExtras.optional(),
-  bearerStatus: status.optional(),
-  pluginTokenRefusedStatus: status.optional(),
-  envelope: z.record(z.string().min(1), z.string().min(1)).optional(),
-  devices: devicesSchema.optional(),
-  rules: z.record(z.string(), z.boolean()).optional() as z.ZodType<RuleSettings | undefined>,
-  admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).optional(),
-  seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).optional(),
-  randomSeed: z.number().int().optional(),
-});
-
-const schema: z.ZodType<EmulatorOptions> = fields;
-
-/** The name of every option; `outer.inner` for an option inside another. */
-export const optionNames: readonly string[] = [
-  ...Object.keys(fields.shape),
-  ...Object.keys(rateLimit.shape).map((name) => `rateLimit.${name}`),
-  ...Object.keys(refreshTokens.shape).map((name) => `refreshTokens.${name}`),
-];
-
-export function parseEmulatorOptions(input: unknown): EmulatorOptions {
-  const options = parseInput(schema, input, "option_invalid", "createEmulator");
-  const { seed, devices, tokenResponseExtras } = options;
-  // Copies: later changes to the caller's objects have no effect.
-  return {
-    ...options,
-    ...(seed && { seed: parseSeed(seed) }),
-    ...(devices && { devices: structuredClone(devices) }),
-    ...(tokenResponseExtras && { tokenResponseExtras: structuredClone(tokenResponseExtras) }),
-  };
-}
-
-/** What clients already hold of it cannot change: its address, its clock and the keys it made. */
-const LASTING = ["publicUrl", "now", "randomSeed"];
-
-/** Options for a reset. @throws EmulatorError `option_invalid`, `seed_invalid` */
-export function parseChanges(input: unknown): EmulatorOptions {
-  const changes = parseEmulatorOptions(input);
-  const issues = LASTING.filter((name) => name in changes).map((name) => `${name}: cannot change by a reset`);
-  if (issues.length === 0) return changes;
-  throw new EmulatorError("option_invalid", `reset: ${issues.join("; ")}`, { issues });
-}
-
-function isBaseUrl(value: string): boolean {
-  if (!URL.canParse(value)) return false;
-  const { protocol, username, password } = new URL(value);
-  return /^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(value);
-}
-
-/** The default of every option that has one. `options` describes what each of them decides. */
-export const defaultOptions: Settings & { readonly publicUrl: string; readonly retryAfter: "seconds" } = {
-  variants: ["A", "B"],
-  admin: "loopback",
-  /** Until the emulator listens. RFC 6761 section 6.3: names under localhost never leave the machine. */
-  publicUrl: "http://emulator.localhost",
-  rateLimit: false,
-  /** The default of `rateLimit.retryAfter`. */
-  retryAfter: "seconds",
-  routes: [],
-  rules: {},
-  seed: {},
-  narrowingDelayMs: 0,
+  rateLimit: z.union([z.literal(false), rateLimit]).default(false),
+  routes: z.array(apiRouteSchema).default([]),
+  narrowingDelayMs: z.number().min(0).default(0),
   /** "3600 in the reference response" (description, section 2.3) and "1 hour by default" (section 5.9). */
-  tokenLifetimeSeconds: 3600,
+  tokenLifetimeSeconds: seconds.default(3600),
   /** "The code is valid for two minutes" (section 3). */
-  codeLifetimeSeconds: 120,
-  unauthenticatedAttemptSpendsCode: true,
-  requireKid: true,
-  refusedPluginError: "invalid_grant",
-  fixedTextFullStop: true,
-  revoShape: "nested",
-  tokenResponseExtras: {},
-  bearerStatus: 401,
-  pluginTokenRefusedStatus: 401,
-  envelope: {},
-  devices: [
+  codeLifetimeSeconds: seconds.default(120),
+  refreshTokens: refreshTokens.prefault({}),
+  refreshPath: refreshPath.default(TOKEN_PATH_B),
+  launchState: z.enum(["opaque_code", "launch-parameter"]).default("launch-parameter"),
+  issuerInCallback: z.boolean().default(false),
+  unauthenticatedAttemptSpendsCode: z.boolean().default(true),
+  requireKid: z.boolean().default(true),
+  refusedPluginError: z.enum(["invalid_grant", "invalid_client"]).default("invalid_grant"),
+  fixedTextFullStop: z.boolean().default(true),
+  revoShape: z.enum(["nested", "flat"]).default("nested"),
+  tokenResponseExtras: tokenResponseExtras.default({}),
+  bearerStatus: status.default(401),
+  pluginTokenRefusedStatus: status.default(401),
+  envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
+  devices: devicesSchema.default([
     { id: "device-1", name: "North gate" },
     { id: "device-2", name: "South gate" },
     { id: "device-3", name: "Loading bay" },
-  ],
-  launchState: "launch-parameter",
-  issuerInCallback: false,
-  refreshPath: TOKEN_PATH_B,
-  refreshTokens: {
-    rotation: true,
-    reuseDetection: true,
-    /** Not shown: 90 days. */
-    lifetimeSeconds: 7_776_000,
-    /** Not shown: 30 days. RFC 9700 section 4.14.2: refresh tokens "SHOULD expire if not used for some time". */
-    idleSeconds: 2_592_000,
-  },
-};
+  ]),
+  rules: z.record(z.string(), z.boolean()).default({}) as z.ZodType<RuleSettings>,
+  admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).default("loopback"),
+  seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).default({}),
+  randomSeed: z.number().int().optional(),
+});
+
+/** The name of every option; `outer.inner` for an option inside another. */
+export const optionNames: readonly string[] = [
+  ...Object.keys(schema.shape),
+  ...Object.keys(rateLimit.shape).map((name) => `rateLimit.${name}`),
+  ...Object.keys(refreshTokens.shape).map((name) => `refreshTokens.${name}`),
+];
 
 type Defaulted = Exclude<keyof EmulatorOptions, "now" | "publicUrl" | "randomSeed">;
 
@@ -255,19 +190,40 @@ export type Settings = EmulatorOptions & {
   };
 };
 
-/** An option that is undefined has its default. */
+/** An option that is undefined has its default. @throws EmulatorError `option_invalid` */
 export function withDefaults(options: EmulatorOptions): Settings {
-  const { publicUrl: _, retryAfter: __, ...defaults } = defaultOptions;
-  return {
-    ...defaults,
-    ...defined(options),
-    refreshTokens: { ...defaults.refreshTokens, ...defined(options.refreshTokens ?? {}) },
-  };
+  return parseInput<Settings>(schema, options, "option_invalid", "createEmulator");
 }
 
-function defined<Members extends object>(
-  members: Members,
-): { [Name in keyof Members]: NonNullable<Members[Name]> } {
-  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Name in keyof Members]: NonNullable<Members[Name]> };
+/** The options that are given; one that is given as undefined has its default. @throws EmulatorError `option_invalid`, `seed_invalid` */
+export function parseEmulatorOptions(input: unknown): EmulatorOptions {
+  const settings = withDefaults(input as EmulatorOptions);
+  const { seed, devices, tokenResponseExtras } = settings;
+  // Copies: later changes to the caller's objects have no effect.
+  const copies = {
+    seed: parseSeed(seed),
+    devices: structuredClone(devices),
+    tokenResponseExtras: structuredClone(tokenResponseExtras),
+  };
+  const given = Object.entries({ ...settings, ...copies }).filter(([name]) => name in (input as object));
+  return Object.fromEntries(given);
+}
+
+/** What clients already hold of it cannot change: its address, its clock and the keys it made. */
+const LASTING = ["publicUrl", "now", "randomSeed"];
+
+/** Options for a reset. @throws EmulatorError `option_invalid`, `seed_invalid` */
+export function parseChanges(input: unknown): EmulatorOptions {
+  const changes = parseEmulatorOptions(input);
+  const issues = LASTING.filter((name) => name in (input as object)).map(
+    (name) => `${name}: cannot change by a reset`,
+  );
+  if (issues.length === 0) return changes;
+  throw new EmulatorError("option_invalid", `reset: ${issues.join("; ")}`, { issues });
+}
+
+function isBaseUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return /^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(value);
 }

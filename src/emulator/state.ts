@@ -7,12 +7,11 @@ import { CustomerLog } from "./customer-log.js";
 import { Faults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow.js";
 import { Journal, type JournalWaiters } from "./journal.js";
-import { defaultOptions, type Settings } from "./options.js";
-import { type ApiClient, ApiClients } from "./registrations/api-clients.js";
+import type { Settings } from "./options.js";
+import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
 import type { JwksSource } from "./registrations/keys.js";
 import { Operators } from "./registrations/operators.js";
 import { PluginRegistry } from "./registrations/plugins.js";
-import { ServiceAccounts } from "./registrations/service-accounts.js";
 import type { EmulatorSeed } from "./seed/seed.js";
 import {
   Authorizations,
@@ -35,7 +34,7 @@ export interface LaunchIdentity {
 }
 
 /** What an opaque_code stands for. */
-export interface LaunchRecord extends LaunchIdentity {
+interface LaunchRecord extends LaunchIdentity {
   /** What `host:auth-code` repeats as state. */
   readonly answers: Settings["launchState"];
   readonly used: boolean;
@@ -62,7 +61,7 @@ export interface AuthorizationRequest {
 }
 
 /** A login between the authorization request and the person's decision. */
-export interface PendingLogin {
+interface PendingLogin {
   readonly request: AuthorizationRequest;
   readonly isDecided: boolean;
   /** Epoch milliseconds; from this instant on the person must start again. */
@@ -92,10 +91,7 @@ export interface RefreshToken {
   readonly idleAt: number;
 }
 
-export interface SignedIn {
-  readonly tenantId: string;
-  readonly userId: string;
-}
+export type SignedIn = Omit<LaunchIdentity, "clientId">;
 
 /** What the value of a session cookie stands for. */
 export interface KeptSession {
@@ -144,7 +140,7 @@ export interface Deployment {
 }
 
 /** What outlives a reset. */
-export interface Lasting {
+interface Lasting {
   readonly publicUrl: () => string;
   readonly testKeys: JwksSource;
   readonly waiters?: JournalWaiters | undefined;
@@ -193,10 +189,9 @@ function firstState(clock: EmulatorSeed["clock"]): ((base: number) => ClockState
 
 function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
   if (rateLimit === false) return undefined;
-  const { requests, windowSeconds, retryAfter = true } = rateLimit;
-  const window = new SlidingWindow({ requests, windowSeconds });
-  if (retryAfter === false) return { window, retryAfter: "absent" };
-  return { window, retryAfter: retryAfter === true ? defaultOptions.retryAfter : retryAfter };
+  const { retryAfter } = rateLimit;
+  const form = retryAfter === false ? "absent" : retryAfter === "date" ? "date" : "seconds";
+  return { window: new SlidingWindow(rateLimit), retryAfter: form };
 }
 
 // To unregister something also ends, for good, everything that was issued because of it: nothing of it belongs to a
@@ -205,7 +200,7 @@ function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
 export function unregisterPlugin(deployment: Deployment, input: unknown): void {
   const { plugins, accessTokens, launches, launchCodes } = deployment;
   const { tenantId, clientId } = plugins.unregister(input);
-  const isTheirs = (of: { readonly tenantId: string; readonly clientId: string }) =>
+  const isTheirs = (of: Omit<LaunchIdentity, "userId">) =>
     of.tenantId === tenantId && of.clientId === clientId;
   endTokens(accessTokens, "plugin", (token) => token.variant === "A" && isTheirs(token));
   launches.forget(isTheirs);
@@ -213,10 +208,10 @@ export function unregisterPlugin(deployment: Deployment, input: unknown): void {
 }
 
 export function unregisterServiceAccount(deployment: Deployment, input: unknown): void {
-  const { serviceAccounts, accessTokens } = deployment;
-  const { clientId } = serviceAccounts.unregister(input);
+  const { clientId } = deployment.serviceAccounts.unregister(input);
   // No tenant: a client_id is unique in Variant B. What an API client of that name had is revoked already.
-  endTokens(accessTokens, "service account", (token) => token.variant === "B" && token.clientId === clientId);
+  const isTheirs = (token: IssuedToken) => token.variant === "B" && token.clientId === clientId;
+  endTokens(deployment.accessTokens, "service account", isTheirs);
 }
 
 export function unregisterApiClient(deployment: Deployment, input: unknown): void {

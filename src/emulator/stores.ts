@@ -3,17 +3,21 @@ import { createHash, randomBytes } from "node:crypto";
 
 /** Below this many entries sweeping costs more than it frees. */
 const SMALLEST_SWEEP = 1024;
-
 /** The most entries of one map, expired or not. */
 const DEFAULT_CAPACITY = 100_000;
+
+interface Entry<Value> {
+  readonly value: Value;
+  readonly expiresAt: number;
+}
 
 /**
  * Holds each entry at least until `expiresAt` (epoch milliseconds). Expired entries go in sweeps, each time the map
  * has doubled since the last one, so at most about twice as many entries are held as are alive; beyond `capacity` the
  * oldest go too. A reader must compare the instant of an entry: an entry that is present may have expired.
  */
-export class ExpiringMap<Value extends { readonly expiresAt: number }> {
-  readonly #entries = new Map<string, Value>();
+class ExpiringMap<Value> {
+  readonly #entries = new Map<string, Entry<Value>>();
   readonly #capacity: number;
   #sweepAt = SMALLEST_SWEEP;
 
@@ -21,16 +25,22 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
     this.#capacity = capacity;
   }
 
-  get(key: string): Value | undefined {
+  get(key: string): Entry<Value> | undefined {
     return this.#entries.get(key);
   }
 
-  set(key: string, value: Value, now: number): void {
-    this.#entries.set(key, value);
-    if (this.#entries.size < this.#sweepAt) return;
-    for (const [oldKey, old] of this.#entries) if (old.expiresAt <= now) this.#entries.delete(oldKey);
-    if (this.#entries.size > this.#capacity) this.#dropOldest();
-    this.#sweepAt = this.#nextSweep();
+  set(key: string, value: Value, expiresAt: number, now: number): void {
+    const entries = this.#entries;
+    entries.set(key, { value, expiresAt });
+    if (entries.size < this.#sweepAt) return;
+    for (const [oldKey, old] of entries) if (old.expiresAt <= now) entries.delete(oldKey);
+    if (entries.size > this.#capacity) {
+      // A tenth at once: one at a time would sweep the whole map for each.
+      for (const oldest of entries.keys()) {
+        if (entries.size > this.#capacity * 0.9) entries.delete(oldest);
+      }
+    }
+    this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(entries.size * 2, this.#capacity + 1));
   }
 
   delete(key: string): void {
@@ -39,41 +49,19 @@ export class ExpiringMap<Value extends { readonly expiresAt: number }> {
 
   /** Replaces each value by what `revision` returns; undefined deletes it. */
   revise(revision: (value: Value) => Value | undefined): void {
-    for (const [key, value] of this.#entries) {
+    for (const [key, { value, expiresAt }] of this.#entries) {
       const revised = revision(value);
       if (revised === undefined) this.#entries.delete(key);
-      else this.#entries.set(key, revised);
+      else this.#entries.set(key, { value: revised, expiresAt });
     }
   }
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  /** A tenth at once: one at a time would sweep the whole map for each. */
-  #dropOldest(): void {
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#capacity * 0.9) return;
-      this.#entries.delete(oldest);
-    }
-  }
-
-  #nextSweep(): number {
-    return Math.max(SMALLEST_SWEEP, Math.min(this.#entries.size * 2, this.#capacity + 1));
-  }
-}
-
-interface Kept<Value> {
-  readonly value: Value;
-  readonly expiresAt: number;
 }
 
 /** Stores hashes of secrets only. Synchronous, so that of concurrent uses of one secret exactly one is first. */
 export class SecretMap<Value> {
-  readonly #byHash: ExpiringMap<Kept<Value>>;
+  readonly #byHash: ExpiringMap<Value>;
   readonly #random: RandomSource;
 
-  /** `capacity`: see `ExpiringMap`. */
   constructor(random: RandomSource, capacity?: number) {
     this.#random = random;
     this.#byHash = new ExpiringMap(capacity);
@@ -82,7 +70,7 @@ export class SecretMap<Value> {
   /** Hands out a new value, the only copy. It is known at least until `keepUntil` (epoch milliseconds). */
   mint(value: Value, keepUntil: number, now: number): string {
     const secret = this.#random.secret();
-    this.#byHash.set(hashOf(secret), { value, expiresAt: keepUntil }, now);
+    this.#byHash.set(hashOf(secret), value, keepUntil, now);
     return secret;
   }
 
@@ -90,14 +78,11 @@ export class SecretMap<Value> {
     return this.#byHash.get(hashOf(secret))?.value;
   }
 
-  /**
-   * Replaces the value of a known secret, and keeps it as long as the old one unless `keepUntil` is given. Without
-   * effect if the secret is not known.
-   */
+  /** Replaces the value of a known secret, and keeps it as long as the old one unless `keepUntil` is given. */
   replace(secret: string, value: Value, now: number, keepUntil?: number): void {
     const key = hashOf(secret);
     const kept = this.#byHash.get(key);
-    if (kept !== undefined) this.#byHash.set(key, { value, expiresAt: keepUntil ?? kept.expiresAt }, now);
+    if (kept !== undefined) this.#byHash.set(key, value, keepUntil ?? kept.expiresAt, now);
   }
 
   delete(secret: string): void {
@@ -106,12 +91,12 @@ export class SecretMap<Value> {
 
   /** Replaces each value by what `revision` returns. */
   revise(revision: (value: Value) => Value): void {
-    this.#byHash.revise((kept) => ({ ...kept, value: revision(kept.value) }));
+    this.#byHash.revise(revision);
   }
 
   /** Deletes the matching values: their secrets are then as unknown as secrets that were never minted. */
   forget(matches: (value: Value) => boolean): void {
-    this.#byHash.revise((kept) => (matches(kept.value) ? undefined : kept));
+    this.#byHash.revise((value) => (matches(value) ? undefined : value));
   }
 }
 
@@ -150,13 +135,8 @@ export interface Authorization {
   readonly endsAt: number;
 }
 
-interface KeptAuthorization {
-  readonly authorization: Authorization;
-  readonly expiresAt: number;
-}
-
 export class Authorizations {
-  readonly #byId = new ExpiringMap<KeptAuthorization>();
+  readonly #byId = new ExpiringMap<Authorization>();
   readonly #random: RandomSource;
 
   constructor(random: RandomSource) {
@@ -166,28 +146,22 @@ export class Authorizations {
   /** Returns its id, which is not a secret. It is known at least until `keepUntil` (epoch milliseconds). */
   open(authorization: Authorization, keepUntil: number, now: number): string {
     const id = this.#random.uuid();
-    this.#byId.set(id, { authorization, expiresAt: keepUntil }, now);
+    this.#byId.set(id, authorization, keepUntil, now);
     return id;
   }
 
   find(id: string): Authorization | undefined {
-    return this.#byId.get(id)?.authorization;
+    return this.#byId.get(id)?.value;
   }
 
   /** Ends its refresh tokens and its access tokens. */
   revoke(id: string, now: number): void {
     const kept = this.#byId.get(id);
-    if (kept === undefined) return;
-    this.#byId.set(id, { ...kept, authorization: { ...kept.authorization, revoked: true } }, now);
+    if (kept !== undefined) this.#byId.set(id, { ...kept.value, revoked: true }, kept.expiresAt, now);
   }
 
-  /** Revokes all matching authorizations. */
   revokeAll(matches: (authorization: Authorization) => boolean): void {
-    this.#byId.revise((kept) =>
-      matches(kept.authorization)
-        ? { ...kept, authorization: { ...kept.authorization, revoked: true } }
-        : kept,
-    );
+    this.#byId.revise((value) => (matches(value) ? { ...value, revoked: true } : value));
   }
 }
 
@@ -219,62 +193,41 @@ export class BoundedList<Entry> {
 /** Characters; a digest has one more, so that no tenant has the digest of another as its name. */
 const LONGEST_KEY = 42;
 
-/** A tenant's admitted requests (epoch milliseconds, oldest first) and when the last of them leaves the window. */
-interface Admitted {
-  readonly instants: number[];
-  expiresAt: number;
-}
-
 /**
- * Admits `requests` in any span of `windowSeconds`. A slot frees exactly `windowSeconds` after the request that took
- * it. A request that is not admitted takes no slot, so waiting until a slot frees is enough.
+ * A sliding window per tenant: an admitted request takes a slot from its own instant on, up to but not at the instant
+ * `windowSeconds` later. A request that is not admitted takes none, so waiting until a slot frees is enough.
  */
 export class SlidingWindow {
   readonly #requests: number;
   readonly #windowMs: number;
-  readonly #tenants = new ExpiringMap<Admitted>();
+  readonly #admitted = new ExpiringMap<number[]>();
 
   constructor(limit: { requests: number; windowSeconds: number }) {
     this.#requests = limit.requests;
     this.#windowMs = limit.windowSeconds * 1000;
   }
 
-  /**
-   * Takes a slot and returns undefined; or returns the instant (epoch milliseconds) at which one frees.
-   */
+  /** Takes a slot and returns undefined, or returns the instant (epoch milliseconds) at which one frees. */
   take(tenantId: string, now: number): number | undefined {
-    const key = keyOf(tenantId);
-    const admitted = this.#tenants.get(key) ?? { instants: [], expiresAt: 0 };
-    const { instants } = admitted;
-    dropAfter(instants, now);
-    while (instants[0] !== undefined && instants[0] + this.#windowMs <= now) instants.shift();
+    // An anonymous caller chooses the tenant of the path, which may be as long as a path.
+    const key = tenantId.length <= LONGEST_KEY ? tenantId : hashOf(tenantId);
+    // After the clock was set back, the instants that are now ahead do not count.
+    const earlier = this.#admitted.get(key)?.value ?? [];
+    const instants = earlier.filter((at) => at <= now && now < at + this.#windowMs);
     const [oldest] = instants;
     if (oldest !== undefined && instants.length >= this.#requests) return oldest + this.#windowMs;
     instants.push(now);
-    admitted.expiresAt = now + this.#windowMs;
-    this.#tenants.set(key, admitted, now);
+    this.#admitted.set(key, instants, now + this.#windowMs, now);
     return undefined;
   }
 }
 
-/** After the clock was set back, the instants that are now ahead do not count. */
-function dropAfter(instants: number[], now: number): void {
-  for (let last = instants.at(-1); last !== undefined && last > now; last = instants.at(-1)) instants.pop();
-}
-
-/** An anonymous caller chooses the tenant of the path, which may be as long as a path. */
-function keyOf(tenantId: string): string {
-  return tenantId.length <= LONGEST_KEY
-    ? tenantId
-    : createHash("sha256").update(tenantId).digest("base64url");
-}
-
 /** Each is remembered for at most six minutes and a half: 2,500 accepted assertions a second. */
-const CAPACITY = 1_000_000;
+const MOST_ASSERTION_IDS = 1_000_000;
 
 /** "A repeat is refused" (description, section 2.2). */
 export class UsedAssertionIds {
-  readonly #uses = new ExpiringMap<{ expiresAt: number }>(CAPACITY);
+  readonly #uses = new ExpiringMap<true>(MOST_ASSERTION_IDS);
 
   /**
    * Marks the jti as used; false if it already was. Synchronous, so that of concurrent posts of one assertion exactly
@@ -282,28 +235,25 @@ export class UsedAssertionIds {
    */
   use(id: { tenantId: string; clientId: string; jti: string }, expiresAt: number, now: number): boolean {
     // Hashed: a jti may be as long as a request body, and no part of an assertion is stored.
-    const key = createHash("sha256")
-      .update(JSON.stringify([id.tenantId, id.clientId, id.jti]))
-      .digest("base64url");
+    const key = hashOf(JSON.stringify([id.tenantId, id.clientId, id.jti]));
     const earlier = this.#uses.get(key);
     if (earlier !== undefined && now < earlier.expiresAt) return false;
-    this.#uses.set(key, { expiresAt }, now);
+    this.#uses.set(key, true, expiresAt, now);
     return true;
   }
 }
 
 /** 256 bits, beyond the 160 that RFC 6749 section 10.10 asks for. */
 const SECRET_BYTES = 32;
-
 /** Drawn ahead: a call to the system takes longer than everything else about a token. */
 const DRAWN_AHEAD_BYTES = 4096;
 
+/** With a seed, the same draws return the same values in every instance: for tests only. */
 export class RandomSource {
   readonly #seed: number | undefined;
   #drawn = 0;
   #ahead = Buffer.alloc(0);
 
-  /** With a seed, the same draws return the same values in every instance: for tests only. */
   constructor(seed: number | undefined) {
     this.#seed = seed;
   }
@@ -324,11 +274,12 @@ export class RandomSource {
   /** At most 32. */
   bytes(length: number): Buffer {
     this.#drawn += 1;
-    if (this.#seed === undefined) return this.#randomBytes(length);
-    return createHash("sha256").update(`emulator ${this.#seed} ${this.#drawn}`).digest().subarray(0, length);
-  }
-
-  #randomBytes(length: number): Buffer {
+    if (this.#seed !== undefined) {
+      return createHash("sha256")
+        .update(`emulator ${this.#seed} ${this.#drawn}`)
+        .digest()
+        .subarray(0, length);
+    }
     if (this.#ahead.length < length) this.#ahead = randomBytes(DRAWN_AHEAD_BYTES);
     const bytes = this.#ahead.subarray(0, length);
     this.#ahead = this.#ahead.subarray(length);

@@ -1,7 +1,7 @@
 // The armed faults, and a form for each fault that arms it.
 import { html } from "hono/html";
-import { type FaultName, faultMoments, faultSchema } from "../faults/fault.js";
 import type { FaultReport } from "../faults/faults.js";
+import { type FaultName, faultMoments, faultSchema } from "../faults/faults.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import { form, readSchemaFields, schemaFields } from "./form.js";
 import { ADMIN_PATH, type AdminPage, type AdminView, livePart, panel } from "./view.js";

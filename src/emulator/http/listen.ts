@@ -1,6 +1,6 @@
 // Serves a fetch handler over HTTP, and stops promptly. Loaded with the first server: it takes 25 ms.
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
@@ -56,24 +56,23 @@ export async function listenOn(
     throw new EmulatorError("listen_failed", `cannot listen on ${host}:${port}`, { cause });
   }
   let closed: Promise<void> | undefined;
+  const close = async () => {
+    closing.abort();
+    const ended = once(server, "close");
+    // Ends idle keep-alive connections too.
+    server.close();
+    for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
+    const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
+    await ended;
+    clearTimeout(force);
+  };
   return {
     origin: originOf(server.address() as AddressInfo),
     close() {
-      closing.abort();
-      closed ??= closeServer(server, silent);
+      closed ??= close();
       return closed;
     },
   };
-}
-
-async function closeServer(server: Server, silent: ReadonlySet<Socket>): Promise<void> {
-  const ended = once(server, "close");
-  // Ends idle keep-alive connections too.
-  server.close();
-  for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
-  const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
-  await ended;
-  clearTimeout(force);
 }
 
 /** An unspecified address ("every interface") cannot be a destination: use the loopback address of its family. */

@@ -7,7 +7,7 @@ export const MAXIMUM_BODY_BYTES = 65_536;
 export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" } as const;
 
 /** The body as text, or the reason why there is none. Unreadable: it broke off, or is not UTF-8. */
-export type ReadBody = { readonly text: string } | { readonly fault: "too large" | "unreadable" };
+type ReadBody = { readonly text: string } | { readonly fault: "too large" | "unreadable" };
 
 /** Reads up to `MAXIMUM_BODY_BYTES`, so that no request can make the emulator hold more. */
 export async function readBody(request: Request): Promise<ReadBody> {

@@ -1,4 +1,4 @@
-// A client_id as the emulator takes it, for plugins and for service accounts.
+// The fields that several kinds of registration share.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";

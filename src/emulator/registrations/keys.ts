@@ -1,10 +1,15 @@
-// Reads a JWKS as the customer registers it: public RSA keys that RS256 can use, nothing else.
-import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+// The keys of plugins: a registered JWKS holds public RSA keys for RS256, and a plugin without one gets a test key.
+import {
+  checkPrimeSync,
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+} from "node:crypto";
 import { EmulatorError } from "../errors.js";
-import { seededRsaKey } from "./seeded-rsa-key.js";
 
 /** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
-const MINIMUM_RSA_BITS = 2048;
+const RSA_BITS = 2048;
 /** Every key is tried on every assertion. */
 const MAXIMUM_KEYS = 32;
 /** RFC 7518 section 6.3.2 and 6.4.1: the members that make a key private or symmetric. */
@@ -32,37 +37,33 @@ export function readRegisteredKeys(jwks: JsonWebKeySet): readonly RegisteredKey[
 }
 
 function readKey(jwk: Record<string, unknown>, path: string): RegisteredKey {
+  const { kty, n, e, alg = "RS256", use = "sig", key_ops = ["verify"], kid } = jwk;
   if (SECRET_MEMBERS.some((member) => member in jwk)) {
     throw invalid(path, "is a private or symmetric key; register the public half only");
   }
-  if (jwk.kty !== "RSA") throw invalid(path, "kty must be RSA, because RS256 is the only accepted algorithm");
-  if (jwk.alg !== undefined && jwk.alg !== "RS256") throw invalid(path, "alg must be RS256 or left out");
-  if (jwk.use !== undefined && jwk.use !== "sig") throw invalid(path, "use must be sig or left out");
-  if (jwk.key_ops !== undefined && !(Array.isArray(jwk.key_ops) && jwk.key_ops.includes("verify"))) {
+  if (kty !== "RSA") throw invalid(path, "kty must be RSA, because RS256 is the only accepted algorithm");
+  if (alg !== "RS256") throw invalid(path, "alg must be RS256 or left out");
+  if (use !== "sig") throw invalid(path, "use must be sig or left out");
+  if (!(Array.isArray(key_ops) && key_ops.includes("verify"))) {
     throw invalid(path, "key_ops must contain verify or be left out");
   }
-  if (jwk.kid !== undefined && (typeof jwk.kid !== "string" || jwk.kid === "")) {
+  if (kid !== undefined && (typeof kid !== "string" || kid === "")) {
     throw invalid(path, "kid must be a string that is not empty");
   }
-  const publicKey = importKey({ kty: "RSA", n: jwk.n, e: jwk.e }, path);
-  const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits < MINIMUM_RSA_BITS)
-    throw invalid(path, `has ${bits} bits; RS256 needs ${MINIMUM_RSA_BITS} or more`);
-  return { kid: jwk.kid, publicKey };
-}
-
-function importKey(jwk: Record<string, unknown>, path: string): KeyObject {
+  let publicKey: KeyObject;
   try {
-    return createPublicKey({ key: jwk as { kty: string }, format: "jwk" });
+    publicKey = createPublicKey({ key: { kty, n, e } as { kty: string }, format: "jwk" });
   } catch {
     throw invalid(path, "is not an RSA public key in JWK form");
   }
+  const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits < RSA_BITS) throw invalid(path, `has ${bits} bits; RS256 needs ${RSA_BITS} or more`);
+  return { kid, publicKey };
 }
 
 function invalid(path: string, problem: string): EmulatorError {
-  return new EmulatorError("key_invalid", `jwks.${path}: ${problem}`, {
-    issues: [`jwks.${path}: ${problem}`],
-  });
+  const issue = `jwks.${path}: ${problem}`;
+  return new EmulatorError("key_invalid", issue, { issues: [issue] });
 }
 
 export interface PluginIdentity {
@@ -73,7 +74,6 @@ export interface PluginIdentity {
 /** A private RSA key as a JWK (RFC 7518 section 6.3) with its `kid`. */
 export type TestKey = Readonly<Record<string, string>>;
 
-const RSA_BITS = 2048;
 const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
 
 /** Where a plugin without a `jwks` gets one from. */
@@ -91,8 +91,7 @@ export class TestKeys implements JwksSource {
 
   /** The public half, of a key that is made now if there was none. */
   jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
-    const name = nameOf(plugin);
-    const key = this.#keys.get(name) ?? this.#make(name);
+    const key = this.find(plugin) ?? this.#make(nameOf(plugin));
     return { keys: [Object.fromEntries(PUBLIC_MEMBERS.map((member) => [member, key[member] ?? ""]))] };
   }
 
@@ -101,10 +100,10 @@ export class TestKeys implements JwksSource {
   }
 
   #make(name: string): TestKey {
-    const key = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`, RSA_BITS);
-    const withId = { ...key, kid: "test-key" };
-    this.#keys.set(name, withId);
-    return withId;
+    const made = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`);
+    const key = { ...made, kid: "test-key" };
+    this.#keys.set(name, key);
+    return key;
   }
 }
 
@@ -115,4 +114,57 @@ function nameOf({ tenantId, clientId }: PluginIdentity): string {
 function randomKey(): TestKey {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: RSA_BITS });
   return privateKey.export({ format: "jwk" }) as Record<string, string>;
+}
+
+const PUBLIC_EXPONENT = 65_537n;
+/** Most candidates have one of these for a factor, which is found faster than by checkPrimeSync. */
+const SMALL_PRIMES = [3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n, 41n, 43n, 47n, 53n, 59n, 61n, 67n];
+/**
+ * From a seed, because Node's own generator takes none: for tests only, never to protect anything. A private JWK without `kid` (RFC 7518 section 6.3.2).
+ */
+function seededRsaKey(seed: string): Readonly<Record<string, string>> {
+  const first = seededPrime(`${seed} p`, RSA_BITS / 2);
+  const second = seededPrime(`${seed} q`, RSA_BITS / 2);
+  const [p, q] = first > second ? [first, second] : [second, first];
+  const d = inverse(PUBLIC_EXPONENT, (p - 1n) * (q - 1n));
+  return {
+    kty: "RSA",
+    n: encode(p * q),
+    e: encode(PUBLIC_EXPONENT),
+    d: encode(d),
+    p: encode(p),
+    q: encode(q),
+    dp: encode(d % (p - 1n)),
+    dq: encode(d % (q - 1n)),
+    qi: encode(inverse(q, p)),
+  };
+}
+
+/** The first prime from a seeded starting point whose two top bits are set, so that a product has its full length. */
+function seededPrime(seed: string, bits: number): bigint {
+  const blocks = Array.from({ length: bits / 256 }, (_, index) =>
+    createHash("sha256").update(`${seed} ${index}`).digest("hex"),
+  );
+  let candidate = BigInt(`0x${blocks.join("")}`) | (3n << BigInt(bits - 2)) | 1n;
+  const hasFactor = () => SMALL_PRIMES.some((prime) => candidate % prime === 0n);
+  while (hasFactor() || (candidate - 1n) % PUBLIC_EXPONENT === 0n || !checkPrimeSync(candidate)) {
+    candidate += 2n;
+  }
+  return candidate;
+}
+
+/** By Euclid's extended algorithm. */
+function inverse(value: bigint, modulus: bigint): bigint {
+  let [a, b, x, y] = [value % modulus, modulus, 1n, 0n];
+  while (b !== 0n) {
+    const quotient = a / b;
+    [a, b] = [b, a - quotient * b];
+    [x, y] = [y, x - quotient * y];
+  }
+  return ((x % modulus) + modulus) % modulus;
+}
+
+function encode(value: bigint): string {
+  const hex = value.toString(16);
+  return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex").toString("base64url");
 }

@@ -1,8 +1,7 @@
-// The operators: registration, update, and their records.
+// The operators: the people of a tenant.
 import { z } from "zod";
-import { EmulatorError, parseInput } from "../errors.js";
-import { shown, shownClientId } from "../shown.js";
 import { isSecretOf, type Role, roleSchema, scopeSchema, secretDigest, tenantIdSchema } from "./fields.js";
+import { Registry } from "./registry.js";
 
 /**
  * A person who launches plugins in the host application (Variant A) and logs in to apps (Variant B). The description
@@ -44,7 +43,7 @@ export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
 
-/** A registered operator. Replaced as a whole by an update. The password is held as a digest. */
+/** A registered operator. */
 export interface Operator {
   readonly tenantId: string;
   readonly userId: string;
@@ -55,80 +54,25 @@ export interface Operator {
   readonly passwordDigest: Buffer | undefined;
 }
 
-export class Operators {
-  readonly #tenants = new Map<string, Map<string, Operator>>();
-
-  find(tenantId: string, userId: string): Operator | undefined {
-    return this.#tenants.get(tenantId)?.get(userId);
-  }
-
-  /** The operators of one tenant, or of all, in the order of their registration. */
-  list(tenantId?: string): Operator[] {
-    const tenants = tenantId === undefined ? [...this.#tenants.keys()] : [tenantId];
-    return tenants.flatMap((tenant) => [...(this.#tenants.get(tenant)?.values() ?? [])]);
-  }
-
-  register(input: unknown): void {
-    const { password, ...sheet } = parseInput<OperatorRegistration>(
-      operatorSchema,
-      input,
-      "registration_invalid",
-      "operator",
-    );
-    if (this.find(sheet.tenantId, sheet.userId) !== undefined) {
-      throw new EmulatorError(
-        "already_registered",
-        `operator ${sheet.userId} is registered in ${sheet.tenantId}`,
-      );
-    }
-    this.#put({
-      tenantId: sheet.tenantId,
-      userId: sheet.userId,
-      firstname: sheet.firstname,
-      lastname: sheet.lastname,
-      capabilities: new Set(sheet.capabilities),
-      roles: sheet.roles ?? DEFAULT_ROLES,
-      passwordDigest: password === undefined ? undefined : secretDigest(password),
+export class Operators extends Registry<
+  Operator,
+  readonly [tenantId: string, userId: string],
+  OperatorRegistration
+> {
+  constructor() {
+    super({
+      noun: "operator",
+      registration: operatorSchema,
+      update: operatorSchema,
+      identity: z.object(identity),
+      key: ["tenantId", "userId"],
+      create: ({ password, capabilities, roles = DEFAULT_ROLES, ...names }) => ({
+        ...{ firstname: undefined, lastname: undefined, roles },
+        ...names,
+        capabilities: new Set(capabilities),
+        passwordDigest: password === undefined ? undefined : secretDigest(password),
+      }),
     });
-  }
-
-  update(input: unknown): void {
-    const { password, ...change } = parseInput<OperatorRegistration>(
-      operatorSchema,
-      input,
-      "registration_invalid",
-      "operator",
-    );
-    const operator = this.#registered(change);
-    this.#put({
-      ...operator,
-      firstname: change.firstname ?? operator.firstname,
-      lastname: change.lastname ?? operator.lastname,
-      capabilities: change.capabilities === undefined ? operator.capabilities : new Set(change.capabilities),
-      roles: change.roles ?? operator.roles,
-      passwordDigest: password === undefined ? operator.passwordDigest : secretDigest(password),
-    });
-  }
-
-  /** Returns the removed registration. */
-  unregister(input: unknown): Operator {
-    const operator = this.#registered(
-      parseInput<OperatorIdentity>(z.object(identity), input, "registration_invalid", "operator"),
-    );
-    this.#tenants.get(operator.tenantId)?.delete(operator.userId);
-    return operator;
-  }
-
-  #registered({ tenantId, userId }: OperatorIdentity): Operator {
-    const operator = this.find(tenantId, userId);
-    if (operator !== undefined) return operator;
-    const where = `is not registered in ${shown(tenantId)}`;
-    throw new EmulatorError("not_registered", `operator ${shownClientId(userId)} ${where}`);
-  }
-
-  #put(operator: Operator): void {
-    const tenant = this.#tenants.get(operator.tenantId) ?? new Map<string, Operator>();
-    this.#tenants.set(operator.tenantId, tenant.set(operator.userId, operator));
   }
 }
 

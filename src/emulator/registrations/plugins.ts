@@ -1,7 +1,6 @@
 // The plugins: registration, update, and their grants.
 import { z } from "zod";
-import { EmulatorError, parseInput } from "../errors.js";
-import { shown, shownClientId } from "../shown.js";
+import { EmulatorError } from "../errors.js";
 import { clientIdSchema, type Role, roleSchema, scopeSchema, tenantIdSchema } from "./fields.js";
 import {
   type JsonWebKeySet,
@@ -10,6 +9,7 @@ import {
   type RegisteredKey,
   readRegisteredKeys,
 } from "./keys.js";
+import { Registry } from "./registry.js";
 
 /** "There are two kinds of plugin" (description, section 1). */
 export type PluginType = "service" | "user_interface";
@@ -39,70 +39,53 @@ export interface PluginRegistration {
 }
 
 /** A live change of one registration; a member that is left out stays. */
-export interface PluginUpdate {
-  readonly clientId: string;
-  readonly tenantId: string;
-  readonly jwks?: JsonWebKeySet | undefined;
-  readonly scopes?: readonly string[] | undefined;
+export interface PluginUpdate
+  extends PluginIdentity,
+    Partial<Omit<PluginRegistration, keyof PluginIdentity | "type" | "devices">> {
   /** `null` lifts the restriction. */
   readonly devices?: readonly string[] | null | undefined;
-  readonly enabled?: boolean | undefined;
-  readonly roles?: readonly Role[] | undefined;
-  readonly name?: string | undefined;
-  readonly pageUrl?: string | undefined;
 }
 
 const pluginIdentity = { clientId: clientIdSchema, tenantId: tenantIdSchema };
-const jwksField = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
-const scopesField = z.array(scopeSchema);
-const devicesField = z.array(z.string().min(1));
-const rolesField = z.array(roleSchema);
-const nameField = z.string().min(1).max(100);
-const pageUrlField = z.url({ protocol: /^https?$/ });
-
-export const pluginSchema: z.ZodType<PluginRegistration> = z
+const changeable = z
   .strictObject({
-    ...pluginIdentity,
-    type: z.enum(["service", "user_interface"]),
-    jwks: jwksField.optional(),
-    scopes: scopesField.optional(),
-    devices: devicesField.optional(),
-    enabled: z.boolean().optional(),
-    roles: rolesField.optional(),
-    name: nameField.optional(),
-    pageUrl: pageUrlField.optional(),
+    jwks: z.object({ keys: z.array(z.record(z.string(), z.unknown())) }),
+    scopes: z.array(scopeSchema),
+    devices: z.array(z.string().min(1)),
+    enabled: z.boolean(),
+    roles: z.array(roleSchema),
+    name: z.string().min(1).max(100),
+    pageUrl: z.url({ protocol: /^https?$/ }),
   })
-  .refine(({ type, pageUrl }) => type === "user_interface" || pageUrl === undefined, {
-    path: ["pageUrl"],
-    message: "only a user-interface plugin has a page",
-  });
+  .partial().shape;
+
+export const pluginSchema: z.ZodType<PluginRegistration> = z.strictObject({
+  ...pluginIdentity,
+  type: z.enum(["service", "user_interface"]),
+  ...changeable,
+});
 
 export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
   ...pluginIdentity,
-  jwks: jwksField.optional(),
-  scopes: scopesField.optional(),
-  devices: devicesField.nullable().optional(),
-  enabled: z.boolean().optional(),
-  roles: rolesField.optional(),
-  name: nameField.optional(),
-  pageUrl: pageUrlField.optional(),
+  ...changeable,
+  devices: changeable.devices.nullable(),
 });
 
 /** What a registration permits. */
-export interface Grant {
+interface Grant {
   readonly scopes: ReadonlySet<string>;
   /** Undefined: every device. */
   readonly devices: ReadonlySet<string> | undefined;
 }
 
 /** In force from its replacement on, up to but not at its end; epoch milliseconds. */
-export interface FormerGrant {
+interface FormerGrant {
   readonly grant: Grant;
   readonly from: number;
   readonly until: number;
 }
 
-/** A registered plugin. Replaced as a whole by an update, so a request in flight sees one consistent state. */
+/** A registered plugin. */
 export interface Plugin {
   readonly tenantId: string;
   readonly clientId: string;
@@ -127,114 +110,34 @@ export function grantsInForce(plugin: Plugin, now: number): Grant[] {
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "external-plugins" }];
 
-export class PluginRegistry {
-  readonly #tenants = new Map<string, Map<string, Plugin>>();
-  readonly #narrowingDelayMs: number;
-  readonly #testKeys: JwksSource;
-
+export class PluginRegistry extends Registry<
+  Plugin,
+  readonly [tenantId: string, clientId: string],
+  PluginRegistration
+> {
   constructor(narrowingDelayMs: number, testKeys: JwksSource) {
-    this.#narrowingDelayMs = narrowingDelayMs;
-    this.#testKeys = testKeys;
-  }
-
-  find(tenantId: string, clientId: string): Plugin | undefined {
-    return this.#tenants.get(tenantId)?.get(clientId);
-  }
-
-  /** The plugins of one tenant, or of all, in the order of their registration. */
-  list(tenantId?: string): Plugin[] {
-    const tenants = tenantId === undefined ? [...this.#tenants.keys()] : [tenantId];
-    return tenants.flatMap((tenant) => [...(this.#tenants.get(tenant)?.values() ?? [])]);
-  }
-
-  register(input: unknown): void {
-    const sheet = parseInput<PluginRegistration>(
-      pluginSchema,
-      input,
-      "registration_invalid",
-      "plugin registration",
-    );
-    if (this.find(sheet.tenantId, sheet.clientId) !== undefined) {
-      throw new EmulatorError(
-        "already_registered",
-        `plugin ${sheet.clientId} is registered in ${sheet.tenantId}`,
-      );
-    }
-    this.#put({
-      tenantId: sheet.tenantId,
-      clientId: sheet.clientId,
-      type: sheet.type,
-      enabled: sheet.enabled ?? true,
-      roles: sheet.roles ?? DEFAULT_ROLES,
-      name: sheet.name ?? sheet.clientId,
-      pageUrl: sheet.pageUrl,
-      keys: readRegisteredKeys(sheet.jwks ?? this.#testKeys.jwksFor(sheet)),
-      grant: { scopes: new Set(sheet.scopes), devices: sheet.devices && new Set(sheet.devices) },
-      formerGrants: [],
-    });
-  }
-
-  update(input: unknown, now: number): void {
-    const change = parseInput<PluginUpdate>(
-      pluginUpdateSchema,
-      input,
-      "registration_invalid",
-      "plugin update",
-    );
-    const plugin = this.#registered(change);
-    this.#put({
-      ...plugin,
-      enabled: change.enabled ?? plugin.enabled,
-      roles: change.roles ?? plugin.roles,
-      name: change.name ?? plugin.name,
-      pageUrl: pageAfter(change.pageUrl, plugin),
-      keys: change.jwks === undefined ? plugin.keys : readRegisteredKeys(change.jwks),
-      grant: {
-        scopes: change.scopes === undefined ? plugin.grant.scopes : new Set(change.scopes),
-        devices: devicesAfter(change.devices, plugin.grant.devices),
+    super({
+      noun: "plugin",
+      registration: pluginSchema,
+      update: pluginUpdateSchema,
+      identity: z.object(pluginIdentity),
+      key: ["tenantId", "clientId"],
+      create: (sheet, previous, now) => {
+        const { tenantId, clientId, type, enabled = true, name = clientId, pageUrl, devices } = sheet;
+        if (pageUrl !== undefined && type === "service") {
+          const issue = "pageUrl: only a user-interface plugin has a page";
+          throw new EmulatorError("registration_invalid", `plugin: ${issue}`, { issues: [issue] });
+        }
+        // "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1).
+        const until = now + narrowingDelayMs;
+        const former = previous === undefined ? [] : [{ grant: previous.grant, from: now, until }];
+        return {
+          ...{ tenantId, clientId, type, enabled, name, pageUrl, roles: sheet.roles ?? DEFAULT_ROLES },
+          keys: readRegisteredKeys(sheet.jwks ?? testKeys.jwksFor(sheet)),
+          grant: { scopes: new Set(sheet.scopes), devices: devices && new Set(devices) },
+          formerGrants: [...(previous?.formerGrants ?? []).filter(({ until }) => now < until), ...former],
+        };
       },
-      formerGrants: this.#formerGrantsAfter(plugin, now),
     });
   }
-
-  /** Returns the removed registration. */
-  unregister(input: unknown): Plugin {
-    const plugin = this.#registered(
-      parseInput<PluginIdentity>(z.object(pluginIdentity), input, "registration_invalid", "plugin"),
-    );
-    this.#tenants.get(plugin.tenantId)?.delete(plugin.clientId);
-    return plugin;
-  }
-
-  #registered({ tenantId, clientId }: PluginIdentity): Plugin {
-    const plugin = this.find(tenantId, clientId);
-    if (plugin !== undefined) return plugin;
-    const where = `is not registered in ${shown(tenantId)}`;
-    throw new EmulatorError("not_registered", `plugin ${shownClientId(clientId)} ${where}`);
-  }
-
-  /** "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1). */
-  #formerGrantsAfter({ grant, formerGrants }: Plugin, now: number): readonly FormerGrant[] {
-    const lingering = formerGrants.filter(({ until }) => now < until);
-    return [...lingering, { grant, from: now, until: now + this.#narrowingDelayMs }];
-  }
-
-  #put(plugin: Plugin): void {
-    const tenant = this.#tenants.get(plugin.tenantId) ?? new Map<string, Plugin>();
-    this.#tenants.set(plugin.tenantId, tenant.set(plugin.clientId, plugin));
-  }
-}
-
-function pageAfter(change: string | undefined, plugin: Plugin): string | undefined {
-  if (change === undefined || plugin.type === "user_interface") return change ?? plugin.pageUrl;
-  const issue = "pageUrl: only a user-interface plugin has a page";
-  throw new EmulatorError("registration_invalid", `plugin update: ${issue}`, { issues: [issue] });
-}
-
-function devicesAfter(
-  change: readonly string[] | null | undefined,
-  current: ReadonlySet<string> | undefined,
-): ReadonlySet<string> | undefined {
-  if (change === undefined) return current;
-  return change === null ? undefined : new Set(change);
 }

@@ -2,11 +2,10 @@
 import { z } from "zod";
 import { type Instant, readInstant } from "../clock.js";
 import { EmulatorError, ISSUE_PATH, parseInput } from "../errors.js";
-import type { Fault } from "../faults/fault.js";
-import type { ApiClientRegistration } from "../registrations/api-clients.js";
+import type { Fault } from "../faults/faults.js";
+import type { ApiClientRegistration, ServiceAccountRegistration } from "../registrations/clients.js";
 import type { OperatorRegistration } from "../registrations/operators.js";
 import type { PluginRegistration } from "../registrations/plugins.js";
-import type { ServiceAccountRegistration } from "../registrations/service-accounts.js";
 
 /**
  * The registrations, the armed faults, and the instant at which the clock starts.

@@ -5,7 +5,7 @@ import { EmulatorError, parseInput } from "../errors.js";
 import { recordAuthorization, recordCallback } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
 import { AUTHORIZATION_PATH } from "../paths.js";
-import type { ApiClient } from "../registrations/api-clients.js";
+import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import { isPasswordOf, type Operator } from "../registrations/operators.js";
 import { type RuleId, rules } from "../rules.js";

@@ -1,7 +1,7 @@
 // The grants of Variant B that act for a person: the code exchange and the refresh.
 import { type Check, firstRefusal, type Refusal } from "../checks.js";
 import { verifierFault } from "../oauth.js";
-import type { ApiClient } from "../registrations/api-clients.js";
+import type { ApiClient } from "../registrations/clients.js";
 import { scopeSchema } from "../registrations/fields.js";
 import { shown, shownUri } from "../shown.js";
 import type { AuthorizationCode, Deployment, RefreshToken } from "../state.js";

@@ -3,7 +3,7 @@ import type { Refusal } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
 import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
-import type { ApiClient } from "../registrations/api-clients.js";
+import type { ApiClient } from "../registrations/clients.js";
 import { rules } from "../rules.js";
 import type { Deployment } from "../state.js";
 import { exchangeCode, type IssuedTokens, refresh } from "./person-grants.js";

@@ -1,0 +1,180 @@
+// The clients of Variant B: service accounts for machines, API clients for people. A client_id is unique among both,
+// because the token path names no tenant: the client_id alone decides which one a token is for.
+import { z } from "zod";
+import {
+  clientIdSchema,
+  isSecretOf,
+  redirectUriSchema,
+  scopeSchema,
+  secretDigest,
+  tenantIdSchema,
+} from "./fields.js";
+import { Registry } from "./registry.js";
+
+/** What an administrator enters under Service accounts (description, section 2.5; its fields are not shown). */
+export interface ServiceAccountRegistration {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly tenantId: string;
+  /** Scopes the account's role reaches. What a role reaches is not shown. Default: every route of Variant B. */
+  readonly scopes?: readonly string[] | undefined;
+}
+
+/** Which account: its client_id is unique in Variant B. A tenant that is named has to be its own. */
+export interface ServiceAccountIdentity {
+  readonly clientId: string;
+  readonly tenantId?: string | undefined;
+}
+
+/** A live change of one account; a member that is left out stays. */
+export interface ServiceAccountUpdate extends ServiceAccountIdentity {
+  readonly clientSecret?: string | undefined;
+  /** `null`: every route of Variant B. */
+  readonly scopes?: readonly string[] | null | undefined;
+}
+
+/** What an administrator enters under API clients (description, section 2.5; its fields are not shown). */
+export interface ApiClientRegistration {
+  readonly clientId: string;
+  /** Held against `redirect_uri` exactly; the port of a loopback IP literal is free (RFC 8252 section 7.3). */
+  readonly redirectUris: readonly string[];
+  /** Makes the client a confidential one: it must then send the secret. Default: a public client, which sends none. */
+  readonly clientSecret?: string | undefined;
+  /** The scopes that the client may be allowed. Default: all capabilities of the person. */
+  readonly scopes?: readonly string[] | undefined;
+  /** What the consent page calls it. Default: the client_id. */
+  readonly name?: string | undefined;
+  /** The tenant whose people may log in. Default: every tenant. */
+  readonly tenantId?: string | undefined;
+}
+
+/** Which client: its client_id is unique in Variant B. */
+export interface ApiClientIdentity {
+  readonly clientId: string;
+}
+
+/** A live change of one client; a member that is left out stays. */
+export interface ApiClientUpdate extends ApiClientIdentity {
+  readonly redirectUris?: readonly string[] | undefined;
+  /** `null` makes it a public client. */
+  readonly clientSecret?: string | null | undefined;
+  /** `null`: all capabilities of the person. */
+  readonly scopes?: readonly string[] | null | undefined;
+  readonly name?: string | undefined;
+  /** `null`: the people of every tenant. */
+  readonly tenantId?: string | null | undefined;
+}
+
+const clientId = clientIdSchema;
+const secretField = z.string().min(1);
+const scopesField = z.array(scopeSchema);
+
+export const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
+  clientId,
+  clientSecret: secretField,
+  tenantId: tenantIdSchema,
+  scopes: scopesField.optional(),
+});
+const accountIdentity = { clientId, tenantId: tenantIdSchema.optional() };
+export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObject({
+  ...accountIdentity,
+  clientSecret: secretField.optional(),
+  scopes: scopesField.nullable().optional(),
+});
+
+/** A registered account. */
+export interface ServiceAccount {
+  readonly tenantId: string;
+  readonly clientId: string;
+  readonly secretDigest: Buffer;
+  /** Undefined: every route of Variant B. */
+  readonly scopes: ReadonlySet<string> | undefined;
+}
+
+export class ServiceAccounts extends Registry<
+  ServiceAccount,
+  readonly [clientId: string],
+  ServiceAccountRegistration
+> {
+  /** `isTaken` reports whether an API client has the client_id. */
+  constructor(isTaken: (clientId: string) => boolean) {
+    super({
+      noun: "service account",
+      registration: serviceAccountSchema,
+      update: serviceAccountUpdateSchema,
+      identity: z.object(accountIdentity),
+      key: ["clientId"],
+      isTaken,
+      create: ({ clientSecret, scopes, ...named }) => ({
+        ...named,
+        secretDigest: secretDigest(clientSecret),
+        scopes: scopes && new Set(scopes),
+      }),
+    });
+  }
+
+  /** The account, if the secret is its own. Takes the same time whether or not the account exists. */
+  authenticate(clientId: string, clientSecret: string): ServiceAccount | undefined {
+    const account = this.find(clientId);
+    const expected = account?.secretDigest ?? secretDigest(clientSecret);
+    return isSecretOf(expected, clientSecret) ? account : undefined;
+  }
+}
+
+const redirectUris = z.array(redirectUriSchema).min(1);
+const changeable = {
+  clientSecret: secretField.optional(),
+  scopes: scopesField.optional(),
+  tenantId: tenantIdSchema.optional(),
+};
+const name = z.string().min(1).max(100).optional();
+export const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
+  ...{ clientId, redirectUris, name },
+  ...changeable,
+});
+export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject({
+  ...{ clientId, redirectUris: redirectUris.optional(), name },
+  clientSecret: changeable.clientSecret.nullable(),
+  scopes: changeable.scopes.nullable(),
+  tenantId: changeable.tenantId.nullable(),
+});
+
+/** A registered API client. */
+export interface ApiClient {
+  readonly clientId: string;
+  readonly redirectUris: readonly string[];
+  /** Undefined: a public client. */
+  readonly secretDigest: Buffer | undefined;
+  /** Undefined: all capabilities of the person. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  readonly name: string;
+  /** Undefined: the people of every tenant. */
+  readonly tenantId: string | undefined;
+}
+
+export class ApiClients extends Registry<ApiClient, readonly [clientId: string], ApiClientRegistration> {
+  /** `isTaken` reports whether a service account has the client_id. */
+  constructor(isTaken: (clientId: string) => boolean) {
+    super({
+      noun: "API client",
+      registration: apiClientSchema,
+      update: apiClientUpdateSchema,
+      identity: z.object({ clientId }),
+      key: ["clientId"],
+      isTaken,
+      create: ({ clientId, clientSecret, scopes, name = clientId, tenantId, redirectUris }) => ({
+        ...{ clientId, name, tenantId, redirectUris },
+        secretDigest: clientSecret === undefined ? undefined : secretDigest(clientSecret),
+        scopes: scopes && new Set(scopes),
+      }),
+    });
+  }
+
+  /** The client, if it is known and sent its secret, or if it is a public one and sent none. */
+  authenticate(clientId: string, clientSecret: string | undefined): ApiClient | undefined {
+    const client = this.find(clientId);
+    const expected = client?.secretDigest;
+    if (expected === undefined) return clientSecret === undefined ? client : undefined;
+    return clientSecret !== undefined && isSecretOf(expected, clientSecret) ? client : undefined;
+  }
+}

@@ -1,0 +1,91 @@
+// The registrations of one kind: how they are registered, changed, unregistered and found.
+import type { z } from "zod";
+import { EmulatorError, parseInput } from "../errors.js";
+import { shown, shownClientId } from "../shown.js";
+
+/** What differs between plugins, service accounts, API clients and operators. */
+interface Kind<Item, Registration> {
+  /** As messages call one. */
+  readonly noun: string;
+  readonly registration: z.ZodType<Registration>;
+  /** A member that is left out stays, and null puts it back to its default. */
+  readonly update: z.ZodType<object>;
+  /** Other members are ignored: a registration or an update has an identity too. */
+  readonly identity: z.ZodType<Readonly<Record<string, string | undefined>>>;
+  /** The members of the identity that are unique; the last one is the id. */
+  readonly key: readonly string[];
+  /** Whether another kind of registration has this id. */
+  isTaken?(id: string): boolean;
+  /** `previous`: what an update replaces. */
+  create(sheet: Registration, previous: Item | undefined, now: number): Item;
+}
+
+/** Records are replaced as a whole, so a request in flight sees one consistent state. */
+export class Registry<
+  Item extends { readonly tenantId: string | undefined },
+  Key extends readonly string[],
+  Registration extends object,
+> {
+  /** With the registration as it was entered, for later updates. */
+  readonly #entries = new Map<string, { readonly sheet: Registration; readonly item: Item }>();
+  readonly #kind: Kind<Item, Registration>;
+
+  constructor(kind: Kind<Item, Registration>) {
+    this.#kind = kind;
+  }
+
+  find(...key: Key): Item | undefined {
+    return this.#entries.get(JSON.stringify(key))?.item;
+  }
+
+  /** The records of one tenant, or all, in the order of their registration. */
+  list(tenantId?: string): Item[] {
+    const items = [...this.#entries.values()].map(({ item }) => item);
+    return items.filter((item) => (tenantId ?? item.tenantId) === item.tenantId);
+  }
+
+  register(input: unknown): void {
+    const { noun, registration, identity, isTaken, create } = this.#kind;
+    const sheet = parseInput(registration, input, "registration_invalid", noun);
+    const { name, id, tenantId } = this.#nameOf(identity.parse(sheet));
+    if (this.#entries.has(name) || isTaken?.(id)) {
+      const where = tenantId === undefined ? "" : ` in ${tenantId}`;
+      throw new EmulatorError("already_registered", `${noun}: ${id} is already registered${where}`);
+    }
+    this.#entries.set(name, { sheet, item: create(sheet, undefined, 0) });
+  }
+
+  update(input: unknown, now: number): void {
+    const { noun, update, identity, create } = this.#kind;
+    const change = parseInput(update, input, "registration_invalid", `${noun} update`);
+    const { name, entry } = this.#registered(identity.parse(change));
+    const given = Object.entries(change).filter(([, value]) => value !== undefined);
+    const members = Object.entries({ ...entry.sheet, ...Object.fromEntries(given) });
+    const sheet = Object.fromEntries(members.filter(([, value]) => value !== null)) as Registration;
+    this.#entries.set(name, { sheet, item: create(sheet, entry.item, now) });
+  }
+
+  /** Returns the removed record. */
+  unregister(input: unknown): Item {
+    const { noun, identity } = this.#kind;
+    const { name, entry } = this.#registered(parseInput(identity, input, "registration_invalid", noun));
+    this.#entries.delete(name);
+    return entry.item;
+  }
+
+  #nameOf(identity: Readonly<Record<string, string | undefined>>) {
+    const key = this.#kind.key.map((member) => identity[member] ?? "");
+    return { name: JSON.stringify(key), id: key.at(-1) ?? "", tenantId: identity.tenantId };
+  }
+
+  /** A tenant that is named must be the record's own. */
+  #registered(identity: Readonly<Record<string, string | undefined>>) {
+    const { name, id, tenantId } = this.#nameOf(identity);
+    const entry = this.#entries.get(name);
+    if (entry !== undefined && (tenantId ?? entry.item.tenantId) === entry.item.tenantId)
+      return { name, entry };
+    const where = tenantId === undefined ? "" : ` in ${shown(tenantId)}`;
+    const what = `${this.#kind.noun} ${shownClientId(id)}`;
+    throw new EmulatorError("not_registered", `${what} is not registered${where}`);
+  }
+}
