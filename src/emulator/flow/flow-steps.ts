@@ -152,10 +152,10 @@ export function recordTokenRequest(
   read: object,
 ): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
   const code = "code" in read ? read.code : undefined;
-  const flow = flows.find(code ?? ("refreshToken" in read ? read.refreshToken : undefined));
+  const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
   if (flow === undefined) return (answer) => answer;
   const name = code === undefined ? "Refresh" : "Code exchange";
-  flow.add({ at: clock(), name, from: "client", to: "token", fields: wireFields(read) });
+  flow.add({ at: clock(), name, from: "client", to: "token", fields: wireFields({ ...read }) });
   return (answer, refused) => {
     const fields = JSON.parse(answer.body) as Readonly<Record<string, string>>;
     flow.publish(fields.error, fields.error_description);
@@ -166,13 +166,8 @@ export function recordTokenRequest(
   };
 }
 
-/** The fields by their names on the wire. Variant B's code exchange has no grant_type (section 4.2). */
-function wireFields({ ...read }: object): Record<string, unknown> {
-  const named = Object.entries(read).map(([name, value]) => [
-    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    value,
-  ]);
-  const { grant, ...fields } = Object.fromEntries(named) as Record<string, unknown>;
+/** The fields as they were sent: Variant B's code exchange has no grant_type (section 4.2). */
+function wireFields({ grant, ...fields }: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return grant === "refresh_token" ? { grant_type: grant, ...fields } : fields;
 }
 

@@ -1,9 +1,9 @@
 // Variant B's authorization endpoint: the request, the login in progress, the person's decision, and the callback.
 import { z } from "zod";
-import { type Check, firstRefusal, type Refusal } from "../checks.js";
+import { type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
 import { recordAuthorization, recordCallback } from "../flow/flow-steps.js";
-import { isCodeChallenge } from "../oauth.js";
+import { isCodeChallenge, repeatedParameter } from "../oauth.js";
 import { AUTHORIZATION_PATH } from "../paths.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
@@ -24,72 +24,54 @@ export interface RefusedAuthorization {
   readonly callback?: Callback;
 }
 
-/** A parameter, once. RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted". */
-type Read = (name: string) => string | undefined;
+/** Before client and redirect URI are known. */
+const queryChecks: Checks<URLSearchParams> = {
+  "authorization.length"(parameters) {
+    const { length } = String(parameters);
+    return unless(length <= MAXIMUM_QUERY_LENGTH, `at most ${MAXIMUM_QUERY_LENGTH} characters`, `${length}`);
+  },
+  "authorization.duplicate-parameter": repeatedParameter,
+};
 
 interface ReceivedRequest {
   readonly client: ApiClient;
-  readonly read: Read;
+  readonly read: (name: string) => string | undefined;
 }
 
 /** The client receives these errors, because its redirect URI is known to be right. */
-const requestChecks: readonly Check<ReceivedRequest>[] = [
-  {
-    rule: "authorization.response-type",
-    find({ read }) {
-      const type = read("response_type");
-      return type === "code" ? undefined : { expected: "code", actual: shown(type) };
-    },
+const requestChecks: Checks<ReceivedRequest> = {
+  "authorization.response-type": ({ read }) =>
+    unless(read("response_type") === "code", "code", shown(read("response_type"))),
+  "authorization.challenge-method": ({ read }) =>
+    unless(read("code_challenge_method") === "S256", "S256", shown(read("code_challenge_method"))),
+  "authorization.challenge"({ read }) {
+    const challenge = read("code_challenge");
+    const actual = challenge === undefined ? "absent" : "another string";
+    return unless(isCodeChallenge(challenge), "43 characters of base64url", actual);
   },
-  {
-    rule: "authorization.challenge-method",
-    find({ read }) {
-      const method = read("code_challenge_method");
-      return method === "S256" ? undefined : { expected: "S256", actual: shown(method) };
-    },
+  "authorization.scope"({ client: { scopes }, read }) {
+    const isGrantable = (scope: string) =>
+      scopeSchema.safeParse(scope).success && (scopes?.has(scope) ?? true);
+    const isFine = read("scope")?.split(" ").every(isGrantable) !== false;
+    const expected = scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`;
+    return unless(isFine, expected, shown(read("scope")));
   },
-  {
-    rule: "authorization.challenge",
-    find({ read }) {
-      const challenge = read("code_challenge");
-      if (isCodeChallenge(challenge)) return undefined;
-      const actual = challenge === undefined ? "absent" : "another string";
-      return { expected: "43 characters of base64url", actual };
-    },
-  },
-  {
-    rule: "authorization.scope",
-    find({ client, read }) {
-      const isGrantable = (scope: string) =>
-        scopeSchema.safeParse(scope).success && (client.scopes?.has(scope) ?? true);
-      if (read("scope")?.split(" ").every(isGrantable) !== false) return undefined;
-      const expected = client.scopes === undefined ? "scopes" : `some of ${[...client.scopes].join(" ")}`;
-      return { expected, actual: shown(read("scope")) };
-    },
-  },
-];
+};
 
 export function readAuthorizationRequest(
-  deployment: Deployment,
+  { apiClients, switches }: Deployment,
   parameters: URLSearchParams,
 ): AuthorizationRequest | RefusedAuthorization {
-  const { apiClients, switches } = deployment;
-  const { length } = String(parameters);
-  if (length > MAXIMUM_QUERY_LENGTH) {
-    const finding = { expected: `at most ${MAXIMUM_QUERY_LENGTH} characters`, actual: `${length}` };
-    const refusal = switches.refusal("authorization.length", finding);
-    if (refusal !== undefined) return { refusal };
-  }
-  const names = [...parameters.keys()];
-  const repeated = names.find((name, index) => names.indexOf(name) < index);
-  if (repeated !== undefined) {
-    const finding = { expected: "each parameter once", actual: shown(repeated) };
-    const refusal = switches.refusal("authorization.duplicate-parameter", finding);
-    if (refusal !== undefined) return { refusal };
-  }
-  const read: Read = (name) => parameters.get(name) || undefined;
+  const malformed = firstRefusal(switches, queryChecks, parameters);
+  if (malformed !== undefined) return { refusal: malformed };
+  // RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted".
+  const read = (name: string) => parameters.get(name) || undefined;
   const client = apiClients.find(read("client_id") ?? "");
-  if (client === undefined) return { refusal: unknownClient(read) };
+  if (client === undefined) {
+    // Not quoted: a caller that swaps two settings sends the secret as client_id.
+    const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
+    return { refusal: { rule: "authorization.client", expected: "a registered API client", actual } };
+  }
   const redirectUri = read("redirect_uri");
   if (redirectUri === undefined || !client.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) {
     const expected = `one of ${client.redirectUris.map(shown).join(", ")}`;
@@ -101,12 +83,6 @@ export function readAuthorizationRequest(
   const requested = read("scope")?.split(" ");
   const scopes = requested ? new Set(requested) : client.scopes;
   return { ...callback, codeChallenge: read("code_challenge") ?? "", scopes };
-}
-
-function unknownClient(read: Read): Refusal {
-  // Not quoted: a caller that swaps two settings sends the secret as client_id.
-  const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
-  return { rule: "authorization.client", expected: "a registered API client", actual };
 }
 
 /** Milliseconds; not shown. */
@@ -151,12 +127,9 @@ export function findPerson(
   client: ApiClient,
   { tenantId, userId }: ClaimedPerson,
 ): Operator | Refusal {
-  const namesakes = operators
-    .list(client.tenantId)
-    .filter(
-      (operator) => operator.userId === userId && operator.tenantId === (tenantId ?? operator.tenantId),
-    );
-  const [person, second] = namesakes;
+  const isClaimed = (operator: Operator) =>
+    operator.userId === userId && operator.tenantId === (tenantId ?? operator.tenantId);
+  const [person, second] = operators.list(client.tenantId).filter(isClaimed);
   if (person !== undefined && second === undefined) return person;
   const expected = `an operator of ${client.tenantId === undefined ? "one tenant" : shown(client.tenantId)}`;
   const actual = person === undefined ? "no such operator" : "one in each of several tenants";
@@ -268,21 +241,14 @@ export function loginInProcess(deployment: Deployment, input: unknown): { callba
   const login: LoginRequest = parseInput(schema, input, "option_invalid", "login");
   const url = new URL(login.url, base);
   if (!url.pathname.endsWith(AUTHORIZATION_PATH)) {
-    throw new EmulatorError(
-      "login_refused",
-      `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`,
-    );
+    const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;
+    throw new EmulatorError("login_refused", message);
   }
   const refuse = (refusal: Refusal, clientId: string | undefined) => {
     customerLog.record(clock(), { tenantId: login.tenantId, clientId }, refusal);
     const { says } = rules[refusal.rule];
-    return new EmulatorError(
-      "login_refused",
-      `the page refuses the login: ${says} Expected ${refusal.expected}, got ${refusal.actual}.`,
-      {
-        issues: [refusal.rule],
-      },
-    );
+    const message = `the page refuses the login: ${says} Expected ${refusal.expected}, got ${refusal.actual}.`;
+    return new EmulatorError("login_refused", message, { issues: [refusal.rule] });
   };
   const read = readAuthorizationRequest(deployment, url.searchParams);
   const flow = recordAuthorization(deployment, url.searchParams, read);

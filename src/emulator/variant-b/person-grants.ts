@@ -1,12 +1,30 @@
 // The grants of Variant B that act for a person: the code exchange and the refresh.
-import { type Check, firstRefusal, type Refusal } from "../checks.js";
-import { verifierFault } from "../oauth.js";
+import { type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
+import { wrongVerifier } from "../oauth.js";
 import type { ApiClient } from "../registrations/api-clients.js";
 import { scopeSchema } from "../registrations/fields.js";
 import { shown, shownUri } from "../shown.js";
 import type { AuthorizationCode, Deployment, RefreshToken } from "../state.js";
 import type { Authorization } from "../stores.js";
-import type { CodeExchange, RefreshRequest } from "./token-request.js";
+
+/** The fields of section 4.2. Whether a secret is among them is not shown; a confidential client must send one. */
+export interface CodeExchange {
+  readonly grant: "authorization_code";
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+  readonly code: string;
+  readonly code_verifier: string;
+  readonly redirect_uri: string;
+}
+
+/** Not shown; the fields of RFC 6749 section 6, as JSON. */
+export interface RefreshRequest {
+  readonly grant: "refresh_token";
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+  readonly refresh_token: string;
+  readonly scope?: string | undefined;
+}
 
 /** The tokens of one answer. */
 export interface IssuedTokens {
@@ -22,48 +40,17 @@ interface CodeAttempt {
   readonly now: number;
 }
 
-const codeChecks: readonly Check<CodeAttempt>[] = [
-  {
-    rule: "client-code.client",
-    find: ({ code, request }) =>
-      code.clientId === request.clientId
-        ? undefined
-        : { expected: "a code of this client", actual: "a code of another client" },
-  },
-  {
-    rule: "client-code.unspent",
-    find: ({ code }) =>
-      code.authorizationId === undefined
-        ? undefined
-        : { expected: "a code not yet exchanged", actual: "a code that was exchanged" },
-  },
-  {
-    rule: "client-code.lifetime",
-    find: ({ code, now }) =>
-      now > code.expiresAt
-        ? {
-            expected: "a code within its lifetime",
-            actual: `it ended ${(now - code.expiresAt) / 1000} s ago`,
-          }
-        : undefined,
-  },
-  {
-    rule: "client-code.redirect-uri",
-    find: ({ code, request }) =>
-      code.redirectUri === request.redirectUri
-        ? undefined
-        : { expected: shown(code.redirectUri), actual: shownUri(request.redirectUri) },
-  },
-  {
-    rule: "client-code.verifier",
-    find({ code, request }) {
-      const actual = verifierFault(request.codeVerifier, code.codeChallenge);
-      return actual === undefined
-        ? undefined
-        : { expected: "the verifier of the request's challenge", actual };
-    },
-  },
-];
+const codeChecks: Checks<CodeAttempt> = {
+  "client-code.client": ({ code, request }) =>
+    unless(code.clientId === request.client_id, "a code of this client", "a code of another client"),
+  "client-code.unspent": ({ code }) =>
+    unless(code.authorizationId === undefined, "a code not yet exchanged", "a code that was exchanged"),
+  "client-code.lifetime": ({ code: { expiresAt }, now }) =>
+    unless(now <= expiresAt, "a code within its lifetime", `it ended ${(now - expiresAt) / 1000} s ago`),
+  "client-code.redirect-uri": ({ code: { redirectUri }, request: { redirect_uri } }) =>
+    unless(redirectUri === redirect_uri, shown(redirectUri), shownUri(redirect_uri)),
+  "client-code.verifier": ({ code, request }) => wrongVerifier(request.code_verifier, code.codeChallenge),
+};
 
 /**
  * Synchronous: of concurrent exchanges of one code exactly one is first. A failed attempt leaves the code as it was:
@@ -100,48 +87,22 @@ interface RefreshAttempt {
   readonly now: number;
 }
 
-const refreshChecks: readonly Check<RefreshAttempt>[] = [
-  {
-    rule: "refresh.client",
-    find: ({ authorization, request }) =>
-      authorization.clientId === request.clientId
-        ? undefined
-        : { expected: "a refresh token of this client", actual: "one of another client" },
+const refreshChecks: Checks<RefreshAttempt> = {
+  "refresh.client": ({ authorization: { clientId }, request }) =>
+    unless(clientId === request.client_id, "a refresh token of this client", "one of another client"),
+  "refresh.revoked": ({ authorization }) =>
+    unless(!authorization.revoked, "what the person allowed", "it was revoked"),
+  "refresh.reuse": ({ token }) => unless(!token.rotated, "the newest refresh token", "one that was rotated"),
+  "refresh.lifetime": ({ authorization: { endsAt }, now }) =>
+    unless(now < endsAt, "a login that is not over", `it ended ${(now - endsAt) / 1000} s ago`),
+  "refresh.idle": ({ token: { idleAt }, now }) =>
+    unless(now < idleAt, "a refresh token in use", `idle for ${(now - idleAt) / 1000} s too long`),
+  "refresh.scope"({ authorization: { scopes }, request: { scope } }) {
+    const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
+    const isFine = scope === undefined || scope.split(" ").every(isGranted);
+    return unless(isFine, scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`, shown(scope));
   },
-  {
-    rule: "refresh.revoked",
-    find: ({ authorization }) =>
-      authorization.revoked ? { expected: "what the person allowed", actual: "it was revoked" } : undefined,
-  },
-  {
-    rule: "refresh.reuse",
-    find: ({ token }) =>
-      token.rotated ? { expected: "the newest refresh token", actual: "one that was rotated" } : undefined,
-  },
-  {
-    rule: "refresh.lifetime",
-    find: ({ authorization: { endsAt }, now }) =>
-      now >= endsAt
-        ? { expected: "a login that is not over", actual: `it ended ${(now - endsAt) / 1000} s ago` }
-        : undefined,
-  },
-  {
-    rule: "refresh.idle",
-    find: ({ token: { idleAt }, now }) =>
-      now >= idleAt
-        ? { expected: "a refresh token in use", actual: `idle for ${(now - idleAt) / 1000} s too long` }
-        : undefined,
-  },
-  {
-    rule: "refresh.scope",
-    find({ authorization: { scopes }, request: { scope } }) {
-      const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
-      if (scope === undefined || scope.split(" ").every(isGranted)) return undefined;
-      const expected = scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`;
-      return { expected, actual: shown(scope) };
-    },
-  },
-];
+};
 
 /** Synchronous: of concurrent uses of one rotating refresh token exactly one is first. */
 export function refresh(
@@ -152,7 +113,7 @@ export function refresh(
   const { clock, authorizations } = deployment;
   const { rotation, reuseDetection, idleSeconds } = deployment.settings.refreshTokens;
   const now = clock();
-  const token = deployment.refreshTokens.find(request.refreshToken);
+  const token = deployment.refreshTokens.find(request.refresh_token);
   const authorization = token && authorizations.find(token.authorizationId);
   if (token === undefined || authorization === undefined) {
     const expected = `a refresh token of ${shown(client.clientId)}`;
@@ -167,7 +128,7 @@ export function refresh(
     return refusal;
   }
   const idleAt = now + idleSeconds * 1000;
-  deployment.refreshTokens.replace(request.refreshToken, { ...token, rotated: rotation, idleAt }, now);
+  deployment.refreshTokens.replace(request.refresh_token, { ...token, rotated: rotation, idleAt }, now);
   const scopes = request.scope === undefined ? authorization.scopes : new Set(request.scope.split(" "));
   const refreshToken = rotation
     ? mintRefreshToken(deployment, token.authorizationId, authorization, now)
