@@ -1,5 +1,5 @@
 // The rule table: every rule that the emulator enforces, as data.
-import { answerRules, apiRules } from "./rules/api.js";
+import { apiRules } from "./rules/api.js";
 import { assertionRules, codeRules, launchRules, tokenRequestRules } from "./rules/variant-a.js";
 import { clientRequestRules, loginRules, personGrantRules } from "./rules/variant-b.js";
 
@@ -23,6 +23,9 @@ export interface Rule {
   readonly off?: string;
 }
 
+const RELAUNCH = "Relaunch the plugin and exchange the new code once.";
+const LOG_IN = "Send the user to the authorization endpoint again.";
+
 /** The stable name of a rule, as the customer log shows it. */
 export type RuleId =
   | keyof typeof launchRules
@@ -32,8 +35,7 @@ export type RuleId =
   | keyof typeof loginRules
   | keyof typeof clientRequestRules
   | keyof typeof personGrantRules
-  | keyof typeof apiRules
-  | keyof typeof answerRules;
+  | keyof typeof apiRules;
 
 /**
  * Every rule by its id, as plain data: the section of the description it comes from, what it says, the answer to a
@@ -44,13 +46,25 @@ export type RuleId =
  * rules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
  */
 export const rules: Readonly<Record<RuleId, Rule>> = {
-  ...launchRules,
-  ...tokenRequestRules,
-  ...assertionRules,
-  ...codeRules,
-  ...loginRules,
-  ...clientRequestRules,
-  ...personGrantRules,
-  ...apiRules,
-  ...answerRules,
+  ...withDefaults(
+    { answer: { status: 400, error: "invalid_request" } },
+    { ...launchRules, ...tokenRequestRules },
+  ),
+  ...withDefaults({ answer: { status: 400, error: "invalid_client" } }, assertionRules),
+  ...withDefaults({ answer: { status: 400, error: "invalid_grant" }, remedy: RELAUNCH }, codeRules),
+  ...withDefaults(
+    { answer: { status: 400, error: "invalid_request" } },
+    { ...loginRules, ...clientRequestRules },
+  ),
+  ...withDefaults({ answer: { status: 400, error: "invalid_grant" }, remedy: LOG_IN }, personGrantRules),
+  ...withDefaults({ answer: { status: 401 } }, apiRules),
 };
+
+/** Adds what the rows of a group leave out. */
+function withDefaults<Id extends string, Defaults extends Partial<Rule>>(
+  defaults: Defaults,
+  rows: Readonly<Record<Id, Omit<Rule, keyof Defaults> & Partial<Rule>>>,
+): Record<Id, Rule> {
+  const all = Object.entries<object>(rows).map(([id, row]) => [id, { ...defaults, ...row }]);
+  return Object.fromEntries(all) as Record<Id, Rule>;
+}

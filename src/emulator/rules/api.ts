@@ -8,26 +8,22 @@ export const apiRules = {
   "bearer.present": {
     section: "5.1",
     says: "Every call needs a bearer token in the header Authorization: Bearer <ACCESS_TOKEN>.",
-    answer: { status: 401 },
     remedy: "Send Authorization: Bearer followed by the access token.",
   },
   "bearer.known": {
     section: "5.1",
     says: "The bearer token was issued by this service, by the variant that serves the route.",
-    answer: { status: 401 },
     remedy: "Send the access_token of this deployment's token endpoint, unchanged.",
   },
   "bearer.lifetime": {
     section: "5.7, 8",
     says: "A token is valid only for its lifetime.",
-    answer: { status: 401 },
     remedy: "Acquire a new token shortly before expires_in has passed.",
     off: "A token never expires.",
   },
   "bearer.revoked": {
     section: "not shown (RFC 6749 section 4.1.2, RFC 9700 section 4.14.2)",
     says: "The token was not revoked: by the reuse of a code or of a rotated refresh token, or because its person, service account or API client was unregistered.",
-    answer: { status: 401 },
     remedy:
       "Send the user to the authorization endpoint again; a refresh does not help. What was unregistered has to be registered first.",
     off: "A token outlives the revocation of its login, and the registration of its client or person.",
@@ -35,21 +31,18 @@ export const apiRules = {
   "bearer.tenant": {
     section: "1, 4.1, 5.7",
     says: "A token is valid only on routes of its tenant.",
-    answer: { status: 401 },
     remedy: "Keep one token per tenant and send the one that belongs to the tenant of the path.",
     off: "A token reaches the routes of every tenant.",
   },
   "bearer.plugin-enabled": {
     section: "2.1, 3",
     says: "The registration is re-checked live on each call: the plugin is registered and enabled, and was not registered anew meanwhile.",
-    answer: { status: 401 },
     remedy: "The customer enables the plugin under Settings, Tenant Settings, External Plugins.",
     off: "The token of a disabled plugin, or of one that is not registered, is accepted.",
   },
   "route.opt-in": {
     section: "5.5, 7.2",
     says: "Only routes that opt in accept a plugin token.",
-    answer: { status: 401 },
     remedy: "Use a plugin-enabled route; a new token does not help.",
     off: "Every route accepts plugin tokens.",
   },
@@ -81,9 +74,7 @@ export const apiRules = {
     remedy: "Ask for a device inside the restriction, or have the customer extend it.",
     off: "The device restriction is not checked.",
   },
-} as const;
-
-export const answerRules = {
+  // Of the service's own answers.
   "path.version": {
     section: "9",
     says: "Variant A's paths carry the segment api/v1 before the tenant segment, Variant B's the segment v1.",

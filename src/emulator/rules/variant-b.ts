@@ -15,20 +15,17 @@ export const loginRules = {
   "authorization.duplicate-parameter": {
     section: "not shown (RFC 6749 section 3.1)",
     says: "No parameter of the authorization request is included more than once.",
-    answer: { status: 400, error: "invalid_request" },
     remedy: "Send each parameter once.",
     off: "The first value of a repeated parameter counts.",
   },
   "authorization.client": {
     section: "2.5, 5.8 (RFC 6749 section 4.1.2.1)",
     says: "client_id is that of a registered API client.",
-    answer: { status: 400, error: "invalid_request" },
     remedy: "Compare client_id with the admin area under API clients.",
   },
   "authorization.redirect-uri": {
     section: "5.8 (RFC 9700 section 2.1; RFC 8252 sections 7.3 and 8.3)",
     says: "redirect_uri is exactly a registered one; only the port of a loopback IP literal may differ.",
-    answer: { status: 400, error: "invalid_request" },
     remedy: "Register the redirect URI character by character; use 127.0.0.1 or [::1], not localhost.",
   },
   "authorization.response-type": {
@@ -68,7 +65,6 @@ export const loginRules = {
   "login.pending": {
     section: "not shown",
     says: "A login is finished once, within ten minutes of its start.",
-    answer: { status: 400, error: "invalid_request" },
     remedy: "Go back to the app and log in again.",
     off: "A login that was decided or is too old can be decided again.",
   },
@@ -112,13 +108,11 @@ export const clientRequestRules = {
   "client-request.json": {
     section: "4.2",
     says: "The body is one JSON object; of a member that is repeated the last counts.",
-    answer: { status: 400, error: "invalid_request" },
     remedy: "Send a JSON object with the fields of section 4.2.",
   },
   "client-request.one-authentication": {
     section: "not shown (RFC 6749 section 2.3)",
     says: "The client authenticates by client_id and client_secret in the body: no Authorization header, no client_assertion.",
-    answer: { status: 400, error: "invalid_request" },
     remedy:
       "Send client_id and client_secret in the body, without an Authorization header; assertions are Variant A's.",
     off: "The Authorization header and the assertion are ignored.",
@@ -133,7 +127,6 @@ export const clientRequestRules = {
   "client-request.fields": {
     section: "4.2",
     says: "Every field of the grant is a string that is not empty.",
-    answer: { status: 400, error: "invalid_request" },
     remedy: "Send every field that section 4.2 shows for the grant, each as a string.",
   },
   "client.authentication": {
@@ -157,83 +150,64 @@ export const personGrantRules = {
   "client-code.known": {
     section: "4.2, 5.8",
     says: "The authorization code was handed out by the authorization endpoint.",
-    answer: { status: 400, error: "invalid_grant" },
-    remedy: "Send the user to the authorization endpoint again.",
   },
   "client-code.client": {
     section: "4.2 (RFC 6749 section 5.2)",
     says: "The authorization code was handed out to the client that exchanges it.",
-    answer: { status: 400, error: "invalid_grant" },
-    remedy: "Send the user to the authorization endpoint again.",
     off: "A code of another client is exchanged.",
   },
   "client-code.unspent": {
     section: "not shown (RFC 6749 section 4.1.2)",
     says: "The authorization code is exchanged once; a second exchange revokes the tokens of the first.",
-    answer: { status: 400, error: "invalid_grant" },
-    remedy: "Send the user to the authorization endpoint again.",
     off: "A code can be exchanged again and again, and nothing is revoked.",
   },
   "client-code.lifetime": {
     section: "not shown (RFC 6749 section 4.1.2)",
     says: "The authorization code is at most two minutes old.",
-    answer: { status: 400, error: "invalid_grant" },
-    remedy: "Send the user to the authorization endpoint again.",
     off: "A code is exchanged at any age, as long as the emulator remembers it.",
   },
   "client-code.redirect-uri": {
     section: "4.2 (RFC 6749 section 4.1.3)",
     says: "redirect_uri is the one of the authorization request, character by character.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "Send the redirect_uri that the authorization request carried, its port included.",
     off: "redirect_uri is not checked.",
   },
   "client-code.verifier": {
     section: "4.2, 5.8 (RFC 7636 sections 4.1 and 4.6)",
     says: "code_verifier is 43 to 128 unreserved characters whose S256 challenge the authorization request carried.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "Keep the verifier of each login beside its state.",
     off: "code_verifier is not checked.",
   },
   "refresh.known": {
     section: "5.9",
     says: "The refresh token was issued by this service.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "Send the newest refresh_token that was answered, unchanged.",
   },
   "refresh.client": {
     section: "not shown (RFC 6749 section 6)",
     says: "The refresh token is used by the client it was issued to.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "Keep one refresh token per client.",
     off: "A refresh token of another client is accepted.",
   },
   "refresh.revoked": {
     section: "not shown (RFC 9700 section 4.14.2)",
     says: "What the person allowed was not revoked.",
-    answer: { status: 400, error: "invalid_grant" },
-    remedy: "Send the user to the authorization endpoint again.",
     off: "A refresh token outlives the revocation of its login.",
   },
   "refresh.reuse": {
     section: "not shown (RFC 9700 section 4.14.2)",
     says: "A rotated refresh token is used once; its reuse revokes the newer ones and their access tokens.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "Store the new refresh_token before anything else, and refresh under one lock. Log in again.",
     off: "A rotated refresh token can be used again and again, and nothing is revoked.",
   },
   "refresh.lifetime": {
     section: "not shown (RFC 6749 section 10.4)",
     says: "A refresh token is used before the login's lifetime is over.",
-    answer: { status: 400, error: "invalid_grant" },
-    remedy: "Send the user to the authorization endpoint again.",
     off: "A refresh token outlives its login, as long as the emulator remembers it.",
   },
   "refresh.idle": {
     section: "not shown (RFC 9700 section 4.14.2)",
     says: "A refresh token is used before it has been idle for too long.",
-    answer: { status: 400, error: "invalid_grant" },
-    remedy: "Send the user to the authorization endpoint again.",
     off: "A refresh token may be idle for any time.",
   },
   "refresh.scope": {
