@@ -13,37 +13,28 @@ export interface Option {
 
 const table = {
   variants: ["5.11", "Which variants are served."],
-  publicUrl: [
-    "2.2",
-    "The base URL of every path and of aud, whatever Host header a request carries. By default the URL that it listens on.",
-  ],
+  publicUrl: ["2.2", "The base URL of every path and of aud. By default the URL that it listens on."],
   rateLimit: ["8", "The requests per tenant and the window in seconds of the rate limit. False: no limit."],
   "rateLimit.retryAfter": ["8", "Whether a 429 carries Retry-After, and its form: seconds, date, or false."],
   tokenLifetimeSeconds: ["2.3, 5.9, 8", "The lifetime of access tokens, and expires_in of Variant A."],
-  codeLifetimeSeconds: [
-    "3, 8",
-    "How long a code can be exchanged. Variant A: two minutes; Variant B: not shown.",
-  ],
+  codeLifetimeSeconds: ["3, 8", "How long a code can be exchanged. For Variant B it is not shown."],
   unauthenticatedAttemptSpendsCode: [
     "3",
-    "Whether an exchange attempt whose assertion is refused spends the code too. False: a stolen code cannot be spent without the key.",
+    "Whether an exchange whose assertion is refused spends the code too.",
   ],
   requireKid: [
     "2.2",
-    "Whether an assertion without kid is refused. False: it counts as a wrong kid, which fails only if the JWKS has several keys.",
+    "Whether an assertion without kid is refused. False: only if the JWKS has several keys.",
   ],
   refusedPluginError: [
     "7.1",
-    "The error for an unregistered or disabled plugin: invalid_grant as in the table, or invalid_client, which hides it from a wrong key.",
+    "The error for an unregistered or disabled plugin: invalid_grant or invalid_client.",
   ],
   fixedTextFullStop: ["7.1", "Whether the fixed text of error_description ends with a full stop."],
-  revoShape: [
-    "2.3",
-    "Whether revo is an object (nested), or revo.tenant, revo.user and revo.roles are keys (flat).",
-  ],
+  revoShape: ["2.3", "Whether revo is one object (nested), or its members are keys with a dot (flat)."],
   launchState: [
     "5.3",
-    "What state of host:auth-code repeats: the state parameter of the launch URL (launch-parameter), or the opaque_code.",
+    "What state of host:auth-code repeats: the launch-parameter state, or the opaque_code.",
   ],
   refreshPath: [
     "4.2",
@@ -55,32 +46,17 @@ const table = {
   ],
   "refreshTokens.reuseDetection": [
     "5.9",
-    "Whether the use of a spent refresh token revokes the newer ones and all access tokens of that login.",
+    "Whether the use of a spent refresh token revokes the whole login.",
   ],
   "refreshTokens.lifetimeSeconds": ["5.9", "How long a login can be refreshed, however often it is."],
   "refreshTokens.idleSeconds": ["5.9", "How long after its last use a login can be refreshed."],
-  tokenResponseExtras: [
-    "4.2",
-    "Fields of Variant B's token response beside access_token and refresh_token, for example expires_in.",
-  ],
+  tokenResponseExtras: ["4.2", "Additional fields of Variant B's token response, for example expires_in."],
   issuerInCallback: ["4.2", "Whether Variant B's callback carries iss, the public URL (RFC 9207)."],
-  routes: [
-    "4.3",
-    "Routes beside the two device lists. There are three invented ones, which a declared route can replace.",
-  ],
-  narrowingDelayMs: [
-    "2.1",
-    "How long a replaced grant stays in force for tokens already issued: within minutes.",
-  ],
-  bearerStatus: [
-    "7.2",
-    "The status for a bearer that is missing, unknown, expired, revoked, of another tenant, or of a disabled plugin.",
-  ],
+  routes: ["4.3", "Routes beside the two device lists. A declared route can replace an invented one."],
+  narrowingDelayMs: ["2.1", "How long a replaced grant stays in force for issued tokens: within minutes."],
+  bearerStatus: ["7.2", "The status for a bearer that is missing or not valid for the request."],
   pluginTokenRefusedStatus: ["7.2", "The status for a plugin token on a route that does not accept one."],
-  envelope: [
-    "4.3, 9",
-    "The values of X-Envelope, and the member that then holds the body. Other values change nothing.",
-  ],
+  envelope: ["4.3, 9", "The values of X-Envelope, and the member that then holds the body."],
   devices: ["4.3", "The device list, for all tenants or by tenant. A device restriction does not filter it."],
   admin: ["not shown", "Who may use the page at /_emulator: loopback, everywhere, or false for no caller."],
 } as const;

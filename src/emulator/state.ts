@@ -5,7 +5,7 @@ import { RuleSwitches } from "./checks.js";
 import { type ClockState, MovableClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import { Faults } from "./faults/faults.js";
-import { FlowRecord } from "./flow/flow-record.js";
+import { FlowRecord } from "./flow/flow.js";
 import { Journal, type JournalWaiters } from "./journal.js";
 import { defaultOptions, type Settings } from "./options.js";
 import { type ApiClient, ApiClients } from "./registrations/api-clients.js";
@@ -181,7 +181,7 @@ export function createDeployment(settings: Settings, lasting: Lasting): Deployme
     faults: new Faults(random, operationsOf(settings)),
     customerLog: new CustomerLog(),
     journal: new Journal(lasting.waiters),
-    flows: new FlowRecord(),
+    flows: new FlowRecord(() => time.now()),
   };
 }
 

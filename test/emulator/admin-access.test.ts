@@ -215,7 +215,7 @@ describe("the page's server", () => {
 
   test("refuses a form that is too large", async () => {
     const browser = await new AdminBrowser(createEmulator()).open("/_emulator");
-    await browser.send("set", { instant: "x".repeat(100_000) });
+    await browser.send("set", { clock: "x".repeat(100_000) });
     expect([browser.response.status, browser.html.split(":")[0]]).toEqual([400, "form_unreadable"]);
   });
 

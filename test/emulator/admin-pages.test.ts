@@ -39,7 +39,7 @@ test("pages, live parts and forms are not in the journal or the log, and take no
   const { emulator, browser } = await atAdmin("", plugin);
   await everyPage(emulator);
   await browser.send("run", { do: "freeze" });
-  await browser.send("set", { do: "set", instant: "never" });
+  await browser.send("set", { do: "set", clock: "never" });
   expect([emulator.journal.entries(), emulator.customerLog.entries()]).toEqual([[], []]);
   const untouched = new PluginClient({ randomSeed: 7 });
   expect(await plugin.accessToken()).toBe(await untouched.accessToken());
@@ -60,28 +60,6 @@ describe("the overview", () => {
     const b = await atAdmin("", new PluginClient({ variants: ["B"] }));
     expect(b.browser.html).not.toContain('href="/host/acme"');
     expect(b.browser.text()).toContain("Authorization endpoint http://emulator.localhost/v1/auth/authorize");
-  });
-
-  test("counts the registrations by tenant, and those of every tenant apart", async () => {
-    const { emulator, browser } = await atAdmin("");
-    const redirectUris = ["https://portal.example/"];
-    emulator.registerApiClient({ clientId: "everyone's", redirectUris });
-    emulator.registerServiceAccount({ tenantId: "umbrella", clientId: "worker", clientSecret: "s" });
-    emulator.registerApiClient({ clientId: "theirs", redirectUris, tenantId: "umbrella" });
-    await browser.open("/_emulator");
-    const rows = [...browser.html.matchAll(/<tr>(<th scope="row">.*?)<\/tr>/gs)].map(([, row = ""]) =>
-      row
-        .replace(/<[^>]*>/g, " ")
-        .trim()
-        .split(/\s+/)
-        .join(" "),
-    );
-    // Plugins, service accounts, API clients, operators.
-    expect(rows).toEqual([
-      "acme Host application 1 0 0 0",
-      "umbrella Host application 0 1 1 0",
-      "every tenant 0 0 1 0",
-    ]);
   });
 
   test("shows an instant beyond the calendar as a number", async () => {

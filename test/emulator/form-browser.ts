@@ -113,7 +113,7 @@ export class AdminBrowser extends FormBrowser {
   }
 
   issues(): string[] {
-    const alarm = /<div class="alarm".*?<\/div>/s.exec(this.html)?.[0] ?? "";
+    const alarm = /<div class="outcome alarm".*?<\/div>/s.exec(this.html)?.[0] ?? "";
     return [...alarm.matchAll(/<li>(.*?)<\/li>/gs)].map(([, issue = ""]) => decode(issue));
   }
 

@@ -231,7 +231,7 @@ describeInChromium("in Chromium", (browser) => {
     await planner.getByText("Change", { exact: true }).click();
     await planner.getByLabel("scopes").fill("");
     await planner.getByRole("button", { name: "Save" }).click();
-    await planner.getByText("Done.").waitFor();
+    await page.getByText("Done.").waitFor();
     expect((await plugin.call(token)).status).toBe(403);
     const refusal = log.getByRole("listitem").filter({ hasText: "route.narrowed" });
     await refusal.getByText("devices:read still granted").waitFor();
@@ -248,13 +248,7 @@ describeInChromium("in Chromium", (browser) => {
     await (await signIn(overview)).getByRole("button", { name: "Planner" }).click();
     await launched(overview);
     const names = () => page.locator(".step h2").allTextContents();
-    const steps = [
-      "Host page loaded",
-      "Plugin chosen",
-      "Plugin launched",
-      "plugin:pkce-init",
-      "host:auth-code",
-    ];
+    const steps = ["Plugin chosen", "Plugin launched", "plugin:pkce-init", "host:auth-code"];
     await expect.poll(names).toEqual(steps);
     const [{ code = "", state = "", tenantId = "" } = {}] = await got(overview);
     expect((await plugin.exchange({ code, state, tenantId, codeVerifier, codeChallenge })).status).toBe(200);
@@ -269,7 +263,7 @@ describeInChromium("in Chromium", (browser) => {
     const centres = (await boxes(".lanes span")).map(([left = 0, right = 0]) => (left + right) / 2);
     const arrow = (from: number, to: number) =>
       [centres[from] ?? 0, centres[to] ?? 0].map((at) => expect.closeTo(at, -0.5));
-    const expected = [...Array.from({ length: 5 }, () => arrow(0, 1)), arrow(2, 3), arrow(2, 3)];
+    const expected = [...Array.from({ length: 4 }, () => arrow(0, 1)), arrow(2, 3), arrow(2, 3)];
     expect(await boxes(".arrow")).toEqual(expected);
   });
 
@@ -293,7 +287,7 @@ describeInChromium("in Chromium", (browser) => {
     await page.getByRole("heading", { level: 1, name: "Plugins" }).waitFor();
     await tabTo("Change");
     await page.keyboard.press("Enter");
-    await page.keyboard.press("Tab");
+    await tabTo("truefalse");
     await page.keyboard.press("f");
     await tabTo("Save");
     await page.keyboard.press("Enter");
@@ -322,19 +316,6 @@ describeInChromium("in Chromium", (browser) => {
     await page.getByRole("button", { name: "Pause" }).click();
     await page.clock.runFor(2000);
     await requests(page).getByText("/while-it-was-paused").waitFor();
-  });
-
-  test("the rules are filtered while typing, and the filter stays when a rule is switched off", async () => {
-    const page = await open("/_emulator/rules");
-    const filter = page.getByLabel("Filter", { exact: true });
-    await filter.fill("REPLAY");
-    const visible = page.locator(".rules > li:visible");
-    await expect.poll(() => visible.count()).toBeLessThan(10);
-    await page.getByRole("button", { name: "Switch off assertion.replay" }).click();
-    await page.getByText("1 off").waitFor();
-    expect(await visible.count()).toBeLessThan(10);
-    expect(await filter.inputValue()).toBe("REPLAY");
-    expect(plugin.emulator.rules.off()).toEqual(["assertion.replay"]);
   });
 
   test.each([true, false])(

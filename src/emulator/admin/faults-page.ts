@@ -3,30 +3,25 @@ import { html } from "hono/html";
 import { type FaultName, faultMoments, faultSchema } from "../faults/fault.js";
 import type { FaultReport } from "../faults/faults.js";
 import { linkTo, type Markup } from "../pages/page.js";
-import { form } from "./form.js";
-import { readSchemaFields, schemaFields } from "./schema-form.js";
-import { ADMIN_PATH, type AdminAction, type AdminPage, type AdminView, livePart } from "./view.js";
+import { form, readSchemaFields, schemaFields } from "./form.js";
+import { ADMIN_PATH, type AdminPage, type AdminView, livePart, panel } from "./view.js";
 
-export const faultsPage: AdminPage = { path: "/faults", title: "Faults", body };
-
-export const armAction: AdminAction = {
+export const faultsPage: AdminPage = {
   path: "/faults",
-  page: faultsPage,
-  keep: ["name"],
-  act({ emulator }, fields) {
-    const name = (fields.get("name") ?? "") as FaultName;
-    const known = faultNames.includes(name) ? readSchemaFields(fields, shapeOf(name)) : {};
-    emulator.faults.add({ ...known, name } as Parameters<typeof emulator.faults.add>[0]);
-  },
-};
-
-export const disarmAction: AdminAction = {
-  path: "/faults/remove",
-  page: faultsPage,
-  act({ emulator: { faults } }, fields) {
-    const id = fields.get("remove");
-    if (id === null) faults.clear();
-    else faults.remove(id);
+  title: "Faults",
+  body,
+  parts: { faults: armed },
+  actions: {
+    "/faults": ({ emulator }, fields) => {
+      const name = (fields.get("name") ?? "") as FaultName;
+      const known = faultNames.includes(name) ? readSchemaFields(fields, shapeOf(name)) : {};
+      emulator.faults.add({ ...known, name } as Parameters<typeof emulator.faults.add>[0]);
+    },
+    "/faults/remove": ({ emulator: { faults } }, fields) => {
+      const id = fields.get("remove");
+      if (id === null) faults.clear();
+      else faults.remove(id);
+    },
   },
 };
 
@@ -34,21 +29,15 @@ const faultNames = Object.keys(faultMoments) as FaultName[];
 const HINTS = {
   at: "Default: the first, or resource with an operation of the API.",
   count: "A number of requests, or always. Default: 1.",
-  probability: "Above 0, at most 1. Default: 1.",
   seed: "Makes the draws repeatable.",
-  body: "Default: none.",
   headers: '{"x-request-id": "1"}.',
   retryAfter: "Seconds, date, absent, or any other text as it is. Default: 1.",
-  bytes: "How many are sent. Default: half of them.",
-  bytesPerSecond: "Default: 10, unless there is a delay.",
-  delayMs: "Milliseconds of real time. Default: 0.",
   fields: 'null removes a field: {"expires_in": null}.',
   byMs: "Milliseconds; negative is the past.",
-  "match.path": "Without the query.",
 };
 
 /** `duplicate-auth-code` strikes at one moment only, which cannot be chosen. */
-function shapeOf(name: FaultName): Pick<Parameters<typeof schemaFields>[1], "schema" | "omit"> {
+function shapeOf(name: FaultName): Parameters<typeof readSchemaFields>[1] {
   return { schema: faultSchema(name), omit: faultMoments[name].length === 0 ? ["name", "at"] : ["name"] };
 }
 
@@ -57,15 +46,14 @@ function body(view: AdminView): Markup {
   const name = faultNames.find((known) => known === asked) ?? "status";
   const choose = (other: FaultName) =>
     html`<li><a href="${linkTo(view.deployment, `${ADMIN_PATH}/faults`)}?name=${other}#arm"${other === name ? html` aria-current="true"` : ""}>${other}</a></li>`;
-  const fields = schemaFields(view, { form: "arm", ...shapeOf(name), hints: HINTS });
+  const fields = schemaFields(view, "arm", { ...shapeOf(name), hints: HINTS });
   const content = html`${fields}<button class="primary">Arm it</button>`;
-  return html`<section class="panel" aria-labelledby="armed"><h2 id="armed">Armed</h2>${livePart(view, "faults", armedFaults(view))}</section>
-<section class="panel" aria-labelledby="arm-name"><h2 id="arm-name">Arm: ${name}</h2>
-<nav aria-label="Faults"><ul class="choices">${faultNames.map(choose)}</ul></nav>
-${form(view, { id: "arm", action: "/faults", hidden: { name }, content })}</section>`;
+  const choices = html`<nav aria-label="Faults"><ul class="choices">${faultNames.map(choose)}</ul></nav>
+${form(view, { id: "arm", action: `/faults?name=${name}`, hidden: { name }, content })}`;
+  return html`${panel("armed", "Armed", livePart(view, "faults", armed))}${panel("arm-name", `Arm: ${name}`, choices)}`;
 }
 
-export function armedFaults(view: AdminView): Markup {
+function armed(view: AdminView): Markup {
   const reports = view.emulator.faults.list();
   if (reports.length === 0) return html`<p class="quiet">No fault is armed.</p>`;
   const row = ({ id, fault: { name, ...rest }, fired, left }: FaultReport) =>

@@ -1,93 +1,82 @@
-// The forms of the pages at /_emulator: the form token, the issues of the last input, and what was typed. No script needed.
+// The forms of the pages at /_emulator: rendered from zod schemas, and read back. They need no script.
 import { html } from "hono/html";
+import { z } from "zod";
+import { EmulatorError } from "../errors.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import { ADMIN_PATH, type AdminView } from "./view.js";
 
 interface FormShape {
-  /** Unique on the page. The browser scrolls to it after the action. */
+  /** Unique on the page. */
   readonly id: string;
   /** Under `ADMIN_PATH`. */
   readonly action: string;
   readonly content: Markup;
   readonly hidden?: Readonly<Record<string, string>>;
   readonly className?: string;
-  /** The id of an `outcomePlace`, for a form that may be gone after its action. Default: the form itself. */
-  readonly place?: string;
 }
 
-export function form(view: AdminView, shape: FormShape): Markup {
-  const { id, action, content, hidden = {}, className = "", place } = shape;
-  const all = Object.entries({ form_token: view.formToken, form: place ?? id, ...hidden });
+export function form(view: AdminView, { id, action, content, hidden, className = "" }: FormShape): Markup {
+  const all = Object.entries({ form_token: view.formToken, form: id, ...hidden });
   return html`<form method="post" action="${linkTo(view.deployment, ADMIN_PATH + action)}" id="${id}" class="${className}">
-${all.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${place === undefined ? outcome(view, id) : ""}${content}
+${all.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${content}
 </form>`;
 }
 
 /** A form that is folded away until it is needed, and open again after it was sent. */
 export function foldedForm(view: AdminView, summary: string, shape: FormShape): Markup {
   const isOpen = view.failed?.id === shape.id || view.query.get("saved") === shape.id;
-  return html`<details${isOpen ? html` open` : ""}><summary>${summary}</summary>
-${form(view, shape)}</details>`;
+  return html`<details${isOpen ? html` open` : ""}><summary>${summary}</summary>${form(view, shape)}</details>`;
 }
 
 interface Question extends Omit<FormShape, "content"> {
-  /** Opens the question. */
   readonly ask: string;
   /** What would be lost. */
   readonly warning: string;
-  /** The text of the button, which states what it does. */
+  /** The text of the button, which names what it does. */
   readonly button: string;
 }
 
 /** An action that cannot be undone, in two steps. */
 export function confirmation(view: AdminView, { ask, warning, button, ...shape }: Question): Markup {
   const content = html`<p>${warning}</p><button class="danger">${button}</button>`;
-  return html`<details class="confirm"><summary>${ask}</summary>
-${form(view, { ...shape, content })}</details>`;
+  return html`<details class="confirm"><summary>${ask}</summary>${form(view, { ...shape, content })}</details>`;
 }
 
 /** A valid id for any name of a registration. */
-export function formId(kind: string, ...names: readonly string[]): string {
+export function formId(kind: string, names: readonly string[]): string {
   return `${kind}-${Buffer.from(JSON.stringify(names)).toString("base64url")}`;
 }
 
-/** Shows the outcome of forms that may be gone after their action. */
-export function outcomePlace(view: AdminView, id: string): Markup {
-  return html`<div id="${id}" class="outcome">${outcome(view, id)}</div>`;
-}
-
-export function outcome({ failed, query }: AdminView, id: string): Markup | "" {
-  if (failed?.id === id) {
-    return html`<div class="alarm" role="alert" id="${id}-issues">
-<p>Nothing was changed:</p><ul>${failed.issues.map((issue) => html`<li>${issue}</li>`)}</ul></div>`;
+/** The outcome of the form that was sent. */
+export function outcome({ failed, query }: AdminView): Markup | "" {
+  if (failed === undefined) {
+    return query.has("saved") ? html`<p class="outcome done" role="status">Done.</p>` : "";
   }
-  return query.get("saved") === id ? html`<p class="done" role="status">Done.</p>` : "";
+  return html`<div class="outcome alarm" role="alert" id="issues"><p>Nothing was changed:</p>
+<ul>${failed.issues.map((issue) => html`<li>${issue}</li>`)}</ul></div>`;
 }
 
-interface Field {
+export interface TextField {
   /** The id of the form. */
   readonly form: string;
   readonly name: string;
-  readonly label: string;
+  /** Default: the name. */
+  readonly label?: string;
   /** What it shows unless refused input is shown again. */
-  readonly value?: string | undefined;
+  readonly value?: string;
   readonly hint?: string | undefined;
   readonly required?: boolean;
-  /** The path of its value in issues. Default: `name`. */
-  readonly issuePath?: string;
-}
-
-interface TextField extends Field {
   /** Makes it an area of that many lines. */
-  readonly rows?: number;
-  /** Whether it is a secret: neither the current value nor what was typed is shown. */
+  readonly rows?: number | undefined;
+  /** Shows neither the current value nor what was typed. */
   readonly isSecret?: boolean;
 }
 
+const PRIVATE_KEY = /PRIVATE KEY|"(d|p|q|dp|dq|qi|oth|k)"\s*:/;
+
 export function textField(view: AdminView, field: TextField): Markup {
-  const { name, value = "", rows, isSecret = false } = field;
-  const typed = typedIn(view, field.form)?.get(name) ?? value;
+  const { rows, isSecret = false } = field;
+  const typed = shownText(view, field);
   // A private key in the place of a public one is not shown again.
   const shown = isSecret || PRIVATE_KEY.test(typed) ? "" : typed;
   return labelled(view, field, (attributes) =>
@@ -98,43 +87,152 @@ ${shown}</textarea>`,
   );
 }
 
-const PRIVATE_KEY = /PRIVATE KEY|"(d|p|q|dp|dq|qi|oth|k)"\s*:/;
-
-/** `choices` maps each value to its text. */
-export function selectField(
-  view: AdminView,
-  field: Field & { readonly choices: Readonly<Record<string, string>> },
-): Markup {
-  const chosen = typedIn(view, field.form)?.get(field.name) ?? field.value;
-  const options = Object.entries(field.choices).map(
-    ([value, text]) =>
-      html`<option value="${value}"${value === chosen ? html` selected` : ""}>${text}</option>`,
-  );
-  return labelled(view, field, (attributes) => html`<select${attributes}>${options}</select>`);
+function shownText({ failed }: AdminView, { form: of, name, value = "" }: TextField): string {
+  return (failed?.id === of ? failed.typed.get(name) : undefined) ?? value;
 }
 
-export function checkbox(view: AdminView, { form: of, name, label }: Field): Markup {
-  const isChecked = typedIn(view, of)?.has(name) ?? false;
-  return html`<p class="box"><input type="checkbox" id="${of}-${name}" name="${name}" value="yes"${isChecked ? html` checked` : ""}>
-<label for="${of}-${name}">${label}</label></p>`;
-}
-
-function labelled(view: AdminView, field: Field, control: (attributes: Markup) => Markup): Markup {
-  const { form: of, name, label, hint, required } = field;
+function labelled(view: AdminView, field: TextField, control: (attributes: Markup) => Markup): Markup {
+  const { form: of, name, label = name, hint, required } = field;
   const id = `${of}-${name}`;
-  const isAtFault = hasIssue(view, of, field.issuePath ?? name);
-  const described = [hint && `${id}-hint`, isAtFault && `${of}-issues`].filter(Boolean).join(" ");
+  const issues = view.failed?.id === of ? view.failed.issues : [];
+  // "devices.0: must be …" belongs to the field `devices`.
+  const isAtFault = issues.some((issue) => `${/^[\w.]+/.exec(issue)?.[0]}.`.startsWith(`${name}.`));
+  const described = [hint && `${id}-hint`, isAtFault && "issues"].filter(Boolean).join(" ");
   const attributes = html` id="${id}" name="${name}"${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? html` aria-invalid="true"` : ""}${required ? html` required` : ""}`;
   return html`<div class="field"><label for="${id}">${label}</label>${control(attributes)}
-${hint === undefined ? "" : html`<p class="quiet" id="${id}-hint">${hint}</p>`}</div>`;
+${hint ? html`<p class="quiet" id="${id}-hint">${hint}</p>` : ""}</div>`;
 }
 
-function typedIn({ failed }: AdminView, id: string): URLSearchParams | undefined {
-  return failed?.id === id ? failed.typed : undefined;
+/** The members of a schema that are fields of a form. */
+interface SchemaShape {
+  readonly schema: z.ZodType;
+  /** Members that the form sends hidden, or not at all. */
+  readonly omit: readonly string[];
 }
 
-/** "devices.0: must be …" belongs to the field `devices`. */
-function hasIssue({ failed }: AdminView, id: string, path: string): boolean {
-  const paths = failed?.id === id ? failed.issues.map((issue) => /^[\w.]+/.exec(issue)?.[0]) : [];
-  return paths.some((at) => `${at}.`.startsWith(`${path}.`));
+interface SchemaFields extends SchemaShape {
+  /** The current values of an update. Absent: the form registers something new. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  readonly hints: Readonly<Record<string, string>>;
+}
+
+interface Member {
+  /** Its path in the input, as "match.tenantId". */
+  readonly path: string;
+  readonly kind: "choice" | "boolean" | "number" | "text" | "secret" | "lines" | "json";
+  readonly required: boolean;
+  /** Whether `null` is a value of its own. */
+  readonly nullable: boolean;
+  readonly choices: readonly string[];
+}
+
+/** A field for each member, named as in code. `id` is the form's. */
+export function schemaFields(view: AdminView, id: string, shape: SchemaFields): Markup {
+  return html`<div class="fields">${membersOf(shape).map((member) => memberField(view, id, shape, member))}</div>`;
+}
+
+function memberField(view: AdminView, form: string, shape: SchemaFields, member: Member): Markup {
+  const { values, hints } = shape;
+  const { path, kind, required, nullable, choices } = member;
+  const value = values?.[path];
+  const isUnchanged = values !== undefined && (kind === "json" || kind === "secret");
+  const format = kind === "lines" ? "One per line." : kind === "json" && "JSON.";
+  const hint = [hints[path], format, isUnchanged && "Empty: unchanged."].filter(Boolean).join(" ");
+  const field = { form, name: path, required, hint, value: textOf(kind, value) };
+  if (kind === "choice" || kind === "boolean") {
+    const all = required || values !== undefined ? choices : ["", ...choices];
+    const chosen = shownText(view, field);
+    const options = all.map(
+      (one) =>
+        html`<option value="${one}"${one === chosen ? html` selected` : ""}>${one || "default"}</option>`,
+    );
+    return labelled(view, field, (attributes) => html`<select${attributes}>${options}</select>`);
+  }
+  const rows = kind === "lines" || kind === "json" ? 3 : undefined;
+  const input = textField(view, { ...field, rows, isSecret: kind === "secret" });
+  // Tells an emptied list from a list that there never was.
+  const isList = kind === "lines" && Array.isArray(value);
+  const marker = isList ? html`<input type="hidden" name="${path}.list" value="yes">` : "";
+  const isRemovable = nullable && values !== undefined && value !== null;
+  const remove = html`<p class="box"><input type="checkbox" id="${form}-${path}.remove" name="${path}.remove" value="yes">
+<label for="${form}-${path}.remove">Remove ${path}</label></p>`;
+  return html`<div>${input}${marker}${isRemovable ? remove : ""}</div>`;
+}
+
+function textOf(kind: Member["kind"], value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (kind === "lines" && Array.isArray(value)) return value.join("\n");
+  return kind === "json" ? JSON.stringify(value) : String(value);
+}
+
+/**
+ * Reads the input for the schema's own check. An empty field is left out, an emptied list is an empty list, and a member
+ * that is to be removed is null.
+ *
+ * @throws EmulatorError `option_invalid` for text that is not JSON.
+ */
+export function readSchemaFields(fields: URLSearchParams, shape: SchemaShape): Record<string, unknown> {
+  const input: Record<string, unknown> = {};
+  for (const member of membersOf(shape)) {
+    const value = readMember(member, fields);
+    if (value === undefined) continue;
+    const [name = "", part] = member.path.split(".");
+    input[name] = part === undefined ? value : { ...(input[name] as object | undefined), [part]: value };
+  }
+  return input;
+}
+
+function readMember({ path, kind, nullable }: Member, fields: URLSearchParams): unknown {
+  if (nullable && fields.has(`${path}.remove`)) return null;
+  const text = (fields.get(path) ?? "").trim();
+  if (text === "") return fields.has(`${path}.list`) ? [] : undefined;
+  if (kind === "boolean") return text === "true";
+  if (kind === "lines") return text.split(/\s*\n\s*/);
+  // What is not a number stays text, for the schema to report.
+  if (kind === "number") return Number.isNaN(Number(text)) ? text : Number(text);
+  if (kind !== "json") return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new EmulatorError("option_invalid", path, { issues: [`${path}: is not JSON`] });
+  }
+}
+
+/** The part of JSON Schema that zod emits for our schemas. */
+interface JsonSchema {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+}
+
+function membersOf({ schema, omit }: SchemaShape): Member[] {
+  const whole = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema;
+  return objectMembers(whole, "").filter(({ path }) => !omit.includes(path));
+}
+
+function objectMembers({ properties = {}, required = [] }: JsonSchema, prefix: string): Member[] {
+  return Object.entries(properties).flatMap(([name, schema]) =>
+    schemaMembers(prefix + name, schema, required.includes(name)),
+  );
+}
+
+function schemaMembers(path: string, schema: JsonSchema, required: boolean): Member[] {
+  const choices = schema.anyOf ?? [schema];
+  const types = choices.map(({ type }) => type);
+  const [inner = schema] = choices.filter(({ type }) => type !== "null");
+  const nullable = types.includes("null");
+  const member = (kind: Member["kind"], named: readonly string[] = []) => [
+    { path, kind, required, nullable, choices: named },
+  ];
+  if (types.includes("boolean")) return member("boolean", ["true", "false"]);
+  if (types.includes("number") || types.includes("integer")) return member("number");
+  if (inner.enum !== undefined) return member("choice", inner.enum);
+  if (types.includes("string")) return member(/secret|password/i.test(path) ? "secret" : "text");
+  if (inner.items?.type === "string") return member("lines");
+  const parts = objectMembers(inner, `${path}.`);
+  const isFlat = parts.length > 0 && parts.every(({ kind }) => kind === "text" || kind === "choice");
+  return isFlat ? parts : member("json");
 }

@@ -1,6 +1,7 @@
-// The customer log and the journal of requests, newest first, and the short list of requests beside the other pages.
+// What happened: the customer log, the journal of requests, and the last launch or login as a sequence diagram.
 import { html } from "hono/html";
 import type { CustomerLogEntry } from "../customer-log.js";
+import type { Flow, FlowStep, Party } from "../flow/flow.js";
 import type { JournalEntry } from "../journal.js";
 import type { Markup } from "../pages/page.js";
 import {
@@ -15,7 +16,20 @@ import {
   statusMark,
 } from "./view.js";
 
-export const logPage: AdminPage = { path: "/log", title: "Log", isWide: true, body };
+export const logPage: AdminPage = {
+  path: "/log",
+  title: "Log",
+  isWide: true,
+  body,
+  parts: { log: customerLog, journal },
+};
+
+export const flowPage: AdminPage = {
+  path: "/flow",
+  title: "Launch and login",
+  body: (view) => livePart(view, "flow", lastFlow),
+  parts: { flow: lastFlow },
+};
 
 /** The number of entries that each list shows. */
 const SHOWN = 100;
@@ -23,11 +37,11 @@ const SHOWN_BESIDE = 20;
 
 function body(view: AdminView): Markup {
   return html`<p>The customer log has the real reason of each refusal, which the caller does not get. Neither list holds a secret.</p>
-<section aria-labelledby="refusals"><h2 id="refusals">Customer log</h2>${livePart(view, "log", customerLog(view))}</section>
-<section aria-labelledby="journal"><h2 id="journal">Journal</h2>${livePart(view, "journal", journal(view))}</section>`;
+<section aria-labelledby="refusals"><h2 id="refusals">Customer log</h2>${livePart(view, "log", customerLog)}</section>
+<section aria-labelledby="journal"><h2 id="journal">Journal</h2>${livePart(view, "journal", journal)}</section>`;
 }
 
-export function customerLog({ emulator }: AdminView): Markup {
+function customerLog({ emulator }: AdminView): Markup {
   const entries = emulator.customerLog.entries();
   if (entries.length === 0) return html`<p class="quiet">Nothing was refused yet.</p>`;
   const requests = new Map(emulator.journal.entries().map((entry) => [entry.id, entry]));
@@ -52,7 +66,7 @@ function refusal(entry: CustomerLogEntry, request: JournalEntry | undefined): Ma
 <p class="quiet">${instant(at)} ${identityLine(entry)}</p>${facts(rows)}</li>`;
 }
 
-export function journal({ emulator }: AdminView): Markup {
+function journal({ emulator }: AdminView): Markup {
   const entries = emulator.journal.entries();
   if (entries.length === 0) return html`<p class="quiet">No request was made yet.</p>`;
   const shown = entries.slice(-SHOWN).reverse();
@@ -76,4 +90,40 @@ export function recentRequests({ emulator }: AdminView): Markup {
 ${entry.rule === undefined ? "" : html`<code class="rule">${entry.rule}</code>`}${entry.fault === undefined ? "" : html`<code class="rule">fault ${entry.fault}</code>`}
 <p class="quiet">${requestLine(entry)}</p><p class="quiet">${instant(entry.at)} ${identityLine(entry)}</p></li>`,
   )}</ol>`;
+}
+
+/** From left to right. */
+const LANES: readonly Party[] = ["browser", "front", "client", "token"];
+const COMMON = { browser: "Browser", token: "Token endpoint" };
+const PARTIES: Readonly<Record<Flow["kind"], Readonly<Record<Party, string>>>> = {
+  launch: { ...COMMON, front: "Host application", client: "Plugin backend" },
+  login: { ...COMMON, front: "Authorization server", client: "Client" },
+};
+
+/** Characters. A longer value takes two columns. */
+const LONG = 20;
+
+/** Each step is drawn between the lanes of its two parties. */
+function lastFlow({ deployment }: AdminView): Markup {
+  const flow = deployment.flows.last;
+  if (flow === undefined) {
+    return html`<p class="quiet">No plugin was launched and no person logged in yet. The overview links to the host application.</p>`;
+  }
+  const parties = PARTIES[flow.kind];
+  return html`<p>${flow.kind === "launch" ? "A launch in Variant A" : "A login in Variant B"} ${identityLine(flow.identity)}</p>
+<p class="quiet">A secret is shown by its length only; a password is not shown at all.</p>
+<div class="sequence"><div class="lanes" aria-hidden="true">${LANES.map((lane) => html`<span>${parties[lane]}</span>`)}</div>
+<ol>${flow.steps.map((step) => drawn(step, parties))}</ol></div>
+${flow.forgotten === 0 ? "" : html`<p class="quiet">${flow.forgotten} steps before the newest ones are left out.</p>`}`;
+}
+
+function drawn(step: FlowStep, parties: Readonly<Record<Party, string>>): Markup {
+  const { at, name, from, to, fields, refused } = step;
+  const [start, end] = [LANES.indexOf(from), LANES.indexOf(to)];
+  const direction = start < end ? "right" : "left";
+  const span = `from-${Math.min(start, end)} to-${Math.max(start, end)}`;
+  return html`<li class="step ${span} ${direction} ${refused === undefined ? "" : "refused"}"><div class="arrow" aria-hidden="true"></div>
+<div class="message"><h2>${name}</h2><p class="quiet">${parties[from]} to ${parties[to]} · ${instant(at)}</p>
+${refused === undefined ? "" : html`<p><code class="rule">${refused}</code></p>`}
+${fields.length === 0 ? "" : html`<dl class="carried">${fields.map((field) => html`<div${field.shown.length > LONG ? html` class="wide"` : ""}><dt>${field.name}</dt><dd>${field.shown}</dd></div>`)}</dl>`}</div></li>`;
 }

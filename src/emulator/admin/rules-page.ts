@@ -1,24 +1,17 @@
 // The rule table with a switch for each rule.
 import { html } from "hono/html";
-import { linkTo, type Markup } from "../pages/page.js";
+import type { Markup } from "../pages/page.js";
 import { type RuleId, rules } from "../rules.js";
 import { form } from "./form.js";
-import { ADMIN_PATH, type AdminAction, type AdminPage, type AdminView, sectionName } from "./view.js";
+import { type AdminPage, type AdminView, sectionName } from "./view.js";
 
-export const rulesPage: AdminPage = { path: "/rules", title: "Rules", body };
-
-export const ruleAction: AdminAction = {
+export const rulesPage: AdminPage = {
   path: "/rules",
-  page: rulesPage,
-  keep: ["filter"],
-  anchor: (fields) => fields.get("off") ?? fields.get("on") ?? undefined,
-  act({ emulator }, fields) {
-    if (fields.has("all")) {
-      for (const rule of emulator.rules.off()) emulator.rules.enforce(rule, true);
-      return;
-    }
-    const [off, on] = [fields.get("off"), fields.get("on")];
-    emulator.rules.enforce((off ?? on ?? "") as RuleId, off === null);
+  title: "Rules",
+  body,
+  actions: {
+    "/rules": ({ emulator }, fields) =>
+      emulator.rules.enforce((fields.get("rule") ?? "") as RuleId, fields.get("enforce") === "true"),
   },
 };
 
@@ -27,32 +20,21 @@ const ids = Object.keys(rules) as RuleId[];
 const groups = [...new Set(ids.map((id) => id.split(".")[0] ?? ""))];
 
 function body(view: AdminView): Markup {
-  const filter = view.query.get("filter") ?? "";
   const off = view.emulator.rules.off();
-  const summary =
-    off.length === 0
-      ? html`<p>All ${ids.length} rules are enforced.</p>`
-      : html`<p><span class="mark bad">${off.length} off</span> ${off.map((id) => html`<a href="#${id}"><code>${id}</code></a> `)}</p>
-<button name="all" value="on">Enforce all</button>`;
-  const content = html`${summary}${groups.map((name) => group(view, name, filter.toLowerCase()))}`;
-  return html`<form method="get" action="${linkTo(view.deployment, `${ADMIN_PATH}/rules`)}" class="line" role="search">
-<div class="field"><label for="filter">Filter</label><input id="filter" name="filter" type="search" value="${filter}" data-filter=".rules > li"></div>
-<button>Filter</button></form>
-${form(view, { id: "switch", action: "/rules", hidden: { filter }, content })}`;
+  const group = (name: string) =>
+    html`<fieldset class="panel"><legend>${name}</legend><ul class="rules">${ids.filter((id) => id.startsWith(`${name}.`)).map((id) => rule(view, id))}</ul></fieldset>`;
+  const links = off.map((id) => html`<a href="#${id}"><code>${id}</code></a> `);
+  return html`<p>${off.length === 0 ? `All ${ids.length} rules are enforced.` : html`<span class="mark bad">${off.length} off</span> ${links}`}</p>
+${groups.map(group)}`;
 }
 
-function group({ emulator }: AdminView, name: string, filter: string): Markup {
-  const row = (id: RuleId) => {
-    const { says, section, off, answer } = rules[id];
-    const isOn = emulator.rules.isEnforced(id);
-    const isHidden = !`${id} ${says} ${section} ${off ?? ""}`.toLowerCase().includes(filter);
-    const button = isOn ? "Switch off" : "Enforce";
-    const hint = isOn ? html`While off: ` : html`<span class="mark bad">off</span> `;
-    return html`<li id="${id}"${isHidden ? html` hidden` : ""}><div class="row"><code class="rule">${id}</code>
-<span class="quiet">${sectionName(section)} · ${answer.status} ${answer.error ?? ""}</span>
-${off === undefined ? "" : html`<button class="end" name="${isOn ? "off" : "on"}" value="${id}" aria-label="${button} ${id}">${button}</button>`}</div>
-<p>${says}</p>${off === undefined ? "" : html`<p class="quiet">${hint}${off}</p>`}</li>`;
-  };
-  const members = ids.filter((id) => id.startsWith(`${name}.`));
-  return html`<fieldset class="panel"><legend>${name}</legend><ul class="rules">${members.map(row)}</ul></fieldset>`;
+function rule(view: AdminView, id: RuleId): Markup {
+  const { says, section, off, answer } = rules[id];
+  const isOn = view.emulator.rules.isEnforced(id);
+  const button = isOn ? "Switch off" : "Enforce";
+  const content = html`<button aria-label="${button} ${id}">${button}</button>`;
+  const shape = { id, action: "/rules", hidden: { rule: id, enforce: String(!isOn) }, className: "end" };
+  return html`<li><div class="row"><code class="rule">${id}</code>
+<span class="quiet">${sectionName(section)} · ${answer.status} ${answer.error ?? ""}</span>${off === undefined ? "" : form(view, { ...shape, content })}</div>
+<p>${says}</p>${off === undefined ? "" : html`<p class="quiet">${isOn ? "While off: " : html`<span class="mark bad">off</span> `}${off}</p>`}</li>`;
 }

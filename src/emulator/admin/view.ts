@@ -1,10 +1,10 @@
-// What all pages at /_emulator share: the shapes of a page and of a form's action, and small pieces of markup.
+// What the pages at /_emulator share: the shape of a page, and small pieces of markup.
 import { html } from "hono/html";
 import type { EmulatorRules } from "../checks.js";
 import type { EmulatorClock } from "../clock.js";
 import type { CustomerLog } from "../customer-log.js";
 import type { EmulatorFaults } from "../faults/faults.js";
-import type { FlowIdentity } from "../flow/flow-record.js";
+import type { FlowIdentity } from "../flow/flow.js";
 import type { Journal, JournalEntry } from "../journal.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import type { Deployment } from "../state.js";
@@ -13,10 +13,10 @@ import type { Deployment } from "../state.js";
 export const ADMIN_PATH = "/_emulator";
 
 export type RecordNoun = "Plugin" | "ServiceAccount" | "ApiClient" | "Operator";
-export type RecordVerb = "register" | "update" | "unregister";
+type RecordMethod = `${"register" | "update" | "unregister"}${RecordNoun}`;
 
 /** The members of an `Emulator` that the pages use. */
-interface SteeredEmulator extends Readonly<Record<`${RecordVerb}${RecordNoun}`, (input: never) => void>> {
+export interface SteeredEmulator extends Readonly<Record<RecordMethod, (input: never) => void>> {
   readonly clock: EmulatorClock;
   readonly rules: EmulatorRules;
   readonly faults: EmulatorFaults;
@@ -25,50 +25,44 @@ interface SteeredEmulator extends Readonly<Record<`${RecordVerb}${RecordNoun}`, 
   reset(): void;
 }
 
-/** What the pages read and change. */
-export interface AdminSite {
-  readonly emulator: SteeredEmulator;
-  /** The current deployment: a reset replaces it. */
-  deployment(): Deployment;
-}
-
-/** A form whose input was refused, with what was typed. */
-export interface FailedForm {
-  readonly id: string;
-  readonly issues: readonly string[];
-  readonly typed: URLSearchParams;
-}
-
 /** What one page is rendered from. */
 export interface AdminView {
   readonly emulator: SteeredEmulator;
   readonly deployment: Deployment;
   readonly formToken: string;
   readonly query: URLSearchParams;
-  readonly failed?: FailedForm;
+  /** A form whose input was refused, with what was typed. */
+  readonly failed?: {
+    readonly id: string;
+    readonly issues: readonly string[];
+    readonly typed: URLSearchParams;
+  };
 }
+
+export type Part = (view: AdminView) => Markup;
+type Action = (view: AdminView, fields: URLSearchParams) => void;
 
 export interface AdminPage {
   /** Under `ADMIN_PATH`; empty for the overview. */
   readonly path: string;
   readonly title: string;
-  /** Whether the page lists the requests itself, so that the list beside it is left out. */
+  /** Whether the list of requests beside the page is left out. */
   readonly isWide?: boolean;
-  body(view: AdminView): Markup;
+  readonly body: Part;
+  /** By name: the parts that the script keeps up to date. */
+  readonly parts?: Readonly<Record<string, Part>>;
+  /** By path: what posting a form of the page does. An action throws an EmulatorError for bad input. */
+  readonly actions?: Readonly<Record<string, Action>>;
 }
 
-/** What posting a form does. */
-export interface AdminAction {
-  /** Under `ADMIN_PATH`. */
-  readonly path: string;
-  /** The page with the form, to which the browser returns. */
-  readonly page: AdminPage;
-  /** Fields that become the query of the page. */
-  readonly keep?: readonly string[];
-  /** The id that the browser scrolls to. Default: the form's. */
-  anchor?(fields: URLSearchParams): string | undefined;
-  /** @throws EmulatorError for bad input. */
-  act(site: AdminSite, fields: URLSearchParams): void;
+/** A part of a page that the script replaces by what `/live/{name}` serves. */
+export function livePart(view: AdminView, name: string, part: Part): Markup {
+  return html`<div data-live="${linkTo(view.deployment, `${ADMIN_PATH}/live/${name}`)}">${part(view)}</div>`;
+}
+
+/** A part of a page with a heading. `id` is the heading's. */
+export function panel(id: string, heading: string, content: Markup): Markup {
+  return html`<section class="panel" aria-labelledby="${id}"><h2 id="${id}">${heading}</h2>${content}</section>`;
 }
 
 /** An instant of the emulator's clock in UTC, or in milliseconds where a Date cannot hold it. */
@@ -77,11 +71,6 @@ export function instant(at: number): Markup {
   if (Number.isNaN(date.getTime())) return html`<code>${at} ms</code>`;
   const iso = date.toISOString();
   return html`<time datetime="${iso}">${iso.replace("T", " ").replace("Z", "")}</time>`;
-}
-
-/** A part of a page that the script replaces by what `/live/{name}` serves. */
-export function livePart(view: AdminView, name: string, content: Markup): Markup {
-  return html`<div data-live="${linkTo(view.deployment, `${ADMIN_PATH}/live/${name}`)}">${content}</div>`;
 }
 
 export function facts(rows: Readonly<Record<string, string | Markup>>): Markup {

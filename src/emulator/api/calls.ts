@@ -83,18 +83,13 @@ function findToken(
     const actual = token === undefined ? "an unknown token" : `a token of Variant ${token.variant}`;
     return { rule: "bearer.known", expected: `a token of Variant ${variant}`, actual };
   }
-  const revocation = revocationOf(authorizations, token);
+  const { authorizationId, unregistered } = token;
+  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked === true;
+  // A plugin that was unregistered breaks bearer.plugin-enabled instead.
+  const isUnregistered = unregistered !== undefined && unregistered !== "plugin";
+  const login = isRevoked ? "its login was revoked" : undefined;
+  const revocation = isUnregistered ? `its ${unregistered} was unregistered` : login;
   return firstRefusal(switches, bearerChecks, { token, tenantId, revocation, now: clock() }) ?? token;
-}
-
-/** A plugin that was unregistered breaks bearer.plugin-enabled instead. */
-function revocationOf(
-  authorizations: Deployment["authorizations"],
-  { authorizationId, unregistered }: IssuedToken,
-): string | undefined {
-  if (unregistered !== undefined && unregistered !== "plugin") return `its ${unregistered} was unregistered`;
-  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked;
-  return isRevoked === true ? "its login was revoked" : undefined;
 }
 
 interface Call {

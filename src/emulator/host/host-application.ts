@@ -1,7 +1,7 @@
 // Variant A's host application (description, section 5.3): sign-in, the page with the sidebar, and its script's requests.
 import { html } from "hono/html";
 import type { Refusal } from "../checks.js";
-import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
+import { recordAuthCode, recordLaunch } from "../flow/flow.js";
 import {
   type BrowserSession,
   findSession,
@@ -148,7 +148,6 @@ function hostRoute(
 async function showHost(visit: HostVisit): Promise<Response> {
   const { deployment, session, operator } = visit;
   if (session === undefined || operator === undefined) return freshSignInPage(visit);
-  deployment.flows.pageLoaded(deployment.clock(), operator);
   return hostPage(deployment, session, operator);
 }
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Refusal } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { recordAuthCode, recordLaunch } from "../flow/flow-steps.js";
+import { recordAuthCode, recordLaunch } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
 import { rules } from "../rules.js";
 import { shown } from "../shown.js";

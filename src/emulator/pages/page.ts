@@ -1,9 +1,9 @@
 // A page that the emulator serves to a browser: its route, its frame, and the reading of its forms.
 import { html } from "hono/html";
-import { hostScript } from "../host/host-script.js";
 import { isMediaType, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { Deployment } from "../state.js";
+import { hostScript } from "./scripts.js";
 import { stylesheet } from "./stylesheet.js";
 
 /** One request of a browser. */
@@ -30,17 +30,22 @@ export function linkTo({ publicUrl }: Deployment, path: string): string {
   return new URL(publicUrl()).pathname.replace(/\/+$/, "") + path;
 }
 
-export const STYLESHEET_PATH = "/_emulator/style.css";
+const STYLESHEET_PATH = "/_emulator/style.css";
 export const HOST_SCRIPT_PATH = "/_emulator/host.js";
+export const ASSET_PATHS: readonly string[] = [STYLESHEET_PATH, HOST_SCRIPT_PATH];
 
 export const assetRoutes: readonly PageRoute[] = [
-  asset(STYLESHEET_PATH, "text/css; charset=utf-8", stylesheet),
-  asset(HOST_SCRIPT_PATH, "text/javascript; charset=utf-8", hostScript),
+  asset(STYLESHEET_PATH, "text/css", stylesheet),
+  asset(HOST_SCRIPT_PATH, "text/javascript", hostScript),
 ];
 
 function asset(path: string, type: string, text: string): PageRoute {
-  const headers = { "content-type": type, "cache-control": "no-cache", "x-content-type-options": "nosniff" };
-  return { operation: "readAsset", method: "GET", path, answer: () => new Response(text, { headers }) };
+  return { operation: "readAsset", method: "GET", path, answer: () => textFile(type, text, "no-cache") };
+}
+
+export function textFile(type: string, text: string, cacheControl = "no-store"): Response {
+  const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": cacheControl };
+  return new Response(text, { headers: { ...headers, "x-content-type-options": "nosniff" } });
 }
 
 /** The result of hono's `html`, which escapes interpolated values. */

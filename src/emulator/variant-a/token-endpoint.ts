@@ -1,6 +1,6 @@
 // Variant A's token endpoint: the rules in their order of precedence, then a token; every refusal is opaque.
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
-import { recordTokenRequest } from "../flow/flow-steps.js";
+import { recordTokenRequest } from "../flow/flow.js";
 import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import {

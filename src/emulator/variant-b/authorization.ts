@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { recordAuthorization, recordCallback } from "../flow/flow-steps.js";
+import { recordAuthorization, recordCallback } from "../flow/flow.js";
 import { isCodeChallenge, repeatedParameter } from "../oauth.js";
 import { AUTHORIZATION_PATH } from "../paths.js";
 import type { ApiClient } from "../registrations/api-clients.js";
@@ -85,16 +85,16 @@ export function readAuthorizationRequest(
   return { ...callback, codeChallenge: read("code_challenge") ?? "", scopes };
 }
 
-/** Milliseconds; not shown. */
+/** Not shown. */
 const PENDING_LIFETIME_MS = 600_000;
-/** Stored this long after its end, so that the log distinguishes late from unknown. */
-const PENDING_MEMORY_MS = 3_600_000;
+/** Logins and codes are stored this long after their end, so that the log distinguishes late from unknown. */
+const MEMORY_MS = 3_600_000;
 
 /** Its id: known to the browser that asked, and of no use without a session of that browser. */
 export function beginPending({ clock, pendingLogins }: Deployment, request: AuthorizationRequest): string {
   const now = clock();
   const expiresAt = now + PENDING_LIFETIME_MS;
-  return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + PENDING_MEMORY_MS, now);
+  return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + MEMORY_MS, now);
 }
 
 export function findPending(
@@ -149,39 +149,30 @@ export function authenticatePerson(
   return deployment.switches.refusal("login.credentials", finding) ?? person;
 }
 
-/** The callback that the browser is sent to. */
+/** The callback that the browser is sent to: with a code (RFC 6749 section 4.1.2) if the person allowed it. */
 export function decide(
   deployment: Deployment,
   request: AuthorizationRequest,
   decision: "allow" | "deny",
   person: Operator | undefined,
 ): string {
-  const { clock, customerLog, switches } = deployment;
-  const isAllowed = decision === "allow" || !switches.isEnforced("login.consent");
-  if (isAllowed && person !== undefined) return allowedCallback(deployment, request, person);
-  const caller = { tenantId: person?.tenantId ?? request.client.tenantId, clientId: request.client.clientId };
-  const finding = { expected: "the person's consent", actual: "the person refused" };
-  customerLog.record(clock(), caller, { rule: "login.consent", ...finding });
-  return refusedCallback(deployment, request, "login.consent");
-}
-
-/** Codes are stored this long after their end, so that the log distinguishes late from unknown. */
-const CODE_MEMORY_MS = 3_600_000;
-
-/** The person allowed it: the callback with a code (RFC 6749 section 4.1.2). */
-export function allowedCallback(
-  deployment: Deployment,
-  request: AuthorizationRequest,
-  { tenantId, userId }: Operator,
-): string {
-  const { clock, settings, authorizationCodes } = deployment;
+  const { authorizationCodes, clock, customerLog, settings, switches } = deployment;
   const now = clock();
   const { client, redirectUri, codeChallenge, scopes } = request;
-  const expiresAt = now + settings.codeLifetimeSeconds * 1000;
-  const keepUntil = expiresAt + CODE_MEMORY_MS;
-  const bound = { tenantId, userId, clientId: client.clientId, redirectUri, codeChallenge, scopes };
-  const code = authorizationCodes.mint({ ...bound, authorizationId: undefined, expiresAt }, keepUntil, now);
-  return callbackUrl(deployment, request, { code });
+  const { clientId } = client;
+  if (person !== undefined && (decision === "allow" || !switches.isEnforced("login.consent"))) {
+    const { tenantId, userId } = person;
+    const expiresAt = now + settings.codeLifetimeSeconds * 1000;
+    const bound = { tenantId, userId, clientId, redirectUri, codeChallenge, scopes, expiresAt };
+    const record = { ...bound, authorizationId: undefined };
+    return callbackUrl(deployment, request, {
+      code: authorizationCodes.mint(record, expiresAt + MEMORY_MS, now),
+    });
+  }
+  const caller = { tenantId: person?.tenantId ?? client.tenantId, clientId };
+  const finding = { expected: "the person's consent", actual: "the person refused" };
+  customerLog.record(now, caller, { rule: "login.consent", ...finding });
+  return refusedCallback(deployment, request, "login.consent");
 }
 
 /** The callback with an error: the request breaks a rule, or the person refused (section 4.1.2.1). */
@@ -201,12 +192,9 @@ function callbackUrl(
   if (settings.issuerInCallback) parameters.set("iss", publicUrl());
   // Added to the text, not by URL: RFC 6749 section 3.1.2 has the query retained, and a client may compare it.
   const joint = redirectUri.includes("?") ? (/[?&]$/.test(redirectUri) ? "" : "&") : "?";
-  return headerText(redirectUri) + joint + parameters;
-}
-
-/** RFC 9110 section 5.5: a header holds ASCII. Whatever else the URI has is written as a URL writes it. */
-function headerText(uri: string): string {
-  return /^[\x21-\x7e]*$/.test(uri) ? uri : new URL(uri).href;
+  // RFC 9110 section 5.5: a header holds ASCII. Whatever else the URI has is written as a URL writes it.
+  const ascii = /^[\x21-\x7e]*$/.test(redirectUri) ? redirectUri : new URL(redirectUri).href;
+  return ascii + joint + parameters;
 }
 
 /** Who logs in where, and whether they allow it. */
@@ -220,13 +208,6 @@ export interface LoginRequest {
   readonly decision?: "allow" | "deny" | undefined;
 }
 
-const loginSchema = z.strictObject({
-  url: z.string(),
-  userId: z.string(),
-  tenantId: z.string().optional(),
-  decision: z.enum(["allow", "deny"]).optional(),
-});
-
 /**
  * What a person does at the pages, without a browser. The callback carries `code` or `error`: an error for the app is
  * not thrown. A relative URL is relative to the base URL. @throws EmulatorError `option_invalid`, `login_refused`
@@ -234,11 +215,13 @@ const loginSchema = z.strictObject({
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
   const { clock, customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;
-  const schema = loginSchema.refine(({ url }) => URL.canParse(url, base), {
-    path: ["url"],
-    message: "must be a URL",
+  const schema: z.ZodType<LoginRequest> = z.strictObject({
+    url: z.string().refine((url) => URL.canParse(url, base), "must be a URL"),
+    userId: z.string(),
+    tenantId: z.string().optional(),
+    decision: z.enum(["allow", "deny"]).optional(),
   });
-  const login: LoginRequest = parseInput(schema, input, "option_invalid", "login");
+  const login = parseInput(schema, input, "option_invalid", "login");
   const url = new URL(login.url, base);
   if (!url.pathname.endsWith(AUTHORIZATION_PATH)) {
     const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;

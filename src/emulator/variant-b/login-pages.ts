@@ -1,7 +1,7 @@
 // The pages of Variant B's authorization server; they work without JavaScript.
 import { html } from "hono/html";
 import type { Refusal } from "../checks.js";
-import { recordAuthorization, recordCallback, recordLogin } from "../flow/flow-steps.js";
+import { recordAuthorization, recordCallback, recordLogin } from "../flow/flow.js";
 import {
   type BrowserSession,
   findSession,

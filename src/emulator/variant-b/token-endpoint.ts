@@ -1,29 +1,27 @@
 // Variant B's token endpoint: a JSON body in, an access token out, with a refresh token if a person logged in.
 import { z } from "zod";
-import type { Refusal, RuleSwitches } from "../checks.js";
-import { recordTokenRequest } from "../flow/flow-steps.js";
+import { type Checks, firstRefusal, type Refusal, type RuleSwitches, unless } from "../checks.js";
+import { recordTokenRequest } from "../flow/flow.js";
 import { type JsonAnswer, jsonAnswer, NOT_STORED, parseObject } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
-import { asGrant, type Grant, readTokenRequest, secondAuthentication, shownGrantType } from "../oauth.js";
-import type { ApiClient } from "../registrations/api-clients.js";
-import { rules } from "../rules.js";
-import type { Deployment } from "../state.js";
 import {
-  type CodeExchange,
-  exchangeCode,
-  type IssuedTokens,
-  type RefreshRequest,
-  refresh,
-} from "./person-grants.js";
+  asGrant,
+  type Grant,
+  readTokenRequest,
+  secondAuthentication,
+  shownGrantType,
+  wrongVerifier,
+} from "../oauth.js";
+import type { Settings } from "../options.js";
+import type { ApiClient } from "../registrations/api-clients.js";
+import { scopeSchema } from "../registrations/fields.js";
+import { rules } from "../rules.js";
+import { shown, shownUri } from "../shown.js";
+import type { AuthorizationCode, Deployment, RefreshToken } from "../state.js";
+import type { Authorization, IssuedToken } from "../stores.js";
 
 /** The grants of a path: "Exchange of a refresh_token ... (path and body): not shown". */
 export type GrantPlace = "every grant" | "every grant but refresh" | "refresh";
-
-/** The fields of section 4.2 by their names on the wire. */
-type ClientRequest =
-  | { readonly grant: "client_credentials"; readonly client_id: string; readonly client_secret: string }
-  | CodeExchange
-  | RefreshRequest;
 
 /** Answers one POST: 200, or an error of RFC 6749 section 5.2. */
 export async function answerClientRequest(
@@ -56,28 +54,24 @@ export async function answerClientRequest(
 
 const text = z.string().min(1);
 const client = { client_id: text, client_secret: text.optional() };
+// Whether a code exchange carries a secret is not shown; here a confidential client must send one.
+const exchange = { ...client, code: text, code_verifier: text, redirect_uri: text };
+// Not shown; the fields of RFC 6749 section 6.
+const refreshing = { ...client, refresh_token: text, scope: text.optional() };
 const schemas = {
   client_credentials: z.object({
-    grant: z.literal("client_credentials"),
     client_id: text,
     client_secret: text,
+    grant: z.literal("client_credentials"),
   }),
-  // Whether a code exchange carries a secret is not shown; here a confidential client must send one.
-  authorization_code: z.object({
-    grant: z.literal("authorization_code"),
-    ...client,
-    code: text,
-    code_verifier: text,
-    redirect_uri: text,
-  }),
-  // Not shown; the fields of RFC 6749 section 6, as JSON.
-  refresh_token: z.object({
-    grant: z.literal("refresh_token"),
-    ...client,
-    refresh_token: text,
-    scope: text.optional(),
-  }),
+  authorization_code: z.object({ ...exchange, grant: z.literal("authorization_code") }),
+  refresh_token: z.object({ ...refreshing, grant: z.literal("refresh_token") }),
 };
+
+/** The fields of section 4.2, by their names on the wire. */
+type CodeExchange = z.output<typeof schemas.authorization_code>;
+type RefreshRequest = z.output<typeof schemas.refresh_token>;
+type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange | RefreshRequest;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -98,15 +92,12 @@ async function readRequest(
   if (refusal !== undefined) return refusal;
   const grant = grantOf(fields, place);
   if (typeof grant !== "string") return grant;
-  const { shape } = schemas[grant];
   const parsed = schemas[grant].safeParse({ ...fields, grant });
   if (parsed.success) return parsed.data;
   const faulty = [...new Set(parsed.error.issues.map(({ path }) => String(path[0])))].join(", ");
-  return {
-    rule: "client-request.fields",
-    expected: Object.keys(shape).slice(1).join(", "),
-    actual: `absent, empty or not a string: ${faulty}`,
-  };
+  const expected = Object.keys(schemas[grant].shape).filter((name) => name !== "grant");
+  const actual = `absent, empty or not a string: ${faulty}`;
+  return { rule: "client-request.fields", expected: expected.join(", "), actual };
 }
 
 function grantOf(fields: Fields, place: GrantPlace): Grant | Refusal {
@@ -121,8 +112,16 @@ function grantOf(fields: Fields, place: GrantPlace): Grant | Refusal {
   return { rule: "client-request.grant-type", expected: "a grant of this path", actual };
 }
 
+/** The tokens of one answer. */
+interface IssuedTokens {
+  readonly tenantId: string;
+  readonly accessToken: string;
+  /** Undefined: the old one stays valid, or the grant has none. */
+  readonly refreshToken?: string | undefined;
+}
+
 function grantTokens(deployment: Deployment, request: ClientRequest): IssuedTokens | Refusal {
-  const { accessTokens, clock, serviceAccounts, switches, settings } = deployment;
+  const { clock, serviceAccounts, switches } = deployment;
   if (request.grant !== "client_credentials") {
     const client = authenticateClient(deployment, request);
     if ("rule" in client) return client;
@@ -140,11 +139,8 @@ function grantTokens(deployment: Deployment, request: ClientRequest): IssuedToke
       actual: account === undefined ? "a client_id that is not registered" : "another client_secret",
     };
   }
-  const now = clock();
   const { tenantId, clientId, scopes } = account;
-  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  const token = { variant: "B", tenantId, clientId, scopes, expiresAt } as const;
-  return { tenantId, accessToken: accessTokens.mint(token, expiresAt, now) };
+  return mintAccessToken(deployment, { tenantId, clientId, scopes }, clock());
 }
 
 function authenticateClient(
@@ -178,4 +174,138 @@ function callerOf(
       ? authorizations.find(refreshTokens.find(request.refresh_token)?.authorizationId ?? "")
       : authorizationCodes.find(request.code);
   return { tenantId: person?.tenantId ?? client?.tenantId, clientId: client?.clientId };
+}
+
+interface CodeAttempt {
+  readonly code: AuthorizationCode;
+  readonly request: CodeExchange;
+  readonly now: number;
+}
+
+const codeChecks: Checks<CodeAttempt> = {
+  "client-code.client": ({ code, request }) =>
+    unless(code.clientId === request.client_id, "a code of this client", "a code of another client"),
+  "client-code.unspent": ({ code }) =>
+    unless(code.authorizationId === undefined, "a code not yet exchanged", "a code that was exchanged"),
+  "client-code.lifetime": ({ code: { expiresAt }, now }) =>
+    unless(now <= expiresAt, "a code within its lifetime", `it ended ${(now - expiresAt) / 1000} s ago`),
+  "client-code.redirect-uri": ({ code: { redirectUri }, request: { redirect_uri } }) =>
+    unless(redirectUri === redirect_uri, shown(redirectUri), shownUri(redirect_uri)),
+  "client-code.verifier": ({ code, request }) => wrongVerifier(request.code_verifier, code.codeChallenge),
+};
+
+/**
+ * Synchronous: of concurrent exchanges of one code exactly one is first. A failed attempt leaves the code as it was:
+ * only Variant A's description spends it on failure.
+ */
+function exchangeCode(
+  deployment: Deployment,
+  client: ApiClient,
+  request: CodeExchange,
+): IssuedTokens | Refusal {
+  const { clock, authorizationCodes, authorizations, settings, switches } = deployment;
+  const now = clock();
+  const code = authorizationCodes.find(request.code);
+  if (code === undefined) {
+    const actual = "a code that was not handed out";
+    return { rule: "client-code.known", expected: "a code from the authorization endpoint", actual };
+  }
+  const refusal = firstRefusal(switches, codeChecks, { code, request, now });
+  if (refusal !== undefined) {
+    // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on that code".
+    const isReuse = refusal.rule === "client-code.unspent" && code.authorizationId !== undefined;
+    if (isReuse) authorizations.revoke(code.authorizationId, now);
+    return refusal;
+  }
+  const { tenantId, userId, scopes } = code;
+  const endsAt = now + settings.refreshTokens.lifetimeSeconds * 1000;
+  const granted = { tenantId, clientId: client.clientId, userId, scopes };
+  const authorization = { ...granted, revoked: false, endsAt };
+  const authorizationId = authorizations.open(authorization, keepUntil(settings, endsAt), now);
+  authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil(settings, endsAt));
+  const refreshToken = mintRefreshToken(deployment, authorizationId, authorization, now);
+  return { ...mintAccessToken(deployment, { ...granted, authorizationId }, now), refreshToken };
+}
+
+interface RefreshAttempt {
+  readonly token: RefreshToken;
+  readonly authorization: Authorization;
+  readonly request: RefreshRequest;
+  readonly now: number;
+}
+
+const refreshChecks: Checks<RefreshAttempt> = {
+  "refresh.client": ({ authorization: { clientId }, request }) =>
+    unless(clientId === request.client_id, "a refresh token of this client", "one of another client"),
+  "refresh.revoked": ({ authorization }) =>
+    unless(!authorization.revoked, "what the person allowed", "it was revoked"),
+  "refresh.reuse": ({ token }) => unless(!token.rotated, "the newest refresh token", "one that was rotated"),
+  "refresh.lifetime": ({ authorization: { endsAt }, now }) =>
+    unless(now < endsAt, "a login that is not over", `it ended ${(now - endsAt) / 1000} s ago`),
+  "refresh.idle": ({ token: { idleAt }, now }) =>
+    unless(now < idleAt, "a refresh token in use", `idle for ${(now - idleAt) / 1000} s too long`),
+  "refresh.scope"({ authorization: { scopes }, request: { scope } }) {
+    const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
+    const isFine = scope === undefined || scope.split(" ").every(isGranted);
+    return unless(isFine, scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`, shown(scope));
+  },
+};
+
+/** Synchronous: of concurrent uses of one rotating refresh token exactly one is first. */
+function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequest): IssuedTokens | Refusal {
+  const { clock, authorizations, refreshTokens, settings, switches } = deployment;
+  const { rotation, reuseDetection, idleSeconds } = settings.refreshTokens;
+  const now = clock();
+  const token = refreshTokens.find(request.refresh_token);
+  const authorization = token && authorizations.find(token.authorizationId);
+  if (token === undefined || authorization === undefined) {
+    const expected = `a refresh token of ${shown(client.clientId)}`;
+    return { rule: "refresh.known", expected, actual: "a refresh token that was not issued" };
+  }
+  const { authorizationId } = token;
+  const refusal = firstRefusal(switches, refreshChecks, { token, authorization, request, now });
+  if (refusal !== undefined) {
+    // RFC 9700 section 4.14.2: one of its two users stole it, and the server cannot tell which.
+    if (refusal.rule === "refresh.reuse" && reuseDetection) authorizations.revoke(authorizationId, now);
+    return refusal;
+  }
+  const idleAt = now + idleSeconds * 1000;
+  refreshTokens.replace(request.refresh_token, { ...token, rotated: rotation, idleAt }, now);
+  const { tenantId, clientId, userId } = authorization;
+  // Narrows the grant for this access token alone (RFC 6749 section 6).
+  const scopes = request.scope === undefined ? authorization.scopes : new Set(request.scope.split(" "));
+  const granted = { tenantId, clientId, userId, authorizationId, scopes };
+  const refreshToken = rotation
+    ? mintRefreshToken(deployment, authorizationId, authorization, now)
+    : undefined;
+  return { ...mintAccessToken(deployment, granted, now), refreshToken };
+}
+
+/** A token of Variant B for an account, or for a person (with `authorizationId`). */
+function mintAccessToken(
+  { accessTokens, settings }: Deployment,
+  granted: Pick<IssuedToken, "tenantId" | "clientId" | "userId" | "authorizationId" | "scopes">,
+  now: number,
+): IssuedTokens {
+  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
+  const accessToken = accessTokens.mint({ variant: "B", ...granted, expiresAt }, expiresAt, now);
+  return { tenantId: granted.tenantId, accessToken };
+}
+
+function mintRefreshToken(
+  { refreshTokens, settings }: Deployment,
+  authorizationId: string,
+  { endsAt }: Authorization,
+  now: number,
+): string {
+  const idleAt = now + settings.refreshTokens.idleSeconds * 1000;
+  return refreshTokens.mint({ authorizationId, rotated: false, idleAt }, keepUntil(settings, endsAt), now);
+}
+
+/**
+ * Codes, refresh tokens and authorizations of a login are kept as long as any of its access tokens: a forgotten
+ * revocation would revive a token, and a reuse must not look like an unknown value.
+ */
+function keepUntil({ tokenLifetimeSeconds }: Settings, endsAt: number): number {
+  return endsAt + tokenLifetimeSeconds * 1000;
 }

@@ -1,8 +1,8 @@
-// The only script of the host application: it launches a plugin in an iframe and answers the messages of its page.
+// The scripts of the pages, as plain JavaScript that is sent as it stands.
 
 /**
- * Plain JavaScript, sent as it stands. It posts to the exact origin of the plugin's page, never to "*", and accepts
- * messages only from that origin in the window of the newest iframe.
+ * The host application's: it launches a plugin in an iframe and answers the messages of its page. It posts to the exact
+ * origin of that page, never to "*", and accepts messages only from that origin in the window of the newest iframe.
  */
 export const hostScript: string = `"use strict";
 (() => {
@@ -69,5 +69,47 @@ export const hostScript: string = `"use strict";
   for (const button of document.querySelectorAll("[data-client-id]")) {
     button.addEventListener("click", () => launch(button));
   }
+})();
+`;
+
+/** Refreshes the live parts of the pages at /_emulator. It polls, so that the server keeps no connection open. */
+export const adminScript: string = `"use strict";
+(() => {
+  const EVERY_MS = 1000;
+  const parts = [...document.querySelectorAll("[data-live]")];
+  const state = document.getElementById("live-state");
+  const pause = document.getElementById("live-pause");
+  const seen = new Map();
+  const isPaused = () => pause.getAttribute("aria-pressed") === "true";
+
+  async function refresh(part) {
+    const response = await fetch(part.dataset.live, { credentials: "same-origin", cache: "no-store" });
+    if (!response.ok) throw new Error(String(response.status));
+    const text = await response.text();
+    // A part that has the focus is left alone.
+    if (text === seen.get(part) || part.contains(document.activeElement) || isPaused()) return;
+    seen.set(part, text);
+    part.innerHTML = text;
+  }
+
+  async function go() {
+    if (!isPaused() && !document.hidden) {
+      try {
+        await Promise.all(parts.map(refresh));
+        state.textContent = "live";
+      } catch {
+        state.textContent = "The emulator does not answer";
+      }
+    }
+    setTimeout(go, EVERY_MS);
+  }
+
+  pause.parentElement.hidden = false;
+  pause.addEventListener("click", () => {
+    const paused = !isPaused();
+    pause.setAttribute("aria-pressed", String(paused));
+    state.textContent = paused ? "paused" : "live";
+  });
+  go();
 })();
 `;

@@ -1,0 +1,292 @@
+// Records the last launch (description, section 5.3) or login (section 5.8) step by step, for the page at /_emulator.
+// Secrets are reduced to their length.
+import { createHash } from "node:crypto";
+import type { Refusal } from "../checks.js";
+import type { JsonAnswer } from "../http/messages.js";
+import type { ApiClient } from "../registrations/api-clients.js";
+import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
+import type { Operators } from "../registrations/operators.js";
+import type { PluginRegistry } from "../registrations/plugins.js";
+import type { RuleId } from "../rules.js";
+
+/** `front` is the host application or the authorization server, `client` the plugin's backend or the client. */
+export type Party = "browser" | "front" | "client" | "token";
+
+/** One message between two parties. */
+export interface FlowStep {
+  /** Epoch milliseconds, by the emulator's clock. */
+  readonly at: number;
+  readonly name: string;
+  readonly from: Party;
+  readonly to: Party;
+  /** Each value as it is if it is public, otherwise a description of it. */
+  readonly fields: readonly { readonly name: string; readonly shown: string }[];
+  /** The rule that the message reports as broken. */
+  readonly refused: RuleId | undefined;
+}
+
+/** Whose flow it is. Each member is set only if it is registered. */
+export interface FlowIdentity {
+  readonly tenantId?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly userId?: string | undefined;
+}
+
+interface Message {
+  /** As they were received. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  readonly refused?: RuleId | undefined;
+  /** A secret that identifies later requests of this flow; only its hash is kept. */
+  readonly link?: string | undefined;
+}
+
+/** Enough for a launch with its exchange, or a login with two refreshes: these steps are never dropped. */
+const FIRST_STEPS = 12;
+/** Beyond this the oldest step after the first ones is dropped. */
+const MAXIMUM_STEPS = 40;
+/** Codes and refresh tokens that identify later steps. Beyond this the oldest is dropped. */
+const MAXIMUM_LINKS = 100;
+
+/** Values that the protocols define. */
+const WORDS: ReadonlySet<string> = new Set([
+  ...["authorization_code", "refresh_token", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"],
+  ...["code", "S256", "Bearer", "allow", "deny"],
+]);
+/** People choose them and keep them for long, so that even their length is a secret. */
+const UNMEASURED: ReadonlySet<string> = new Set(["password", "client_secret"]);
+
+const TO_FRONT = { from: "browser", to: "front" } as const;
+const TO_BROWSER = { from: "front", to: "browser" } as const;
+const TO_CLIENT = { from: "front", to: "client" } as const;
+const TO_TOKEN = { from: "client", to: "token" } as const;
+const FROM_TOKEN = { from: "token", to: "client" } as const;
+
+export class Flow {
+  readonly kind: "launch" | "login";
+  identity: FlowIdentity = {};
+  readonly steps: FlowStep[] = [];
+  /** The number of steps that were dropped between the first ones and the newest. */
+  forgotten = 0;
+  readonly #clock: () => number;
+  readonly #public = new Set<string>();
+  readonly #links = new Set<string>();
+
+  constructor(kind: Flow["kind"], clock: () => number) {
+    this.kind = kind;
+    this.#clock = clock;
+  }
+
+  identify(identity: FlowIdentity): void {
+    this.identity = { ...this.identity, ...identity };
+    this.publish(...Object.values(identity));
+  }
+
+  /** Lets later steps show these values. */
+  publish(...values: readonly (string | undefined)[]): void {
+    for (const value of values) if (value !== undefined) this.#public.add(value);
+  }
+
+  add(parties: Pick<FlowStep, "from" | "to">, name: string, { fields = {}, refused, link }: Message): void {
+    const shown = shownFields(fields, this.#public);
+    this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused });
+    if (this.steps.length > MAXIMUM_STEPS) this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
+    if (link !== undefined) this.#links.add(hash(link));
+    const [oldest] = this.#links;
+    if (this.#links.size > MAXIMUM_LINKS && oldest !== undefined) this.#links.delete(oldest);
+  }
+
+  isLinkedBy(secret: string): boolean {
+    return this.#links.has(hash(secret));
+  }
+}
+
+/** The last flow. A newer one replaces it. */
+export class FlowRecord {
+  last: Flow | undefined;
+  readonly #clock: () => number;
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  begin(kind: Flow["kind"], identity: FlowIdentity): Flow {
+    this.last = new Flow(kind, this.#clock);
+    this.last.identify(identity);
+    return this.last;
+  }
+
+  /** The last flow, if this opaque_code, code, refresh token or login id belongs to it. */
+  find(secret: unknown): Flow | undefined {
+    return typeof secret === "string" && this.last?.isLinkedBy(secret) ? this.last : undefined;
+  }
+}
+
+/** Redacts the fields of a message. A value is shown if it is in `known` or a word of the protocols. */
+export function shownFields(
+  fields: Readonly<Record<string, unknown>>,
+  known: ReadonlySet<string>,
+): FlowStep["fields"] {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ({ name, shown: shownValue(name, value, known) }));
+}
+
+function shownValue(name: string, value: unknown, known: ReadonlySet<string>): string {
+  if (typeof value === "string") {
+    if (UNMEASURED.has(name)) return value === "" ? "empty" : "given";
+    return known.has(value) || WORDS.has(value) ? value : `${value.length} characters`;
+  }
+  if (Array.isArray(value)) return `${value.length} in a list`;
+  if (typeof value === "object" && value !== null) return `an object of ${Object.keys(value).join(", ")}`;
+  return String(value);
+}
+
+function hash(secret: string): string {
+  return createHash("sha256").update(secret).digest("base64url");
+}
+
+/** The part of a deployment that a record needs. */
+interface Recording {
+  readonly flows: FlowRecord;
+}
+
+interface Person {
+  readonly tenantId: string;
+  readonly userId: string;
+}
+
+/** Begins a flow with a launch from the host's page or by `emulator.launch` ("process"). */
+export function recordLaunch(
+  {
+    flows,
+    plugins,
+    operators,
+  }: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
+  { tenantId, clientId, userId }: Person & { readonly clientId: string },
+  opened: { readonly url: string; readonly opaqueCode: string } | Refusal,
+  from: "page" | "process",
+): void {
+  const plugin = plugins.find(tenantId, clientId);
+  const operator = operators.find(tenantId, userId);
+  const flow = flows.begin("launch", {
+    tenantId: plugin?.tenantId ?? operator?.tenantId,
+    clientId: plugin?.clientId,
+    userId: operator?.userId,
+  });
+  if (from === "page") flow.add(TO_FRONT, "Plugin chosen", { fields: { clientId } });
+  if ("rule" in opened) {
+    flow.add(TO_BROWSER, "Launch refused", { refused: opened.rule });
+    return;
+  }
+  const { opaque_code, state } = Object.fromEntries(new URL(opened.url).searchParams);
+  flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code, state }, link: opened.opaqueCode });
+}
+
+/** The message of the plugin's page and the host's answer. */
+export function recordAuthCode(
+  { flows }: Recording,
+  asked: { readonly opaqueCode: unknown; readonly codeChallenge: unknown },
+  answer:
+    | { readonly code: string; readonly state: string; readonly tenantId: string; readonly posts?: number }
+    | Refusal,
+): void {
+  const flow = flows.find(asked.opaqueCode);
+  const sent = { challenge: asked.codeChallenge, opaque_code: asked.opaqueCode };
+  flow?.add(TO_FRONT, "plugin:pkce-init", { fields: sent });
+  if ("rule" in answer) {
+    flow?.add(TO_BROWSER, "Code refused", { refused: answer.rule });
+    return;
+  }
+  const { code, state, tenantId, posts } = answer;
+  const name = posts === undefined ? "host:auth-code" : `host:auth-code, posted ${posts} times`;
+  flow?.add(TO_BROWSER, name, { fields: { code, state, tenantId }, link: code });
+}
+
+/** RFC 6749 section 4.1.1 and RFC 7636 section 4.3. Other parameters are not recorded. */
+const AUTHORIZATION_PARAMETERS = [
+  ...["response_type", "client_id", "redirect_uri", "scope", "state"],
+  ...["code_challenge", "code_challenge_method"],
+];
+
+interface ReadAuthorization {
+  readonly client: ApiClient;
+}
+
+/** Begins a flow with an authorization request; `id` identifies the pending login, if pages follow. */
+export function recordAuthorization(
+  { flows }: Recording,
+  parameters: URLSearchParams,
+  read: ReadAuthorization | { readonly refusal: Refusal; readonly callback?: ReadAuthorization },
+  id?: string,
+): Flow {
+  const client = "refusal" in read ? read.callback?.client : read.client;
+  const flow = flows.begin("login", { tenantId: client?.tenantId, clientId: client?.clientId });
+  // A registered redirect URI and well-formed scopes are public. Other values may be secrets in the wrong field.
+  const redirectUri = parameters.get("redirect_uri") ?? "";
+  if (client?.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) flow.publish(redirectUri);
+  const scope = parameters.get("scope") ?? "";
+  if (scope.split(" ").every((name) => scopeSchema.safeParse(name).success)) flow.publish(scope);
+  const fields = pick(parameters, AUTHORIZATION_PARAMETERS);
+  flow.add(TO_FRONT, "Authorization request", { fields, link: id });
+  if ("refusal" in read && read.callback === undefined) {
+    flow.add(TO_BROWSER, "Error page", { refused: read.refusal.rule });
+  }
+  return flow;
+}
+
+export function recordLogin(
+  { flows }: Recording,
+  id: string,
+  { tenantId, userId }: { readonly tenantId?: string | undefined; readonly userId: string },
+  password: string | undefined,
+  person: Person | Refusal,
+): void {
+  const flow = flows.find(id);
+  if (!("rule" in person)) flow?.identify({ tenantId: person.tenantId, userId: person.userId });
+  flow?.add(TO_FRONT, "Login", { fields: { tenantId, userId, password } });
+  if ("rule" in person) flow?.add(TO_BROWSER, "Login page again", { refused: person.rule });
+}
+
+/** The redirect to the client, after the person's decision if there was one. */
+export function recordCallback(
+  { publicUrl }: { readonly publicUrl: () => string },
+  flow: Flow | undefined,
+  callbackUrl: string,
+  outcome: { readonly person?: Person; readonly decision?: "allow" | "deny"; readonly rule?: RuleId },
+): void {
+  const { person, decision, rule = "login.consent" } = outcome;
+  if (person !== undefined) flow?.identify({ tenantId: person.tenantId, userId: person.userId });
+  if (decision !== undefined) flow?.add(TO_FRONT, "Consent", { fields: { decision } });
+  const names = ["code", "state", "iss", "error", "error_description"];
+  const fields = pick(new URL(callbackUrl).searchParams, names);
+  flow?.publish(fields.error, fields.error_description, publicUrl());
+  const refused = fields.code === undefined ? rule : undefined;
+  flow?.add(TO_CLIENT, "Callback", { fields, refused, link: fields.code });
+}
+
+/** Records a token request that belongs to the last flow; the returned function records the answer and returns it. */
+export function recordTokenRequest(
+  { flows }: Recording,
+  read: object,
+): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
+  const code = "code" in read ? read.code : undefined;
+  const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
+  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: wireFields({ ...read }) });
+  return (answer, refused) => {
+    if (flow === undefined) return answer;
+    const fields = JSON.parse(answer.body) as Readonly<Record<string, string>>;
+    flow.publish(fields.error, fields.error_description);
+    const name = `${refused === undefined ? "Token response" : "Refused"}, ${answer.status}`;
+    flow.add(FROM_TOKEN, name, { fields, refused, link: fields.refresh_token });
+    return answer;
+  };
+}
+
+/** The fields by their names on the wire. Variant B's code exchange has no grant_type (section 4.2). */
+function wireFields({ grant, ...fields }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return grant === "refresh_token" ? { grant_type: grant, ...fields } : fields;
+}
+
+function pick(parameters: URLSearchParams, names: readonly string[]): Record<string, string | undefined> {
+  return Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? undefined]));
+}
