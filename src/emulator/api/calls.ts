@@ -95,11 +95,11 @@ function findToken(
 interface Call {
   readonly token: IssuedToken;
   readonly route: ApiRoute;
-  /** Those that the request names. */
+  /** The devices that the request names. */
   readonly devices: readonly string[];
   /** "The registration is re-checked live on each call" (description, section 2.1). Undefined: not registered. */
   readonly plugin: Plugin | undefined;
-  /** Of the person for whom the token acts, as they are now; undefined for a machine's. */
+  /** Of the person for whom the token acts, as registered now; undefined for a machine. */
   readonly capabilities: ReadonlySet<string> | undefined;
   readonly now: number;
 }

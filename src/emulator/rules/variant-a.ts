@@ -1,4 +1,4 @@
-// The rules of Variant A: launch, token request, client assertion and authorization code, each in the order of its checks.
+// The rules of Variant A: launch, token request, client assertion and code, each in the order of its checks.
 
 /** How the host refuses a request of its own page is not shown; the page forwards nothing of it to the plugin. */
 export const launchRules = {
@@ -7,7 +7,7 @@ export const launchRules = {
     Reload the host application's page; other sites cannot use its session.
     Off: The page's own token is not checked: another site can use the session.`,
   "launch.signed-in": `1, 2.3, 5.3 | 403 access_denied
-    Who launches is an operator of the tenant, signed in at the host application with their own password.
+    The person who launches is an operator of the tenant, signed in at the host application with their own password.
     Sign in at the host application as a registered operator of the tenant, with the registered password.
     Off: Any password signs an operator in.`,
   "launch.plugin": `1, 2.1, 5.3 | 403 access_denied
@@ -27,10 +27,10 @@ export const launchRules = {
     Off: A launch can be authorised at any age, as long as the emulator remembers it.`,
   "launch.challenge": `5.3 (RFC 7636 section 4.2)
     The challenge is an S256 code challenge: 43 characters of base64url, without padding.
-    Send base64url(SHA-256(verifier)); the method plain is not taken.`,
+    Send base64url(SHA-256(verifier)); the method plain is not accepted.`,
 } as const;
 
-/** RFC 6749 section 5.2 gives the code where the description's table 7.1 names no condition. */
+/** RFC 6749 section 5.2 supplies the error code where table 7.1 of the description has no condition. */
 export const tokenRequestRules = {
   "token-request.method": `4.1 | 405
     A token is asked for by POST.
@@ -62,7 +62,7 @@ export const tokenRequestRules = {
     Off: The Authorization header and client_secret are ignored.`,
   "token-request.grant-type": `4.1, 7.1 | 400 unsupported_grant_type
     grant_type is client_credentials or authorization_code.
-    To renew, acquire a token again with a fresh assertion; there is no refresh_token.`,
+    To renew, acquire a token again with a fresh assertion; Variant A has no refresh_token.`,
   "token-request.assertion-type": `4.1, 7.1
     client_assertion_type is urn:ietf:params:oauth:client-assertion-type:jwt-bearer.
     Send client_assertion_type with exactly that value.
@@ -156,7 +156,7 @@ export const assertionRules = {
     Off: A jti may be used again, and its uses are not remembered.`,
 } as const;
 
-/** All refused with invalid_grant: "auth code spent or expired", "anything else" (description, section 7.1). */
+/** All refused with invalid_grant: "auth code spent or expired", "anything else" (section 7.1). */
 export const codeRules = {
   "code.known": `4.1, 7.1
     The authorization code was handed out by the host.`,

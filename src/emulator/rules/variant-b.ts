@@ -72,7 +72,7 @@ export const clientRequestRules = {
     Send client_id and client_secret in the body, without an Authorization header; assertions are Variant A's.
     Off: The Authorization header and the assertion are ignored.`,
   "client-request.grant-type": `4.2 | 400 unsupported_grant_type
-    grant_type is client_credentials or, where this path takes it, refresh_token; or the body is a code exchange.
+    grant_type is client_credentials or, where this path accepts it, refresh_token; or the body is a code exchange.
     Send grant_type client_credentials or refresh_token, or code, code_verifier, client_id and redirect_uri.`,
   "client-request.fields": `4.2
     Every field of the grant is a string that is not empty.

@@ -115,7 +115,7 @@ export function finishPending({ clock, pendingLogins }: Deployment, id: string):
   if (pending !== undefined) pendingLogins.replace(id, { ...pending, isDecided: true }, clock());
 }
 
-/** Who is at the login page, as they say; the tenant may be left out where the user id is in one only. */
+/** The person that the login form names. The tenant may be left out if only one tenant has the user id. */
 export interface ClaimedPerson {
   readonly tenantId?: string | undefined;
   readonly userId: string;
@@ -197,7 +197,7 @@ function callbackUrl(
   return ascii + joint + parameters;
 }
 
-/** Who logs in where, and whether they allow it. */
+/** A login without a browser: the request, the person and their decision. */
 export interface LoginRequest {
   /** The URL at the authorization endpoint that the app sends the person to. */
   readonly url: string;
