@@ -15,8 +15,7 @@ import { shown } from "./shown.js";
 import type { Deployment } from "./state.js";
 import { answerTokenRequest } from "./variant-a/token-endpoint.js";
 import { loginRoutes } from "./variant-b/login-pages.js";
-import { answerClientRequest } from "./variant-b/token-endpoint.js";
-import type { GrantPlace } from "./variant-b/token-request.js";
+import { answerClientRequest, type GrantPlace } from "./variant-b/token-endpoint.js";
 
 type App = (deployment: Deployment, request: Request, connection: Connection) => Promise<Response>;
 

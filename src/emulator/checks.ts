@@ -1,8 +1,7 @@
 // Checks of rules, the refusals that they report, and the switches that skip them.
 import { z } from "zod";
 import { EmulatorError, isName } from "./errors.js";
-import type { RuleAnswer } from "./rules.js";
-import { type RuleId, rules } from "./rules.js";
+import { type RuleAnswer, type RuleId, rules } from "./rules.js";
 
 /** What was expected and what came instead, in words that are safe to log (see `shown`). */
 export interface Finding {
@@ -21,22 +20,24 @@ export function answerTo({ rule, answer }: Refusal): RuleAnswer {
   return answer ?? rules[rule].answer;
 }
 
-/** Reports how the subject breaks the rule, or undefined if it does not. Never throws on received values. */
-export interface Check<Subject> {
-  readonly rule: RuleId;
-  find(subject: Subject): Finding | undefined;
+/** By rule, in the order of the checks: how the subject breaks it, if it does. A check never throws on received values. */
+export type Checks<Subject> = Readonly<Partial<Record<RuleId, (subject: Subject) => Finding | undefined>>>;
+
+/** The finding of a check, unless what it expects holds. */
+export function unless(holds: boolean, expected: string, actual: string): Finding | undefined {
+  return holds ? undefined : { expected, actual };
 }
 
-/** The first rule that is broken and not switched off, in the order of the list. */
+/** The first rule that is broken and not switched off. */
 export function firstRefusal<Subject>(
   switches: RuleSwitches,
-  checks: readonly Check<Subject>[],
+  checks: Checks<Subject>,
   subject: Subject,
 ): Refusal | undefined {
-  for (const check of checks) {
-    if (!switches.isEnforced(check.rule)) continue;
-    const finding = check.find(subject);
-    if (finding !== undefined) return { rule: check.rule, ...finding };
+  for (const [rule, find] of Object.entries(checks)) {
+    if (!switches.isEnforced(rule as RuleId)) continue;
+    const finding = find(subject);
+    if (finding !== undefined) return { rule: rule as RuleId, ...finding };
   }
   return undefined;
 }
@@ -71,16 +72,8 @@ export class RuleSwitches implements EmulatorRules {
   }
 
   enforce(rule: RuleId, enforced: boolean): void {
-    if (!Object.hasOwn(rules, rule)) {
-      const issue = `${shownRule(rule)} is not a rule; \`bivariant emulate --rules\` lists them`;
-      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
-    }
-    if (typeof enforced !== "boolean") {
-      const issue = `${rule} must be true or false`;
-      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
-    }
-    if (!enforced && rules[rule].off === undefined) {
-      const issue = `${rule} has no switch: it is always enforced`;
+    const issue = switchIssue(rule, enforced);
+    if (issue !== undefined) {
       throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
     }
     if (enforced) this.#off.delete(rule);
@@ -97,13 +90,23 @@ export class RuleSwitches implements EmulatorRules {
   }
 }
 
-/** A seed file may have a secret in the place of a rule. */
-function shownRule(rule: unknown): string {
-  return typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
+/** Why the rule cannot be switched so. An unknown name is not quoted unless it looks like one: it may be a secret. */
+function switchIssue(rule: unknown, enforced: unknown): string | undefined {
+  if (!isRuleId(rule)) {
+    const name = typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
+    return `${name} is not a rule; \`bivariant emulate --rules\` lists them`;
+  }
+  if (typeof enforced !== "boolean") return `${rule} must be true or false`;
+  const isFixed = !enforced && rules[rule].off === undefined;
+  return isFixed ? `${rule} has no switch: it is always enforced` : undefined;
+}
+
+function isRuleId(value: unknown): value is RuleId {
+  return typeof value === "string" && Object.hasOwn(rules, value);
 }
 
 /** An unknown rule in a filter would match nothing, and the mistake would go unnoticed. */
 export const ruleIdSchema: z.ZodType<RuleId> = z.custom<RuleId>(
-  (value) => typeof value === "string" && Object.hasOwn(rules, value),
+  isRuleId,
   "must be a rule's id; `bivariant emulate --rules` lists them",
 );

@@ -1,6 +1,7 @@
-// The grants that a token request can ask for, by the names of RFC 6749.
-
+// OAuth as both variants have it: grants by the names of RFC 6749, PKCE, and the reading of a token request.
 import { createHash } from "node:crypto";
+import type { Finding, Refusal, RuleSwitches } from "./checks.js";
+import { isMediaType, MAXIMUM_BODY_BYTES, readBody } from "./http/messages.js";
 import { shown } from "./shown.js";
 
 export type Grant = "client_credentials" | "authorization_code" | "refresh_token";
@@ -31,9 +32,56 @@ export function isCodeChallenge(value: unknown): value is string {
 }
 
 /** How the verifier fails the challenge, in words that are safe to log; undefined if it is the right one. */
-export function verifierFault(codeVerifier: string | undefined, codeChallenge: string): string | undefined {
-  if (codeVerifier === undefined) return "absent";
-  if (!CODE_VERIFIER.test(codeVerifier)) return "not 43 to 128 unreserved characters";
+export function wrongVerifier(codeVerifier: string | undefined, codeChallenge: string): Finding | undefined {
+  const expected = "the verifier of the challenge";
+  if (codeVerifier === undefined) return { expected, actual: "absent" };
+  if (!CODE_VERIFIER.test(codeVerifier)) {
+    return { expected, actual: "not 43 to 128 unreserved characters" };
+  }
   const challenge = createHash("sha256").update(codeVerifier).digest("base64url");
-  return challenge === codeChallenge ? undefined : "a verifier of another challenge";
+  return challenge === codeChallenge ? undefined : { expected, actual: "a verifier of another challenge" };
+}
+
+const bodies = {
+  "token-request": { type: "application/x-www-form-urlencoded", unreadable: "token-request.media-type" },
+  "client-request": { type: "application/json", unreadable: "client-request.json" },
+} as const;
+
+/** Reads the body of a token request, under the rules that begin with the given name. */
+export async function readTokenRequest(
+  switches: RuleSwitches,
+  request: Request,
+  rules: keyof typeof bodies,
+): Promise<{ readonly text: string } | Refusal> {
+  const { type, unreadable } = bodies[rules];
+  const expected = `${type} in UTF-8`;
+  const contentType = request.headers.get("content-type");
+  if (!isMediaType(contentType, type)) {
+    const finding = { expected, actual: shown(contentType ?? undefined) };
+    const refusal = switches.refusal(`${rules}.media-type`, finding);
+    if (refusal !== undefined) return refusal;
+  }
+  const body = await readBody(request);
+  if ("text" in body) return body;
+  return body.fault === "too large"
+    ? { rule: `${rules}.body-size`, expected: `at most ${MAXIMUM_BODY_BYTES} bytes`, actual: "more" }
+    : { rule: unreadable, expected, actual: "a body that broke off or is not UTF-8" };
+}
+
+/** RFC 6749 sections 3.1 and 3.2: "parameters MUST NOT be included more than once". */
+export function repeatedParameter(parameters: URLSearchParams): Finding | undefined {
+  const names = [...parameters.keys()];
+  const repeated = names.find((name, index) => names.indexOf(name) < index);
+  return repeated === undefined ? undefined : { expected: "each parameter once", actual: shown(repeated) };
+}
+
+/** A second authentication (RFC 6749 section 2.3): an Authorization header, or the other variant's field. */
+export function secondAuthentication(
+  request: Request,
+  expected: string,
+  field: string,
+  value: unknown,
+): Finding | undefined {
+  if (request.headers.has("authorization")) return { expected, actual: "an Authorization header" };
+  return value === undefined || value === "" ? undefined : { expected, actual: `a ${field}` };
 }

@@ -1,5 +1,5 @@
 // The rule table: every rule that the emulator enforces, as data.
-import { answerRules, apiRules } from "./rules/api.js";
+import { apiRules } from "./rules/api.js";
 import { assertionRules, codeRules, launchRules, tokenRequestRules } from "./rules/variant-a.js";
 import { clientRequestRules, loginRules, personGrantRules } from "./rules/variant-b.js";
 
@@ -32,8 +32,7 @@ export type RuleId =
   | keyof typeof loginRules
   | keyof typeof clientRequestRules
   | keyof typeof personGrantRules
-  | keyof typeof apiRules
-  | keyof typeof answerRules;
+  | keyof typeof apiRules;
 
 /**
  * Every rule by its id, as plain data: the section of the description it comes from, what it says, the answer to a
@@ -44,13 +43,31 @@ export type RuleId =
  * rules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
  */
 export const rules: Readonly<Record<RuleId, Rule>> = {
-  ...launchRules,
-  ...tokenRequestRules,
-  ...assertionRules,
-  ...codeRules,
-  ...loginRules,
-  ...clientRequestRules,
-  ...personGrantRules,
-  ...apiRules,
-  ...answerRules,
+  ...read("400 invalid_request", { ...launchRules, ...tokenRequestRules }),
+  ...read("400 invalid_client", assertionRules),
+  ...read("400 invalid_grant", codeRules, "Relaunch the plugin and exchange the new code once."),
+  ...read("400 invalid_request", { ...loginRules, ...clientRequestRules }),
+  ...read("400 invalid_grant", personGrantRules, "Send the user to the authorization endpoint again."),
+  ...read("401", apiRules),
 };
+
+/**
+ * Reads a group of rules. The lines of a rule are its section (and answer, after " | "), what it says, the remedy, and,
+ * after "Off: ", what happens while its check is skipped. Answer and remedy are those of the group where left out.
+ */
+function read<Id extends string>(
+  groupAnswer: string,
+  group: Readonly<Record<Id, string>>,
+  groupRemedy = "",
+): Record<Id, Rule> {
+  const entries = Object.entries<string>(group).map(([id, text]): [string, Rule] => {
+    const [head = "", says = "", ...more] = text.split("\n").map((line) => line.trim());
+    const [section = "", ownAnswer = groupAnswer] = head.split(" | ");
+    const [status, error] = ownAnswer.split(" ");
+    const remedy = more.find((line) => !line.startsWith("Off: ")) ?? groupRemedy;
+    const off = more.find((line) => line.startsWith("Off: "))?.replace("Off: ", "");
+    const answer = { status: Number(status), ...(error !== undefined && { error }) };
+    return [id, { section, says, answer, remedy, ...(off !== undefined && { off }) }];
+  });
+  return Object.fromEntries(entries) as Record<Id, Rule>;
+}

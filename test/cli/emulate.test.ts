@@ -176,7 +176,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
       /assertion\.audience \(section .*[\s\S]*Off: [\s\S]*narrowingDelayMs \(section 2\.1\) is 0\n/,
     );
     const { rules, options } = JSON.parse(script.stdout);
-    expect(rules["route.scope"]).toMatchObject({ answer: { status: 403 }, default: true });
+    expect(rules["route.scope"]).toMatchObject({ answer: { status: 403 }, section: "5.6, 7.2" });
     expect(options["refreshTokens.rotation"].default).toBe(true);
   });
 });
@@ -211,12 +211,12 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
   variants: [B]
   tokenResponseExtras: { token_type: extra }
   rateLimit: { requests: 1, windowSeconds: 600 }
-  rules: { token-request.grant-type: false }
+  rules: { client.authentication: false }
 `;
     const file = await seedFile(seed + options);
     const { url, env, seen } = await serving("--seed-file", file, "--watch");
-    const tokenFields = async () => {
-      const grant = { grant_type: "client_credentials", client_id: "robot", client_secret: "not-a-secret" };
+    const tokenFields = async (client_secret = "not-a-secret") => {
+      const grant = { grant_type: "client_credentials", client_id: "robot", client_secret };
       const headers = { "content-type": "application/json" };
       const answer = await fetch(`${url}/v1/auth/token`, {
         method: "POST",
@@ -227,11 +227,12 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
     };
     const storeKey = () => readFile(env.BIVARIANT_STORE_KEY_FILE ?? "", "utf8");
     const before = await storeKey();
-    expect(await tokenFields()).toEqual(["access_token", "token_type"]);
+    expect(await tokenFields("wrong")).toEqual(["access_token", "token_type"]);
     expect((await postGrant(url, "password")).status).toBe(404);
     await writeFile(file, seed);
     await seen(/^export BIVARIANT_A_CLIENT_ID=nightly$/m);
     expect(await tokenFields()).toEqual(["access_token"]);
+    expect(await tokenFields("wrong")).toEqual(["error", "error_description"]);
     for (let count = 0; count < 2; count++) {
       const answer = await postGrant(url, "password");
       expect([answer.status, await answer.json()]).toMatchObject([400, { error: "unsupported_grant_type" }]);

@@ -1,5 +1,5 @@
 // Answers a call of an API route: the bearer token, the rules of the route, then the route's own value.
-import { answerTo, type Check, firstRefusal, type Refusal } from "../checks.js";
+import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import type { RuleId } from "../rules.js";
@@ -54,28 +54,16 @@ interface Presented {
   readonly now: number;
 }
 
-const bearerChecks: readonly Check<Presented>[] = [
-  {
-    rule: "bearer.lifetime",
-    find({ token, now }) {
-      const lateMs = now - token.expiresAt;
-      if (lateMs < 0) return undefined;
-      return { expected: "a token that has not expired", actual: `it expired ${lateMs / 1000} s ago` };
-    },
+const bearerChecks: Checks<Presented> = {
+  "bearer.lifetime"({ token, now }) {
+    const lateMs = now - token.expiresAt;
+    return unless(lateMs < 0, "a token that has not expired", `it expired ${lateMs / 1000} s ago`);
   },
-  {
-    rule: "bearer.revoked",
-    find: ({ revocation }) =>
-      revocation === undefined ? undefined : { expected: "a token that was not revoked", actual: revocation },
-  },
-  {
-    rule: "bearer.tenant",
-    find: ({ token, tenantId }) =>
-      tenantId === undefined || tenantId === token.tenantId
-        ? undefined
-        : { expected: `a token of ${shown(tenantId)}`, actual: "a token of another tenant" },
-  },
-];
+  "bearer.revoked": ({ revocation }) =>
+    unless(revocation === undefined, "a token that was not revoked", revocation ?? ""),
+  "bearer.tenant": ({ token, tenantId = token.tenantId }) =>
+    unless(tenantId === token.tenantId, `a token of ${shown(tenantId)}`, "a token of another tenant"),
+};
 
 /** The token that a call presents, by the rules that hold for every route. */
 function findToken(
@@ -95,94 +83,64 @@ function findToken(
     const actual = token === undefined ? "an unknown token" : `a token of Variant ${token.variant}`;
     return { rule: "bearer.known", expected: `a token of Variant ${variant}`, actual };
   }
-  const revocation = revocationOf(authorizations, token);
+  const { authorizationId, unregistered } = token;
+  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked === true;
+  // A plugin that was unregistered breaks bearer.plugin-enabled instead.
+  const isUnregistered = unregistered !== undefined && unregistered !== "plugin";
+  const login = isRevoked ? "its login was revoked" : undefined;
+  const revocation = isUnregistered ? `its ${unregistered} was unregistered` : login;
   return firstRefusal(switches, bearerChecks, { token, tenantId, revocation, now: clock() }) ?? token;
-}
-
-/** A plugin that was unregistered breaks bearer.plugin-enabled instead. */
-function revocationOf(
-  authorizations: Deployment["authorizations"],
-  { authorizationId, unregistered }: IssuedToken,
-): string | undefined {
-  if (unregistered !== undefined && unregistered !== "plugin") return `its ${unregistered} was unregistered`;
-  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked;
-  return isRevoked === true ? "its login was revoked" : undefined;
 }
 
 interface Call {
   readonly token: IssuedToken;
   readonly route: ApiRoute;
-  /** Those that the request names. */
+  /** The devices that the request names. */
   readonly devices: readonly string[];
   /** "The registration is re-checked live on each call" (description, section 2.1). Undefined: not registered. */
   readonly plugin: Plugin | undefined;
-  /** Of the person for whom the token acts, as they are now; undefined for a machine's. */
+  /** Of the person for whom the token acts, as registered now; undefined for a machine. */
   readonly capabilities: ReadonlySet<string> | undefined;
   readonly now: number;
 }
 
-const checksOfEveryToken: readonly Check<Call>[] = [
-  {
-    rule: "route.scope",
-    find({ token: { scopes }, route: { scope } }) {
-      if (scope === undefined || scopes === undefined || scopes.has(scope)) return undefined;
-      return { expected: scope, actual: [...scopes].join(" ") || "a token without scopes" };
-    },
+const checksOfEveryToken: Checks<Call> = {
+  "route.scope"({ token: { scopes }, route: { scope } }) {
+    if (scope === undefined || scopes === undefined) return undefined;
+    return unless(scopes.has(scope), scope, [...scopes].join(" ") || "a token without scopes");
   },
-  {
-    // "Granted scopes intersected with the capabilities of the operator who launched it" (section 1).
-    rule: "route.operator",
-    find({ capabilities, route: { scope } }) {
-      if (capabilities === undefined || scope === undefined || capabilities.has(scope)) return undefined;
-      return { expected: scope, actual: [...capabilities].join(" ") || "no capabilities" };
-    },
+  // "Granted scopes intersected with the capabilities of the operator who launched it" (section 1).
+  "route.operator"({ capabilities, route: { scope } }) {
+    if (scope === undefined || capabilities === undefined) return undefined;
+    return unless(capabilities.has(scope), scope, [...capabilities].join(" ") || "no capabilities");
   },
-];
+};
 
-const checksOfPlugins: readonly Check<Call>[] = [
-  {
-    rule: "bearer.plugin-enabled",
-    find({ plugin, token: { unregistered } }) {
-      if (plugin?.enabled && unregistered !== "plugin") return undefined;
-      const registered = plugin?.enabled ? "registered anew: a token of its former registration" : "disabled";
-      return { expected: "an enabled plugin", actual: plugin === undefined ? "not registered" : registered };
-    },
+const checksOfPlugins: Checks<Call> = {
+  "bearer.plugin-enabled"({ plugin, token: { unregistered } }) {
+    if (plugin?.enabled && unregistered !== "plugin") return undefined;
+    const registered = plugin?.enabled ? "registered anew: a token of its former registration" : "disabled";
+    return { expected: "an enabled plugin", actual: plugin === undefined ? "not registered" : registered };
   },
-  {
-    rule: "route.opt-in",
-    find: ({ route }) =>
-      route.takesPluginTokens === false
-        ? { expected: "a token that is not a plugin's", actual: "a plugin token" }
-        : undefined,
-  },
+  "route.opt-in": ({ route }) =>
+    unless(route.takesPluginTokens !== false, "a token that is not a plugin's", "a plugin token"),
   ...checksOfEveryToken,
-  {
-    rule: "route.narrowed",
-    find({ plugin, route: { scope }, now }) {
-      if (plugin === undefined || scope === undefined) return undefined;
-      if (grantsInForce(plugin, now).some(({ scopes }) => scopes.has(scope))) return undefined;
-      return {
-        expected: `${scope} still granted`,
-        actual: [...plugin.grant.scopes].join(" ") || "no scopes",
-      };
-    },
+  "route.narrowed"({ plugin, route: { scope }, now }) {
+    if (plugin === undefined || scope === undefined) return undefined;
+    const isGranted = grantsInForce(plugin, now).some(({ scopes }) => scopes.has(scope));
+    return unless(isGranted, `${scope} still granted`, [...plugin.grant.scopes].join(" ") || "no scopes");
   },
-  {
-    rule: "route.device",
-    find({ plugin, route: { scope }, devices, now }) {
-      if (plugin === undefined) return undefined;
-      const inForce = grantsInForce(plugin, now);
-      const covering = inForce.filter(({ scopes }) => scope === undefined || scopes.has(scope));
-      // No grant covers the scope only while route.narrowed is off: then all of them count.
-      const grants = covering.length > 0 ? covering : inForce;
-      const reaches = (device: string, permitted: ReadonlySet<string> | undefined) =>
-        permitted?.has(device) ?? true;
-      if (grants.some((grant) => devices.every((device) => reaches(device, grant.devices)))) return undefined;
-      const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
-      return { expected: `devices: ${permitted}`, actual: devices.map(shown).join(", ") };
-    },
+  "route.device"({ plugin, route: { scope }, devices, now }) {
+    if (plugin === undefined) return undefined;
+    const inForce = grantsInForce(plugin, now);
+    const covering = inForce.filter(({ scopes }) => scope === undefined || scopes.has(scope));
+    // No grant covers the scope only while route.narrowed is off: then all of them count.
+    const grants = covering.length > 0 ? covering : inForce;
+    const isReached = grants.some((grant) => devices.every((device) => grant.devices?.has(device) ?? true));
+    const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
+    return unless(isReached, `devices: ${permitted}`, devices.map(shown).join(", "));
   },
-];
+};
 
 /** `devices`: the devices that the request names. */
 function checkCall(

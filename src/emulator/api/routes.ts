@@ -4,10 +4,7 @@ import { EmulatorError, isJson } from "../errors.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
 import { scopeSchema, tenantIdSchema } from "../registrations/fields.js";
 
-/**
- * An authorised call, as `respond` receives it. Who calls without a token, while the rules that want one are off, has an
- * empty `clientId` and, in Variant B, an empty `tenantId`.
- */
+/** An authorised call, as `respond` receives it. */
 export interface ApiCall {
   readonly variant: "A" | "B";
   readonly tenantId: string;
@@ -17,7 +14,7 @@ export interface ApiCall {
   /** Path parameters, decoded, `tenantId` included in Variant A. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly request: Request;
-  /** Those of the tenant, as the option `devices` has them. */
+  /** The devices of the tenant, from the option `devices`. */
   readonly devices: readonly Device[];
 }
 
@@ -67,7 +64,7 @@ export function variantOf(route: ApiRoute): "A" | "B" {
   return route.path.startsWith("/api/") ? "A" : "B";
 }
 
-/** "JSON; body shape not shown" (description, section 4.3): all but the id is as it is given. */
+/** "JSON; body shape not shown" (description, section 4.3): members beside the id are answered as they are given. */
 export interface Device {
   readonly id: string;
   readonly [member: string]: unknown;
@@ -92,21 +89,19 @@ function isForAll(devices: Devices): devices is readonly Device[] {
 }
 
 /**
- * The two calls of section 4.3. The scope is a choice of the emulator's, as is that the list is not filtered by a
- * device restriction: the request names no device.
+ * The two calls of section 4.3. The emulator chose the scope, and that a device restriction does not filter the
+ * list: the request does not name a device.
  */
-export const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v1/devices"].map(
-  (path) => ({
-    operationId: "listDevices",
-    method: "GET",
-    path,
-    scope: "devices:read",
-    respond: ({ devices }) => devices,
-  }),
-);
+const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v1/devices"].map((path) => ({
+  operationId: "listDevices",
+  method: "GET",
+  path,
+  scope: "devices:read",
+  respond: ({ devices }) => devices,
+}));
 
-/** Variant A only. A declared route of the same method and path, or the same operationId, takes the place of one. */
-export const inventedRoutes: readonly ApiRoute[] = [
+/** Variant A only. A declared route of the same method and path, or the same operationId, replaces one. */
+const inventedRoutes: readonly ApiRoute[] = [
   {
     operationId: "inventedGetDevice",
     method: "GET",

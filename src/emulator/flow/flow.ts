@@ -267,8 +267,8 @@ export function recordTokenRequest(
   read: object,
 ): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
   const code = "code" in read ? read.code : undefined;
-  const flow = flows.find(code ?? ("refreshToken" in read ? read.refreshToken : undefined));
-  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: wireFields(read) });
+  const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
+  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: wireFields({ ...read }) });
   return (answer, refused) => {
     if (flow === undefined) return answer;
     const fields = JSON.parse(answer.body) as Readonly<Record<string, string>>;
@@ -280,10 +280,7 @@ export function recordTokenRequest(
 }
 
 /** The fields by their names on the wire. Variant B's code exchange has no grant_type (section 4.2). */
-function wireFields({ ...read }: object): Record<string, unknown> {
-  const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  const named = Object.entries(read).map(([name, value]) => [snakeCase(name), value]);
-  const { grant, ...fields } = Object.fromEntries(named) as Record<string, unknown>;
+function wireFields({ grant, ...fields }: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return grant === "refresh_token" ? { grant_type: grant, ...fields } : fields;
 }
 

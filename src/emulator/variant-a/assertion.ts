@@ -3,7 +3,14 @@ import { verify } from "node:crypto";
 // Not the whole package, which takes three times as long to load.
 import { decodeProtectedHeader } from "jose/decode/protected_header";
 import { decodeJwt } from "jose/jwt/decode";
-import { type Check, type Finding, firstRefusal, type Refusal, type RuleSwitches } from "../checks.js";
+import {
+  type Checks,
+  type Finding,
+  firstRefusal,
+  type Refusal,
+  type RuleSwitches,
+  unless,
+} from "../checks.js";
 import type { RegisteredKey } from "../registrations/keys.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { shown, shownKeyId } from "../shown.js";
@@ -76,39 +83,23 @@ function decode(assertion: string): DecodedAssertion | undefined {
 /** Headers that bring or point to a key; with "jku" and "x5u" the server would also fetch (RFC 8725 section 3.10). */
 const KEY_HEADERS = ["jwk", "jku", "x5u", "x5c"];
 
-/** In order. `typ` is not among them: the description does not show one, so any is accepted. */
-const headerChecks: readonly Check<Pick<DecodedAssertion, "header"> & { readonly isKidRequired: boolean }>[] =
-  [
-    {
-      // First of all: RFC 8725 section 3.1, the algorithm decides what a key may be used for.
-      rule: "assertion.algorithm",
-      find: ({ header: { alg } }) =>
-        alg === "RS256" ? undefined : { expected: "alg RS256", actual: shown(alg) },
-    },
-    {
-      rule: "assertion.critical-header",
-      find({ header: { crit, b64 } }) {
-        if (crit !== undefined) return { expected: "no crit", actual: `crit: ${shown(crit)}` };
-        if (b64 !== undefined && b64 !== true) return { expected: "no b64", actual: `b64: ${shown(b64)}` };
-        return undefined;
-      },
-    },
-    {
-      rule: "assertion.key-header",
-      find({ header }) {
-        const present = KEY_HEADERS.filter((name) => header[name] !== undefined);
-        if (present.length === 0) return undefined;
-        return { expected: "no key in the header", actual: present.join(", ") };
-      },
-    },
-    {
-      rule: "assertion.key-id",
-      find: ({ header: { kid }, isKidRequired }) =>
-        (typeof kid === "string" && kid !== "") || (kid === undefined && !isKidRequired)
-          ? undefined
-          : { expected: "a kid, the id of the signing key", actual: shownKeyId(kid) },
-    },
-  ];
+/** `typ` is not among them: the description does not show one, so any is accepted. */
+const headerChecks: Checks<Pick<DecodedAssertion, "header"> & { readonly isKidRequired: boolean }> = {
+  // First of all: RFC 8725 section 3.1, the algorithm decides what a key may be used for.
+  "assertion.algorithm": ({ header: { alg } }) => unless(alg === "RS256", "alg RS256", shown(alg)),
+  "assertion.critical-header": ({ header: { crit, b64 } }) =>
+    unless(crit === undefined, "no crit", `crit: ${shown(crit)}`) ??
+    unless(b64 === undefined || b64 === true, "no b64", `b64: ${shown(b64)}`),
+  "assertion.key-header"({ header }) {
+    const present = KEY_HEADERS.filter((name) => header[name] !== undefined);
+    return unless(present.length === 0, "no key in the header", present.join(", "));
+  },
+  "assertion.key-id"({ header: { kid }, isKidRequired }) {
+    const isPresent = typeof kid === "string" && kid !== "";
+    const isFine = isPresent || (kid === undefined && !isKidRequired);
+    return unless(isFine, "a kid, the id of the signing key", shownKeyId(kid));
+  },
+};
 
 /**
  * "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds more than one key"
@@ -154,68 +145,50 @@ interface ClaimedAssertion {
   readonly now: number;
 }
 
-/** In order. A check of one time claim ignores the form of the others: each has a rule of its own. */
-const claimChecks: readonly Check<ClaimedAssertion>[] = [
-  { rule: "assertion.issuer", find: ({ claims, clientId }) => mustEqual("iss", claims.iss, clientId) },
-  { rule: "assertion.subject", find: ({ claims, clientId }) => mustEqual("sub", claims.sub, clientId) },
+/** A check of one time claim ignores the form of the others: each has a rule of its own. */
+const claimChecks: Checks<ClaimedAssertion> = {
+  "assertion.issuer": ({ claims, clientId }) => mustEqual("iss", claims.iss, clientId),
+  "assertion.subject": ({ claims, clientId }) => mustEqual("sub", claims.sub, clientId),
   // One string, compared byte for byte: an array, a trailing slash or a default port make it another audience.
-  { rule: "assertion.audience", find: ({ claims, tokenUrl }) => mustEqual("aud", claims.aud, tokenUrl) },
-  {
-    rule: "assertion.issued-at",
-    find({ claims: { iat }, now }) {
-      if (!isNumericDate(iat)) return { expected: "iat as a number of seconds", actual: shown(iat) };
-      const ageSeconds = now / 1000 - iat;
-      return (
-        mustBeAtMost(ACCEPTED_AFTER_ISSUE_SECONDS, ageSeconds, "old") ??
-        mustBeAtMost(CLOCK_TOLERANCE_SECONDS, -ageSeconds, "ahead")
-      );
-    },
+  "assertion.audience": ({ claims, tokenUrl }) => mustEqual("aud", claims.aud, tokenUrl),
+  "assertion.issued-at"({ claims: { iat }, now }) {
+    if (!isNumericDate(iat)) return { expected: "iat as a number of seconds", actual: shown(iat) };
+    const ageSeconds = now / 1000 - iat;
+    return (
+      mustBeAtMost(ACCEPTED_AFTER_ISSUE_SECONDS, ageSeconds, "old") ??
+      mustBeAtMost(CLOCK_TOLERANCE_SECONDS, -ageSeconds, "ahead")
+    );
   },
-  {
-    rule: "assertion.expiry",
-    find({ claims: { iat, exp }, now }) {
-      if (!isNumericDate(exp)) return { expected: "exp as a number of seconds", actual: shown(exp) };
-      if (isNumericDate(iat) && exp <= iat) {
-        return { expected: "exp after iat", actual: `${iat - exp} s before it` };
-      }
-      return mustBeAtMost(CLOCK_TOLERANCE_SECONDS, now / 1000 - exp, "past");
-    },
+  "assertion.expiry"({ claims: { iat, exp }, now }) {
+    if (!isNumericDate(exp)) return { expected: "exp as a number of seconds", actual: shown(exp) };
+    if (isNumericDate(iat) && exp <= iat) {
+      return { expected: "exp after iat", actual: `${iat - exp} s before it` };
+    }
+    return mustBeAtMost(CLOCK_TOLERANCE_SECONDS, now / 1000 - exp, "past");
   },
-  {
-    rule: "assertion.lifetime",
-    find: ({ claims: { iat, exp } }) =>
-      isNumericDate(exp) && isNumericDate(iat)
-        ? mustBeAtMost(MAXIMUM_LIFETIME_SECONDS, exp - iat, "after iat")
-        : undefined,
+  "assertion.lifetime"({ claims: { iat, exp } }) {
+    if (!isNumericDate(exp) || !isNumericDate(iat)) return undefined;
+    return mustBeAtMost(MAXIMUM_LIFETIME_SECONDS, exp - iat, "after iat");
   },
-  {
-    rule: "assertion.not-before",
-    find({ claims: { nbf }, now }) {
-      if (nbf === undefined) return undefined;
-      if (!isNumericDate(nbf)) return { expected: "nbf as a number of seconds", actual: shown(nbf) };
-      return mustBeAtMost(CLOCK_TOLERANCE_SECONDS, nbf - now / 1000, "ahead");
-    },
+  "assertion.not-before"({ claims: { nbf }, now }) {
+    if (nbf === undefined) return undefined;
+    if (!isNumericDate(nbf)) return { expected: "nbf as a number of seconds", actual: shown(nbf) };
+    return mustBeAtMost(CLOCK_TOLERANCE_SECONDS, nbf - now / 1000, "ahead");
   },
-  {
-    rule: "assertion.id",
-    find: ({ claims: { jti } }) =>
-      typeof jti === "string" && jti !== ""
-        ? undefined
-        : { expected: "a jti that is a string", actual: jti === "" ? "an empty string" : shown(jti) },
+  "assertion.id"({ claims: { jti } }) {
+    const actual = jti === "" ? "an empty string" : shown(jti);
+    return unless(typeof jti === "string" && jti !== "", "a jti that is a string", actual);
   },
-];
+};
 
 function mustEqual(name: string, claimed: unknown, expected: string): Finding | undefined {
-  return claimed === expected
-    ? undefined
-    : { expected: `${name} ${shown(expected)}`, actual: shown(claimed) };
+  return unless(claimed === expected, `${name} ${shown(expected)}`, shown(claimed));
 }
 
 function mustBeAtMost(limitSeconds: number, seconds: number, what: string): Finding | undefined {
-  if (seconds <= limitSeconds) return undefined;
   // To the millisecond: more digits would be the rest of a subtraction of fractions.
   const rounded = Math.round(seconds * 1000) / 1000;
-  return { expected: `at most ${limitSeconds} s ${what}`, actual: `${rounded} s ${what}` };
+  return unless(seconds <= limitSeconds, `at most ${limitSeconds} s ${what}`, `${rounded} s ${what}`);
 }
 
 /** RFC 7519 section 2: a JSON number of seconds; fractions are allowed. */

@@ -1,17 +1,22 @@
 // Variant A's token endpoint: the rules in their order of precedence, then a token; every refusal is opaque.
-import { answerTo, type Check, firstRefusal, type Refusal } from "../checks.js";
+import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
 import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
-import { asGrant, shownGrantType } from "../oauth.js";
+import {
+  asGrant,
+  readTokenRequest,
+  repeatedParameter,
+  secondAuthentication,
+  shownGrantType,
+  wrongVerifier,
+} from "../oauth.js";
 import { TOKEN_PATH_A } from "../paths.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { isMadeUpId, shown, shownClientId, shownUri } from "../shown.js";
-import type { Deployment, RetryAfter } from "../state.js";
+import type { Deployment, LaunchCode, RetryAfter } from "../state.js";
 import { checkAssertion } from "./assertion.js";
-import { checkCode, type PresentedCode, presentCode } from "./code.js";
-import { type MalformedRequest, readTokenRequest, type TokenRequest } from "./token-request.js";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /** "error_description is always the same fixed text" (description, section 7.1). */
@@ -26,21 +31,23 @@ export async function answerTokenRequest(
   request: Request,
   note: RequestNote,
 ): Promise<JsonAnswer> {
+  const { clock, customerLog, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) return limited;
-  const read = await readTokenRequest(deployment.switches, request);
+  const read = await readForm(deployment, request);
   const answered = recordTokenRequest(deployment, read);
-  if (!("refusal" in read)) {
-    note.clientId = deployment.plugins.find(tenantId, read.clientId ?? "")?.clientId;
-    note.grant = asGrant(read.grantType);
+  if (!("rule" in read)) {
+    note.clientId = plugins.find(tenantId, read.client_id ?? "")?.clientId;
+    note.grant = asGrant(read.grant_type);
   }
-  const outcome =
-    "refusal" in read ? refuseMalformed(deployment, read) : grantToken(deployment, tenantId, read);
+  const outcome = "rule" in read ? read : grantToken(deployment, tenantId, read);
   if (!("rule" in outcome)) return answered(outcome);
-  const refusal = withConfiguredError(deployment, outcome);
-  const clientId = note.clientId ?? madeUpId(read);
-  deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, refusal);
-  return answered(refusalAnswer(deployment, refusal), refusal.rule);
+  // The log can be searched for the client_id of a plugin that is still to be registered.
+  const unregisteredId = "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
+  customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, outcome);
+  const { status, error } = answerTo(outcome);
+  const error_description = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
+  return answered(jsonAnswer({ error, error_description }, { status, headers: NOT_STORED }), outcome.rule);
 }
 
 /** "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429 with an empty body. */
@@ -52,17 +59,12 @@ function checkRate(
   const now = clock();
   const freesAt = rateLimit.window.take(tenantId, now);
   if (freesAt === undefined) return undefined;
-  const finding = {
-    expected: "a free slot in the tenant's window",
-    actual: `one frees in ${freesAt - now} ms`,
-  };
+  const actual = `one frees in ${freesAt - now} ms`;
+  const finding = { expected: "a free slot in the tenant's window", actual };
   customerLog.record(now, { tenantId }, { rule: "token-request.rate-limit", ...finding });
   const retryAfter = retryAfterHeader(freesAt, now, rateLimit.retryAfter);
-  return {
-    status: 429,
-    headers: { ...NOT_STORED, ...(retryAfter && { "retry-after": retryAfter }) },
-    body: "",
-  };
+  const headers = { ...NOT_STORED, ...(retryAfter && { "retry-after": retryAfter }) };
+  return { status: 429, headers, body: "" };
 }
 
 /** Rounded up to whole seconds, so that a client that waits as long is admitted. */
@@ -72,109 +74,165 @@ function retryAfterHeader(freesAt: number, now: number, format: RetryAfter): str
   return undefined;
 }
 
-/** A malformed attempt spends its code, as one with a refused assertion does: neither authenticates a plugin. */
-function refuseMalformed(deployment: Deployment, { refusal, codes }: MalformedRequest): Refusal {
-  if (deployment.settings.unauthenticatedAttemptSpendsCode) {
-    for (const code of codes) presentCode(deployment, code);
+const formChecks: Checks<{ readonly form: URLSearchParams; readonly request: Request }> = {
+  "token-request.duplicate-parameter": ({ form }) => repeatedParameter(form),
+  "token-request.one-authentication": ({ form, request }) =>
+    secondAuthentication(request, "the assertion alone", "client_secret", form.get("client_secret") ?? ""),
+};
+
+type TokenRequest = ReturnType<typeof fieldsOf>;
+
+/** Reads the form of section 4.1. */
+async function readForm(deployment: Deployment, request: Request): Promise<TokenRequest | Refusal> {
+  const { settings, switches } = deployment;
+  const body = await readTokenRequest(switches, request, "token-request");
+  if ("rule" in body) return body;
+  const form = new URLSearchParams(body.text);
+  const refusal = firstRefusal(switches, formChecks, { form, request });
+  if (refusal === undefined) return fieldsOf(form);
+  // A malformed attempt spends its code, as one with a refused assertion does: neither authenticates a plugin. All
+  // values of a repeated parameter count: a server with other rules could exchange any of them.
+  const isExchange = form.getAll("grant_type").includes("authorization_code");
+  if (isExchange && settings.unauthenticatedAttemptSpendsCode) {
+    for (const code of form.getAll("code")) presentCode(deployment, code);
   }
   return refusal;
 }
 
-const checks: readonly Check<TokenRequest>[] = [
-  {
-    rule: "token-request.grant-type",
-    find: ({ grantType }) =>
-      grantType === "client_credentials" || grantType === "authorization_code"
-        ? undefined
-        : { expected: "client_credentials or authorization_code", actual: shownGrantType(grantType) },
-  },
-  {
-    rule: "token-request.assertion-type",
-    find: ({ clientAssertionType }) =>
-      clientAssertionType === CLIENT_ASSERTION_TYPE
-        ? undefined
-        : { expected: CLIENT_ASSERTION_TYPE, actual: shownUri(clientAssertionType) },
-  },
-  {
-    rule: "token-request.client-id",
-    find: ({ clientId }) =>
-      clientId === undefined ? { expected: "a client_id", actual: "absent" } : undefined,
-  },
-];
+function fieldsOf(form: URLSearchParams) {
+  // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
+  const field = (name: string) => form.get(name) || undefined;
+  return {
+    grant_type: field("grant_type"),
+    client_id: field("client_id"),
+    code: field("code"),
+    code_verifier: field("code_verifier"),
+    client_assertion_type: field("client_assertion_type"),
+    client_assertion: field("client_assertion"),
+  };
+}
+
+const requestChecks: Checks<TokenRequest> = {
+  "token-request.grant-type": ({ grant_type }) =>
+    unless(
+      grant_type === "client_credentials" || grant_type === "authorization_code",
+      "client_credentials or authorization_code",
+      shownGrantType(grant_type),
+    ),
+  "token-request.assertion-type": ({ client_assertion_type: type }) =>
+    unless(type === CLIENT_ASSERTION_TYPE, CLIENT_ASSERTION_TYPE, shownUri(type)),
+  "token-request.client-id": ({ client_id }) => unless(client_id !== undefined, "a client_id", "absent"),
+};
 
 function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): JsonAnswer | Refusal {
   const { publicUrl, settings, switches } = deployment;
-  const code = request.grantType === "authorization_code" ? request.code : undefined;
+  const code = request.grant_type === "authorization_code" ? request.code : undefined;
   // Before any rule, because an attempt that fails for any reason spends the code too.
   const early = settings.unauthenticatedAttemptSpendsCode ? presentCode(deployment, code) : undefined;
-  const malformed = firstRefusal(switches, checks, request);
+  const malformed = firstRefusal(switches, requestChecks, request);
   if (malformed !== undefined) return malformed;
-  const plugin = findPlugin(deployment, tenantId, request.clientId);
+  const plugin = findPlugin(deployment, tenantId, request.client_id);
   if ("rule" in plugin) return plugin;
   // From the configuration and the route, never from the Host header, which a client chooses.
   const tokenUrl = publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId);
-  const refusal = checkAssertion(request.clientAssertion, { plugin, tokenUrl, deployment });
+  const refusal = checkAssertion(request.client_assertion, { plugin, tokenUrl, deployment });
   if (refusal !== undefined) return refusal;
   const presented = settings.unauthenticatedAttemptSpendsCode ? early : presentCode(deployment, code);
-  return checkGrantType(deployment, request, plugin) ?? mint(deployment, plugin, request, presented);
+  const { type } = plugin;
+  if (request.grant_type !== GRANT_OF_TYPE[type]) {
+    const finding = { expected: `${GRANT_OF_TYPE[type]} (type ${type})`, actual: shown(request.grant_type) };
+    const wrongGrant = switches.refusal("plugin.grant", finding);
+    if (wrongGrant !== undefined) return wrongGrant;
+  }
+  if (request.grant_type === "client_credentials") return issueToken(deployment, plugin, undefined);
+  const operator = redeemCode(deployment, plugin, request, presented);
+  return "rule" in operator ? operator : issueToken(deployment, plugin, operator);
 }
 
 function findPlugin(
-  { plugins, switches }: Deployment,
+  { plugins, settings, switches }: Deployment,
   tenantId: string,
   clientId: string | undefined,
 ): Plugin | Refusal {
   const plugin = plugins.find(tenantId, clientId ?? "");
+  const answer = { status: 400, error: settings.refusedPluginError };
   if (plugin === undefined) {
     const actual = shownClientId(clientId);
-    return { rule: "plugin.registered", expected: "a registered plugin", actual };
+    return { rule: "plugin.registered", expected: "a registered plugin", actual, answer };
   }
-  if (plugin.enabled) return plugin;
-  return switches.refusal("plugin.enabled", { expected: "enabled", actual: "disabled" }) ?? plugin;
+  if (plugin.enabled || !switches.isEnforced("plugin.enabled")) return plugin;
+  return { rule: "plugin.enabled", expected: "enabled", actual: "disabled", answer };
 }
 
-function checkGrantType(
-  { switches }: Deployment,
-  { grantType }: TokenRequest,
-  { type }: Plugin,
-): Refusal | undefined {
-  if (grantType === GRANT_OF_TYPE[type]) return undefined;
-  const expected = `${GRANT_OF_TYPE[type]} (type ${type})`;
-  return switches.refusal("plugin.grant", { expected, actual: shown(grantType) });
+/** A code as the attempt found it, and the instant of the attempt (epoch milliseconds). */
+interface PresentedCode {
+  readonly code: LaunchCode;
+  readonly at: number;
 }
 
-function mint(
-  deployment: Deployment,
+/**
+ * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3).
+ * Synchronous: of concurrent attempts exactly one finds the code unspent.
+ */
+function presentCode(
+  { clock, launchCodes }: Deployment,
+  value: string | undefined,
+): PresentedCode | undefined {
+  const code = value === undefined ? undefined : launchCodes.find(value);
+  if (value === undefined || code === undefined) return undefined;
+  const at = clock();
+  launchCodes.replace(value, { ...code, spent: true }, at);
+  return { code, at };
+}
+
+interface Attempt extends PresentedCode {
+  readonly plugin: Plugin;
+  readonly verifier: string | undefined;
+}
+
+const codeChecks: Checks<Attempt> = {
+  "code.tenant": ({ code, plugin: { tenantId } }) =>
+    unless(code.tenantId === tenantId, `a code of ${shown(tenantId)}`, "a code of another tenant"),
+  "code.plugin": ({ code, plugin: { clientId } }) =>
+    unless(code.clientId === clientId, `a code of ${shown(clientId)}`, "a code of another plugin"),
+  "code.unspent": ({ code }) =>
+    unless(!code.spent, "a code at its first attempt", "a code that was presented before"),
+  "code.lifetime": ({ code: { expiresAt }, at }) =>
+    unless(at <= expiresAt, "a code within its lifetime", `it ended ${(at - expiresAt) / 1000} s ago`),
+  "code.verifier": ({ code, verifier }) => wrongVerifier(verifier, code.codeChallenge),
+};
+
+/** The operator who launched the plugin, if the plugin may have a token for the code. */
+function redeemCode(
+  { operators, switches }: Deployment,
   plugin: Plugin,
   request: TokenRequest,
   presented: PresentedCode | undefined,
-): JsonAnswer | Refusal {
-  const { accessTokens, clock, operators, settings } = deployment;
-  let operator: Operator | undefined;
-  if (request.grantType === "authorization_code") {
-    const code = checkCode(deployment, presented, plugin, request);
-    if ("rule" in code) return code;
-    operator = operators.find(code.tenantId, code.userId);
-    if (operator === undefined) {
-      const actual = "a code of an operator who was unregistered";
-      return { rule: "code.known", expected: "a code from the host", actual };
-    }
+): Operator | Refusal {
+  const unknown = (actual: string): Refusal => ({
+    rule: "code.known",
+    expected: "a code from the host",
+    actual,
+  });
+  if (presented === undefined) {
+    return unknown(request.code === undefined ? "absent" : "a code that was not handed out");
   }
+  const attempt = { ...presented, plugin, verifier: request.code_verifier };
+  const { tenantId, userId } = presented.code;
+  const refusal = firstRefusal(switches, codeChecks, attempt);
+  return refusal ?? operators.find(tenantId, userId) ?? unknown("a code of an operator who was unregistered");
+}
+
+/** The shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
+function issueToken(
+  { accessTokens, clock, settings }: Deployment,
+  plugin: Plugin,
+  operator: Operator | undefined,
+): JsonAnswer {
   const now = clock();
   const { tenantId, clientId, grant } = plugin;
   const issued = { tenantId, clientId, userId: operator?.userId, scopes: grant.scopes };
   const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  const token = accessTokens.mint({ variant: "A", ...issued, expiresAt }, expiresAt, now);
-  return tokenAnswer(deployment, plugin, operator, token);
-}
-
-/** The shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
-function tokenAnswer(
-  { settings }: Deployment,
-  plugin: Plugin,
-  operator: Operator | undefined,
-  accessToken: string,
-): JsonAnswer {
   const user = operator && {
     userId: operator.userId,
     firstname: operator.firstname,
@@ -182,31 +240,12 @@ function tokenAnswer(
   };
   const roles = operator?.roles ?? plugin.roles;
   const body = {
-    access_token: accessToken,
+    access_token: accessTokens.mint({ variant: "A", ...issued, expiresAt }, expiresAt, now),
     token_type: "Bearer",
     expires_in: settings.tokenLifetimeSeconds,
     ...(settings.revoShape === "nested"
-      ? { revo: { tenant: plugin.tenantId, user, roles } }
-      : { "revo.tenant": plugin.tenantId, "revo.user": user, "revo.roles": roles }),
+      ? { revo: { tenant: tenantId, user, roles } }
+      : { "revo.tenant": tenantId, "revo.user": user, "revo.roles": roles }),
   };
   return jsonAnswer(body, { headers: NOT_STORED });
-}
-
-/** Reports nothing but the error code: the reason is for the customer's log. */
-function refusalAnswer({ settings }: Deployment, refusal: Refusal): JsonAnswer {
-  const { status, error } = answerTo(refusal);
-  const error_description = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
-  return jsonAnswer({ error, error_description }, { status, headers: NOT_STORED });
-}
-
-/** The refusal with the error that the option `refusedPluginError` chooses. */
-function withConfiguredError({ settings }: Deployment, refusal: Refusal): Refusal {
-  if (refusal.rule !== "plugin.registered" && refusal.rule !== "plugin.enabled") return refusal;
-  return { ...refusal, answer: { ...answerTo(refusal), error: settings.refusedPluginError } };
-}
-
-/** The client_id of a plugin that is not registered, so that the log can be searched for one that is to be registered. */
-function madeUpId(read: TokenRequest | MalformedRequest): string | undefined {
-  if ("refusal" in read || read.clientId === undefined) return undefined;
-  return isMadeUpId(read.clientId) ? read.clientId : undefined;
 }

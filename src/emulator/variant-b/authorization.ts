@@ -1,9 +1,9 @@
 // Variant B's authorization endpoint: the request, the login in progress, the person's decision, and the callback.
 import { z } from "zod";
-import { type Check, firstRefusal, type Refusal } from "../checks.js";
+import { type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
 import { recordAuthorization, recordCallback } from "../flow/flow.js";
-import { isCodeChallenge } from "../oauth.js";
+import { isCodeChallenge, repeatedParameter } from "../oauth.js";
 import { AUTHORIZATION_PATH } from "../paths.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
@@ -24,72 +24,54 @@ export interface RefusedAuthorization {
   readonly callback?: Callback;
 }
 
-/** A parameter, once. RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted". */
-type Read = (name: string) => string | undefined;
+/** Before client and redirect URI are known. */
+const queryChecks: Checks<URLSearchParams> = {
+  "authorization.length"(parameters) {
+    const { length } = String(parameters);
+    return unless(length <= MAXIMUM_QUERY_LENGTH, `at most ${MAXIMUM_QUERY_LENGTH} characters`, `${length}`);
+  },
+  "authorization.duplicate-parameter": repeatedParameter,
+};
 
 interface ReceivedRequest {
   readonly client: ApiClient;
-  readonly read: Read;
+  readonly read: (name: string) => string | undefined;
 }
 
 /** The client receives these errors, because its redirect URI is known to be right. */
-const requestChecks: readonly Check<ReceivedRequest>[] = [
-  {
-    rule: "authorization.response-type",
-    find({ read }) {
-      const type = read("response_type");
-      return type === "code" ? undefined : { expected: "code", actual: shown(type) };
-    },
+const requestChecks: Checks<ReceivedRequest> = {
+  "authorization.response-type": ({ read }) =>
+    unless(read("response_type") === "code", "code", shown(read("response_type"))),
+  "authorization.challenge-method": ({ read }) =>
+    unless(read("code_challenge_method") === "S256", "S256", shown(read("code_challenge_method"))),
+  "authorization.challenge"({ read }) {
+    const challenge = read("code_challenge");
+    const actual = challenge === undefined ? "absent" : "another string";
+    return unless(isCodeChallenge(challenge), "43 characters of base64url", actual);
   },
-  {
-    rule: "authorization.challenge-method",
-    find({ read }) {
-      const method = read("code_challenge_method");
-      return method === "S256" ? undefined : { expected: "S256", actual: shown(method) };
-    },
+  "authorization.scope"({ client: { scopes }, read }) {
+    const isGrantable = (scope: string) =>
+      scopeSchema.safeParse(scope).success && (scopes?.has(scope) ?? true);
+    const isFine = read("scope")?.split(" ").every(isGrantable) !== false;
+    const expected = scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`;
+    return unless(isFine, expected, shown(read("scope")));
   },
-  {
-    rule: "authorization.challenge",
-    find({ read }) {
-      const challenge = read("code_challenge");
-      if (isCodeChallenge(challenge)) return undefined;
-      const actual = challenge === undefined ? "absent" : "another string";
-      return { expected: "43 characters of base64url", actual };
-    },
-  },
-  {
-    rule: "authorization.scope",
-    find({ client, read }) {
-      const isGrantable = (scope: string) =>
-        scopeSchema.safeParse(scope).success && (client.scopes?.has(scope) ?? true);
-      if (read("scope")?.split(" ").every(isGrantable) !== false) return undefined;
-      const expected = client.scopes === undefined ? "scopes" : `some of ${[...client.scopes].join(" ")}`;
-      return { expected, actual: shown(read("scope")) };
-    },
-  },
-];
+};
 
 export function readAuthorizationRequest(
-  deployment: Deployment,
+  { apiClients, switches }: Deployment,
   parameters: URLSearchParams,
 ): AuthorizationRequest | RefusedAuthorization {
-  const { apiClients, switches } = deployment;
-  const { length } = String(parameters);
-  if (length > MAXIMUM_QUERY_LENGTH) {
-    const finding = { expected: `at most ${MAXIMUM_QUERY_LENGTH} characters`, actual: `${length}` };
-    const refusal = switches.refusal("authorization.length", finding);
-    if (refusal !== undefined) return { refusal };
-  }
-  const names = [...parameters.keys()];
-  const repeated = names.find((name, index) => names.indexOf(name) < index);
-  if (repeated !== undefined) {
-    const finding = { expected: "each parameter once", actual: shown(repeated) };
-    const refusal = switches.refusal("authorization.duplicate-parameter", finding);
-    if (refusal !== undefined) return { refusal };
-  }
-  const read: Read = (name) => parameters.get(name) || undefined;
+  const malformed = firstRefusal(switches, queryChecks, parameters);
+  if (malformed !== undefined) return { refusal: malformed };
+  // RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted".
+  const read = (name: string) => parameters.get(name) || undefined;
   const client = apiClients.find(read("client_id") ?? "");
-  if (client === undefined) return { refusal: unknownClient(read) };
+  if (client === undefined) {
+    // Not quoted: a caller that swaps two settings sends the secret as client_id.
+    const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
+    return { refusal: { rule: "authorization.client", expected: "a registered API client", actual } };
+  }
   const redirectUri = read("redirect_uri");
   if (redirectUri === undefined || !client.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) {
     const expected = `one of ${client.redirectUris.map(shown).join(", ")}`;
@@ -103,22 +85,16 @@ export function readAuthorizationRequest(
   return { ...callback, codeChallenge: read("code_challenge") ?? "", scopes };
 }
 
-function unknownClient(read: Read): Refusal {
-  // Not quoted: a caller that swaps two settings sends the secret as client_id.
-  const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
-  return { rule: "authorization.client", expected: "a registered API client", actual };
-}
-
-/** Milliseconds; not shown. */
+/** Not shown. */
 const PENDING_LIFETIME_MS = 600_000;
-/** Stored this long after its end, so that the log distinguishes late from unknown. */
-const PENDING_MEMORY_MS = 3_600_000;
+/** Logins and codes are stored this long after their end, so that the log distinguishes late from unknown. */
+const MEMORY_MS = 3_600_000;
 
 /** Its id: known to the browser that asked, and of no use without a session of that browser. */
 export function beginPending({ clock, pendingLogins }: Deployment, request: AuthorizationRequest): string {
   const now = clock();
   const expiresAt = now + PENDING_LIFETIME_MS;
-  return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + PENDING_MEMORY_MS, now);
+  return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + MEMORY_MS, now);
 }
 
 export function findPending(
@@ -139,7 +115,7 @@ export function finishPending({ clock, pendingLogins }: Deployment, id: string):
   if (pending !== undefined) pendingLogins.replace(id, { ...pending, isDecided: true }, clock());
 }
 
-/** Who is at the login page, as they say; the tenant may be left out where the user id is in one only. */
+/** The person that the login form names. The tenant may be left out if only one tenant has the user id. */
 export interface ClaimedPerson {
   readonly tenantId?: string | undefined;
   readonly userId: string;
@@ -151,12 +127,9 @@ export function findPerson(
   client: ApiClient,
   { tenantId, userId }: ClaimedPerson,
 ): Operator | Refusal {
-  const namesakes = operators
-    .list(client.tenantId)
-    .filter(
-      (operator) => operator.userId === userId && operator.tenantId === (tenantId ?? operator.tenantId),
-    );
-  const [person, second] = namesakes;
+  const isClaimed = (operator: Operator) =>
+    operator.userId === userId && operator.tenantId === (tenantId ?? operator.tenantId);
+  const [person, second] = operators.list(client.tenantId).filter(isClaimed);
   if (person !== undefined && second === undefined) return person;
   const expected = `an operator of ${client.tenantId === undefined ? "one tenant" : shown(client.tenantId)}`;
   const actual = person === undefined ? "no such operator" : "one in each of several tenants";
@@ -176,39 +149,30 @@ export function authenticatePerson(
   return deployment.switches.refusal("login.credentials", finding) ?? person;
 }
 
-/** The callback that the browser is sent to. */
+/** The callback that the browser is sent to: with a code (RFC 6749 section 4.1.2) if the person allowed it. */
 export function decide(
   deployment: Deployment,
   request: AuthorizationRequest,
   decision: "allow" | "deny",
   person: Operator | undefined,
 ): string {
-  const { clock, customerLog, switches } = deployment;
-  const isAllowed = decision === "allow" || !switches.isEnforced("login.consent");
-  if (isAllowed && person !== undefined) return allowedCallback(deployment, request, person);
-  const caller = { tenantId: person?.tenantId ?? request.client.tenantId, clientId: request.client.clientId };
-  const finding = { expected: "the person's consent", actual: "the person refused" };
-  customerLog.record(clock(), caller, { rule: "login.consent", ...finding });
-  return refusedCallback(deployment, request, "login.consent");
-}
-
-/** Codes are stored this long after their end, so that the log distinguishes late from unknown. */
-const CODE_MEMORY_MS = 3_600_000;
-
-/** The person allowed it: the callback with a code (RFC 6749 section 4.1.2). */
-export function allowedCallback(
-  deployment: Deployment,
-  request: AuthorizationRequest,
-  { tenantId, userId }: Operator,
-): string {
-  const { clock, settings, authorizationCodes } = deployment;
+  const { authorizationCodes, clock, customerLog, settings, switches } = deployment;
   const now = clock();
   const { client, redirectUri, codeChallenge, scopes } = request;
-  const expiresAt = now + settings.codeLifetimeSeconds * 1000;
-  const keepUntil = expiresAt + CODE_MEMORY_MS;
-  const bound = { tenantId, userId, clientId: client.clientId, redirectUri, codeChallenge, scopes };
-  const code = authorizationCodes.mint({ ...bound, authorizationId: undefined, expiresAt }, keepUntil, now);
-  return callbackUrl(deployment, request, { code });
+  const { clientId } = client;
+  if (person !== undefined && (decision === "allow" || !switches.isEnforced("login.consent"))) {
+    const { tenantId, userId } = person;
+    const expiresAt = now + settings.codeLifetimeSeconds * 1000;
+    const bound = { tenantId, userId, clientId, redirectUri, codeChallenge, scopes, expiresAt };
+    const record = { ...bound, authorizationId: undefined };
+    return callbackUrl(deployment, request, {
+      code: authorizationCodes.mint(record, expiresAt + MEMORY_MS, now),
+    });
+  }
+  const caller = { tenantId: person?.tenantId ?? client.tenantId, clientId };
+  const finding = { expected: "the person's consent", actual: "the person refused" };
+  customerLog.record(now, caller, { rule: "login.consent", ...finding });
+  return refusedCallback(deployment, request, "login.consent");
 }
 
 /** The callback with an error: the request breaks a rule, or the person refused (section 4.1.2.1). */
@@ -228,15 +192,12 @@ function callbackUrl(
   if (settings.issuerInCallback) parameters.set("iss", publicUrl());
   // Added to the text, not by URL: RFC 6749 section 3.1.2 has the query retained, and a client may compare it.
   const joint = redirectUri.includes("?") ? (/[?&]$/.test(redirectUri) ? "" : "&") : "?";
-  return headerText(redirectUri) + joint + parameters;
+  // RFC 9110 section 5.5: a header holds ASCII. Whatever else the URI has is written as a URL writes it.
+  const ascii = /^[\x21-\x7e]*$/.test(redirectUri) ? redirectUri : new URL(redirectUri).href;
+  return ascii + joint + parameters;
 }
 
-/** RFC 9110 section 5.5: a header holds ASCII. Whatever else the URI has is written as a URL writes it. */
-function headerText(uri: string): string {
-  return /^[\x21-\x7e]*$/.test(uri) ? uri : new URL(uri).href;
-}
-
-/** Who logs in where, and whether they allow it. */
+/** A login without a browser: the request, the person and their decision. */
 export interface LoginRequest {
   /** The URL at the authorization endpoint that the app sends the person to. */
   readonly url: string;
@@ -247,13 +208,6 @@ export interface LoginRequest {
   readonly decision?: "allow" | "deny" | undefined;
 }
 
-const loginSchema = z.strictObject({
-  url: z.string(),
-  userId: z.string(),
-  tenantId: z.string().optional(),
-  decision: z.enum(["allow", "deny"]).optional(),
-});
-
 /**
  * What a person does at the pages, without a browser. The callback carries `code` or `error`: an error for the app is
  * not thrown. A relative URL is relative to the base URL. @throws EmulatorError `option_invalid`, `login_refused`
@@ -261,28 +215,23 @@ const loginSchema = z.strictObject({
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
   const { clock, customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;
-  const schema = loginSchema.refine(({ url }) => URL.canParse(url, base), {
-    path: ["url"],
-    message: "must be a URL",
+  const schema: z.ZodType<LoginRequest> = z.strictObject({
+    url: z.string().refine((url) => URL.canParse(url, base), "must be a URL"),
+    userId: z.string(),
+    tenantId: z.string().optional(),
+    decision: z.enum(["allow", "deny"]).optional(),
   });
-  const login: LoginRequest = parseInput(schema, input, "option_invalid", "login");
+  const login = parseInput(schema, input, "option_invalid", "login");
   const url = new URL(login.url, base);
   if (!url.pathname.endsWith(AUTHORIZATION_PATH)) {
-    throw new EmulatorError(
-      "login_refused",
-      `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`,
-    );
+    const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;
+    throw new EmulatorError("login_refused", message);
   }
   const refuse = (refusal: Refusal, clientId: string | undefined) => {
     customerLog.record(clock(), { tenantId: login.tenantId, clientId }, refusal);
     const { says } = rules[refusal.rule];
-    return new EmulatorError(
-      "login_refused",
-      `the page refuses the login: ${says} Expected ${refusal.expected}, got ${refusal.actual}.`,
-      {
-        issues: [refusal.rule],
-      },
-    );
+    const message = `the page refuses the login: ${says} Expected ${refusal.expected}, got ${refusal.actual}.`;
+    return new EmulatorError("login_refused", message, { issues: [refusal.rule] });
   };
   const read = readAuthorizationRequest(deployment, url.searchParams);
   const flow = recordAuthorization(deployment, url.searchParams, read);

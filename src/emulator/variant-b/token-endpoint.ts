@@ -1,13 +1,27 @@
 // Variant B's token endpoint: a JSON body in, an access token out, with a refresh token if a person logged in.
-import type { Refusal } from "../checks.js";
+import { z } from "zod";
+import { type Checks, firstRefusal, type Refusal, type RuleSwitches, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
-import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
+import { type JsonAnswer, jsonAnswer, NOT_STORED, parseObject } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
-import type { ApiClient } from "../registrations/clients.js";
+import {
+  asGrant,
+  type Grant,
+  readTokenRequest,
+  secondAuthentication,
+  shownGrantType,
+  wrongVerifier,
+} from "../oauth.js";
+import type { Settings } from "../options.js";
+import type { ApiClient } from "../registrations/api-clients.js";
+import { scopeSchema } from "../registrations/fields.js";
 import { rules } from "../rules.js";
-import type { Deployment } from "../state.js";
-import { exchangeCode, type IssuedTokens, refresh } from "./person-grants.js";
-import { type ClientRequest, type GrantPlace, readClientRequest } from "./token-request.js";
+import { shown, shownUri } from "../shown.js";
+import type { AuthorizationCode, Deployment, RefreshToken } from "../state.js";
+import type { Authorization, IssuedToken } from "../stores.js";
+
+/** The grants of a path: "Exchange of a refresh_token ... (path and body): not shown". */
+export type GrantPlace = "every grant" | "every grant but refresh" | "refresh";
 
 /** Answers one POST: 200, or an error of RFC 6749 section 5.2. */
 export async function answerClientRequest(
@@ -16,58 +30,127 @@ export async function answerClientRequest(
   note: RequestNote,
   place: GrantPlace,
 ): Promise<JsonAnswer> {
-  const read = await readClientRequest(deployment.switches, request, place);
+  const { clock, customerLog, settings, switches } = deployment;
+  const read = await readRequest(switches, request, place);
   const answered = recordTokenRequest(deployment, read);
   const outcome = "rule" in read ? read : grantTokens(deployment, read);
   const caller = "rule" in read ? {} : callerOf(deployment, read);
   if (!("rule" in read)) Object.assign(note, { grant: read.grant, clientId: caller.clientId });
-  if (!("rule" in outcome)) {
-    note.tenantId = outcome.tenantId;
-    return answered(tokenAnswer(deployment, outcome));
+  if ("rule" in outcome) {
+    if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
+    customerLog.record(clock(), caller, outcome);
+    // Error bodies are not shown: this has the shape of RFC 6749 section 5.2, and the rule as its text.
+    const { answer, says } = rules[outcome.rule];
+    const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
+    return answered(jsonAnswer(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
   }
-  if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
-  deployment.customerLog.record(deployment.clock(), caller, outcome);
-  return answered(refusalAnswer(outcome), outcome.rule);
+  note.tenantId = outcome.tenantId;
+  // "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
+  // response fields: not shown" (section 4.2): the option `tokenResponseExtras` adds others.
+  const { accessToken, refreshToken } = outcome;
+  const body = { access_token: accessToken, refresh_token: refreshToken, ...settings.tokenResponseExtras };
+  return answered(jsonAnswer(body, { headers: NOT_STORED }));
+}
+
+const text = z.string().min(1);
+const client = { client_id: text, client_secret: text.optional() };
+// Whether a code exchange carries a secret is not shown; here a confidential client must send one.
+const exchange = { ...client, code: text, code_verifier: text, redirect_uri: text };
+// Not shown; the fields of RFC 6749 section 6.
+const refreshing = { ...client, refresh_token: text, scope: text.optional() };
+const schemas = {
+  client_credentials: z.object({
+    client_id: text,
+    client_secret: text,
+    grant: z.literal("client_credentials"),
+  }),
+  authorization_code: z.object({ ...exchange, grant: z.literal("authorization_code") }),
+  refresh_token: z.object({ ...refreshing, grant: z.literal("refresh_token") }),
+};
+
+/** The fields of section 4.2, by their names on the wire. */
+type CodeExchange = z.output<typeof schemas.authorization_code>;
+type RefreshRequest = z.output<typeof schemas.refresh_token>;
+type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange | RefreshRequest;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+async function readRequest(
+  switches: RuleSwitches,
+  request: Request,
+  place: GrantPlace,
+): Promise<ClientRequest | Refusal> {
+  const body = await readTokenRequest(switches, request, "client-request");
+  if ("rule" in body) return body;
+  const fields = parseObject(body.text);
+  if (fields === undefined) {
+    return { rule: "client-request.json", expected: "a JSON object", actual: "something else" };
+  }
+  const alone = "client_id and client_secret alone";
+  const second = secondAuthentication(request, alone, "client_assertion", fields.client_assertion);
+  const refusal = second && switches.refusal("client-request.one-authentication", second);
+  if (refusal !== undefined) return refusal;
+  const grant = grantOf(fields, place);
+  if (typeof grant !== "string") return grant;
+  const parsed = schemas[grant].safeParse({ ...fields, grant });
+  if (parsed.success) return parsed.data;
+  const faulty = [...new Set(parsed.error.issues.map(({ path }) => String(path[0])))].join(", ");
+  const expected = Object.keys(schemas[grant].shape).filter((name) => name !== "grant");
+  const actual = `absent, empty or not a string: ${faulty}`;
+  return { rule: "client-request.fields", expected: expected.join(", "), actual };
+}
+
+function grantOf(fields: Fields, place: GrantPlace): Grant | Refusal {
+  // The code exchange of section 4.2 shows no grant_type; a request that names it is accepted as well.
+  const implied = place === "refresh" ? "refresh_token" : fields.code !== undefined && "authorization_code";
+  const named = fields.grant_type ?? (implied || undefined);
+  const grant = asGrant(named);
+  const isTaken = grant === "refresh_token" ? place !== "every grant but refresh" : place !== "refresh";
+  if (grant !== undefined && isTaken) return grant;
+  const actual = shownGrantType(named);
+  if (typeof named !== "string") return { rule: "client-request.fields", expected: "a grant_type", actual };
+  return { rule: "client-request.grant-type", expected: "a grant of this path", actual };
+}
+
+/** The tokens of one answer. */
+interface IssuedTokens {
+  readonly tenantId: string;
+  readonly accessToken: string;
+  /** Undefined: the old one stays valid, or the grant has none. */
+  readonly refreshToken?: string | undefined;
 }
 
 function grantTokens(deployment: Deployment, request: ClientRequest): IssuedTokens | Refusal {
-  if (request.grant === "client_credentials") return grantToAccount(deployment, request);
-  const client = authenticateClient(deployment, request);
-  if ("rule" in client) return client;
-  return request.grant === "refresh_token"
-    ? refresh(deployment, client, request)
-    : exchangeCode(deployment, client, request);
-}
-
-function grantToAccount(
-  { clock, accessTokens, serviceAccounts, switches, settings }: Deployment,
-  request: ClientRequest & { readonly grant: "client_credentials" },
-): IssuedTokens | Refusal {
-  const known = serviceAccounts.find(request.clientId);
-  const isTheirs = serviceAccounts.authenticate(request.clientId, request.clientSecret) !== undefined;
-  if (known === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
+  const { clock, serviceAccounts, switches } = deployment;
+  if (request.grant !== "client_credentials") {
+    const client = authenticateClient(deployment, request);
+    if ("rule" in client) return client;
+    return request.grant === "refresh_token"
+      ? refresh(deployment, client, request)
+      : exchangeCode(deployment, client, request);
+  }
+  const account = serviceAccounts.find(request.client_id);
+  const isTheirs = serviceAccounts.authenticate(request.client_id, request.client_secret) !== undefined;
+  if (account === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
     return {
       rule: "client.authentication",
       expected: "a registered client_id and its client_secret",
       // Not quoted: a caller that swaps the two fields sends the secret as client_id.
-      actual: known === undefined ? "a client_id that is not registered" : "another client_secret",
+      actual: account === undefined ? "a client_id that is not registered" : "another client_secret",
     };
   }
-  const now = clock();
-  const { tenantId, clientId, scopes } = known;
-  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  const token = { variant: "B", tenantId, clientId, scopes, expiresAt } as const;
-  return { tenantId, accessToken: accessTokens.mint(token, expiresAt, now) };
+  const { tenantId, clientId, scopes } = account;
+  return mintAccessToken(deployment, { tenantId, clientId, scopes }, clock());
 }
 
 function authenticateClient(
   { apiClients, switches }: Deployment,
-  { clientId, clientSecret }: ClientRequest,
+  { client_id, client_secret }: ClientRequest,
 ): ApiClient | Refusal {
-  const client = apiClients.find(clientId);
-  const isTheirs = apiClients.authenticate(clientId, clientSecret) !== undefined;
+  const client = apiClients.find(client_id);
+  const isTheirs = apiClients.authenticate(client_id, client_secret) !== undefined;
   if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication"))) return client;
-  const secret = clientSecret === undefined ? "no client_secret" : "another client_secret";
+  const secret = client_secret === undefined ? "no client_secret" : "another client_secret";
   const sent = client?.secretDigest === undefined ? "a client_secret, of a public client" : secret;
   return {
     rule: "api-client.authentication",
@@ -78,36 +161,151 @@ function authenticateClient(
 
 /** The path has no tenant, so the log shows the tenant of the code, of the refresh token, or of the client. */
 function callerOf(
-  deployment: Deployment,
+  { serviceAccounts, apiClients, authorizationCodes, authorizations, refreshTokens }: Deployment,
   request: ClientRequest,
 ): { tenantId?: string | undefined; clientId?: string | undefined } {
-  const { serviceAccounts, apiClients, authorizationCodes, authorizations } = deployment;
   if (request.grant === "client_credentials") {
-    const account = serviceAccounts.find(request.clientId);
+    const account = serviceAccounts.find(request.client_id);
     return { tenantId: account?.tenantId, clientId: account?.clientId };
   }
-  const client = apiClients.find(request.clientId);
-  const refreshToken =
-    request.grant === "refresh_token" ? deployment.refreshTokens.find(request.refreshToken) : undefined;
+  const client = apiClients.find(request.client_id);
   const person =
     request.grant === "refresh_token"
-      ? refreshToken && authorizations.find(refreshToken.authorizationId)
+      ? authorizations.find(refreshTokens.find(request.refresh_token)?.authorizationId ?? "")
       : authorizationCodes.find(request.code);
   return { tenantId: person?.tenantId ?? client?.tenantId, clientId: client?.clientId };
 }
 
-/**
- * "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
- * response fields: not shown" (description, section 4.2): the option `tokenResponseExtras` adds others.
- */
-function tokenAnswer({ settings }: Deployment, { accessToken, refreshToken }: IssuedTokens): JsonAnswer {
-  const body = { access_token: accessToken, refresh_token: refreshToken, ...settings.tokenResponseExtras };
-  return jsonAnswer(body, { headers: NOT_STORED });
+interface CodeAttempt {
+  readonly code: AuthorizationCode;
+  readonly request: CodeExchange;
+  readonly now: number;
 }
 
-/** Error bodies are not shown: this has the shape of RFC 6749 section 5.2, and the rule as its text. */
-function refusalAnswer(refusal: Refusal): JsonAnswer {
-  const { answer, says } = rules[refusal.rule];
-  const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
-  return jsonAnswer(body, { status: answer.status, headers: NOT_STORED });
+const codeChecks: Checks<CodeAttempt> = {
+  "client-code.client": ({ code, request }) =>
+    unless(code.clientId === request.client_id, "a code of this client", "a code of another client"),
+  "client-code.unspent": ({ code }) =>
+    unless(code.authorizationId === undefined, "a code not yet exchanged", "a code that was exchanged"),
+  "client-code.lifetime": ({ code: { expiresAt }, now }) =>
+    unless(now <= expiresAt, "a code within its lifetime", `it ended ${(now - expiresAt) / 1000} s ago`),
+  "client-code.redirect-uri": ({ code: { redirectUri }, request: { redirect_uri } }) =>
+    unless(redirectUri === redirect_uri, shown(redirectUri), shownUri(redirect_uri)),
+  "client-code.verifier": ({ code, request }) => wrongVerifier(request.code_verifier, code.codeChallenge),
+};
+
+/**
+ * Synchronous: of concurrent exchanges of one code exactly one is first. A failed attempt leaves the code as it was:
+ * only Variant A's description spends it on failure.
+ */
+function exchangeCode(
+  deployment: Deployment,
+  client: ApiClient,
+  request: CodeExchange,
+): IssuedTokens | Refusal {
+  const { clock, authorizationCodes, authorizations, settings, switches } = deployment;
+  const now = clock();
+  const code = authorizationCodes.find(request.code);
+  if (code === undefined) {
+    const actual = "a code that was not handed out";
+    return { rule: "client-code.known", expected: "a code from the authorization endpoint", actual };
+  }
+  const refusal = firstRefusal(switches, codeChecks, { code, request, now });
+  if (refusal !== undefined) {
+    // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on that code".
+    const isReuse = refusal.rule === "client-code.unspent" && code.authorizationId !== undefined;
+    if (isReuse) authorizations.revoke(code.authorizationId, now);
+    return refusal;
+  }
+  const { tenantId, userId, scopes } = code;
+  const endsAt = now + settings.refreshTokens.lifetimeSeconds * 1000;
+  const granted = { tenantId, clientId: client.clientId, userId, scopes };
+  const authorization = { ...granted, revoked: false, endsAt };
+  const authorizationId = authorizations.open(authorization, keepUntil(settings, endsAt), now);
+  authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil(settings, endsAt));
+  const refreshToken = mintRefreshToken(deployment, authorizationId, authorization, now);
+  return { ...mintAccessToken(deployment, { ...granted, authorizationId }, now), refreshToken };
+}
+
+interface RefreshAttempt {
+  readonly token: RefreshToken;
+  readonly authorization: Authorization;
+  readonly request: RefreshRequest;
+  readonly now: number;
+}
+
+const refreshChecks: Checks<RefreshAttempt> = {
+  "refresh.client": ({ authorization: { clientId }, request }) =>
+    unless(clientId === request.client_id, "a refresh token of this client", "one of another client"),
+  "refresh.revoked": ({ authorization }) =>
+    unless(!authorization.revoked, "what the person allowed", "it was revoked"),
+  "refresh.reuse": ({ token }) => unless(!token.rotated, "the newest refresh token", "one that was rotated"),
+  "refresh.lifetime": ({ authorization: { endsAt }, now }) =>
+    unless(now < endsAt, "a login that is not over", `it ended ${(now - endsAt) / 1000} s ago`),
+  "refresh.idle": ({ token: { idleAt }, now }) =>
+    unless(now < idleAt, "a refresh token in use", `idle for ${(now - idleAt) / 1000} s too long`),
+  "refresh.scope"({ authorization: { scopes }, request: { scope } }) {
+    const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
+    const isFine = scope === undefined || scope.split(" ").every(isGranted);
+    return unless(isFine, scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`, shown(scope));
+  },
+};
+
+/** Synchronous: of concurrent uses of one rotating refresh token exactly one is first. */
+function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequest): IssuedTokens | Refusal {
+  const { clock, authorizations, refreshTokens, settings, switches } = deployment;
+  const { rotation, reuseDetection, idleSeconds } = settings.refreshTokens;
+  const now = clock();
+  const token = refreshTokens.find(request.refresh_token);
+  const authorization = token && authorizations.find(token.authorizationId);
+  if (token === undefined || authorization === undefined) {
+    const expected = `a refresh token of ${shown(client.clientId)}`;
+    return { rule: "refresh.known", expected, actual: "a refresh token that was not issued" };
+  }
+  const { authorizationId } = token;
+  const refusal = firstRefusal(switches, refreshChecks, { token, authorization, request, now });
+  if (refusal !== undefined) {
+    // RFC 9700 section 4.14.2: one of its two users stole it, and the server cannot tell which.
+    if (refusal.rule === "refresh.reuse" && reuseDetection) authorizations.revoke(authorizationId, now);
+    return refusal;
+  }
+  const idleAt = now + idleSeconds * 1000;
+  refreshTokens.replace(request.refresh_token, { ...token, rotated: rotation, idleAt }, now);
+  const { tenantId, clientId, userId } = authorization;
+  // Narrows the grant for this access token alone (RFC 6749 section 6).
+  const scopes = request.scope === undefined ? authorization.scopes : new Set(request.scope.split(" "));
+  const granted = { tenantId, clientId, userId, authorizationId, scopes };
+  const refreshToken = rotation
+    ? mintRefreshToken(deployment, authorizationId, authorization, now)
+    : undefined;
+  return { ...mintAccessToken(deployment, granted, now), refreshToken };
+}
+
+/** A token of Variant B for an account, or for a person (with `authorizationId`). */
+function mintAccessToken(
+  { accessTokens, settings }: Deployment,
+  granted: Pick<IssuedToken, "tenantId" | "clientId" | "userId" | "authorizationId" | "scopes">,
+  now: number,
+): IssuedTokens {
+  const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
+  const accessToken = accessTokens.mint({ variant: "B", ...granted, expiresAt }, expiresAt, now);
+  return { tenantId: granted.tenantId, accessToken };
+}
+
+function mintRefreshToken(
+  { refreshTokens, settings }: Deployment,
+  authorizationId: string,
+  { endsAt }: Authorization,
+  now: number,
+): string {
+  const idleAt = now + settings.refreshTokens.idleSeconds * 1000;
+  return refreshTokens.mint({ authorizationId, rotated: false, idleAt }, keepUntil(settings, endsAt), now);
+}
+
+/**
+ * Codes, refresh tokens and authorizations of a login are kept as long as any of its access tokens: a forgotten
+ * revocation would revive a token, and a reuse must not look like an unknown value.
+ */
+function keepUntil({ tokenLifetimeSeconds }: Settings, endsAt: number): number {
+  return endsAt + tokenLifetimeSeconds * 1000;
 }
