@@ -19,151 +19,26 @@ export interface CallOptions {
 /** One row of the runtime table. */
 export interface OperationEntry {
   readonly method: string;
-  /** The path template as it stands in the document. */
+  /** The path template of the document. */
   readonly path: string;
   /** Documented 2xx statuses. */
   readonly success: readonly number[];
   /** Documented statuses other than 2xx. */
   readonly failure: readonly number[];
-  /** Media type of the request body, where there is one. */
+  /** Media type of the request body, if there is one. */
   readonly contentType?: string;
   /** Sent without a bearer: `security: []` in the document. */
   readonly anonymous?: true;
 }
 
-type OtherStatus1 =
+/** Every status of the IANA HTTP Status Code Registry. */
+export type HttpStatus =
   | 100
   | 101
   | 102
   | 103
   | 104
-  | 201
-  | 202
-  | 203
-  | 204
-  | 205
-  | 206
-  | 207
-  | 208
-  | 226
-  | 300
-  | 301
-  | 302
-  | 303
-  | 304
-  | 305
-  | 306
-  | 307
-  | 308
-  | 401
-  | 402
-  | 403
-  | 404
-  | 405
-  | 406
-  | 407
-  | 408
-  | 409
-  | 410
-  | 411
-  | 412
-  | 413
-  | 414
-  | 415
-  | 416
-  | 417
-  | 418
-  | 421
-  | 422
-  | 423
-  | 424
-  | 425
-  | 426
-  | 428
-  | 431
-  | 451
-  | 500
-  | 501
-  | 502
-  | 503
-  | 504
-  | 505
-  | 506
-  | 507
-  | 508
-  | 510
-  | 511;
-
-type OtherStatus2 =
-  | 100
-  | 101
-  | 102
-  | 103
-  | 104
-  | 201
-  | 202
-  | 203
-  | 204
-  | 205
-  | 206
-  | 207
-  | 208
-  | 226
-  | 300
-  | 301
-  | 302
-  | 303
-  | 304
-  | 305
-  | 306
-  | 307
-  | 308
-  | 400
-  | 401
-  | 402
-  | 404
-  | 405
-  | 406
-  | 407
-  | 408
-  | 409
-  | 410
-  | 411
-  | 412
-  | 413
-  | 414
-  | 415
-  | 416
-  | 417
-  | 418
-  | 421
-  | 422
-  | 423
-  | 424
-  | 425
-  | 426
-  | 428
-  | 429
-  | 431
-  | 451
-  | 500
-  | 501
-  | 502
-  | 503
-  | 504
-  | 505
-  | 506
-  | 507
-  | 508
-  | 510
-  | 511;
-
-type OtherStatus3 =
-  | 100
-  | 101
-  | 102
-  | 103
-  | 104
+  | 200
   | 201
   | 202
   | 203
@@ -222,11 +97,17 @@ type OtherStatus3 =
   | 508
   | 510
   | 511;
+
+export type StatusOtherThan200And400And429 = Exclude<HttpStatus, 200 | 400 | 429>;
+
+export type StatusOtherThan200And403 = Exclude<HttpStatus, 200 | 403>;
+
+export type StatusOtherThan200 = Exclude<HttpStatus, 200>;
 
 /** Variant A: the options of each call. */
 export interface InitsA {
-  requestToken: { params?: { path?: { tenantId?: NonNullable<A.operations["requestToken"]["parameters"]["path"]>["tenantId"] } }; body: A.operations["requestToken"]["requestBody"]["content"]["application/x-www-form-urlencoded"] } & CallOptions;
-  listDevices: { params?: { path?: { tenantId?: NonNullable<A.operations["listDevices"]["parameters"]["path"]>["tenantId"] } } } & CallOptions;
+  requestToken: { params?: { path?: { tenantId?: string } }; body: A.operations["requestToken"]["requestBody"]["content"]["application/x-www-form-urlencoded"] } & CallOptions;
+  listDevices: { params?: { path?: { tenantId?: string } } } & CallOptions;
 }
 
 /** Variant A: arguments and answers of each call. */
@@ -240,7 +121,7 @@ export interface OperationsA {
       400: A.operations["requestToken"]["responses"][400]["content"]["application/json"];
       429: A.operations["requestToken"]["responses"][429]["content"]["*/*"];
     };
-    other: OtherStatus1;
+    other: StatusOtherThan200And400And429;
   };
   listDevices: {
     args: [init?: InitsA["listDevices"]];
@@ -250,7 +131,7 @@ export interface OperationsA {
     failure: {
       403: undefined;
     };
-    other: OtherStatus2;
+    other: StatusOtherThan200And403;
   };
 }
 
@@ -268,7 +149,7 @@ export interface OperationsB {
       200: B.operations["requestToken"]["responses"][200]["content"]["application/json"];
     };
     failure: Record<never, never>;
-    other: OtherStatus3;
+    other: StatusOtherThan200;
     otherBody: B.operations["requestToken"]["responses"]["default"]["content"]["*/*"];
   };
   listDevices: {
@@ -277,12 +158,12 @@ export interface OperationsB {
       200: B.operations["listDevices"]["responses"][200]["content"]["application/json"];
     };
     failure: Record<never, never>;
-    other: OtherStatus3;
+    other: StatusOtherThan200;
     otherBody: B.operations["listDevices"]["responses"]["default"]["content"]["*/*"];
   };
 }
 
-/** What both variants accept: the operationIds that stand in both documents. */
+/** What both variants accept: the operationIds that are in both documents. */
 export interface OperationsBoth {
   requestToken: { args: [init: InitsA["requestToken"] & InitsB["requestToken"]] };
   listDevices: { args: [init?: InitsA["listDevices"] & InitsB["listDevices"]] };
@@ -328,7 +209,7 @@ export interface OperationTypes {
   paths: { A: PathsA; B: PathsB };
 }
 
-/** The runtime table. `types` never exists at run time: it carries the lookup types to `connect({ api })`. */
+/** The runtime table. `types` does not exist at run time; it carries the lookup types to `connect({ api })`. */
 export interface OperationTable {
   readonly A: {
     readonly requestToken: OperationEntry;

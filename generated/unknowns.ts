@@ -11,7 +11,7 @@ export interface Unknown {
   readonly section: string;
   readonly says: string;
   readonly variants: readonly ("A" | "B")[];
-  /** Where the marks stand: JSON pointers into the document of each variant. */
+  /** JSON pointers of the marks in the document of each variant. */
   readonly pointers: { readonly A?: readonly string[]; readonly B?: readonly string[] };
 }
 

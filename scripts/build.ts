@@ -1,19 +1,120 @@
-// Compiles src/ and generated/ into a clean dist/: what npm packs. Declarations for each source, code for each entry.
+// Compiles src/ and generated/ into a clean dist/, which npm packs: declarations of each source, and the code of each
+// entry in few files, because loading modules one by one costs several times what running them costs.
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync } from "node:fs";
-import { bundleEntries } from "./bundle-entries.js";
+import { dirname, join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 
-const BIN = "dist/src/cli/main.js";
+/** The fields of package.json that decide what a user of the package gets. */
+export interface Manifest {
+  readonly name: string;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+}
 
-rmSync("dist", { recursive: true, force: true });
-const compiler = ["node_modules/typescript-7/bin/tsc", "--project", "tsconfig.build.json"];
-const { status } = spawnSync(process.execPath, compiler, { stdio: "inherit" });
-if (status === 0) await bundleEntries(process.cwd(), "dist");
-if (status !== 0) {
-  process.exitCode = 1;
-} else if (!existsSync(BIN) || !readFileSync(BIN, "utf8").startsWith("#!/usr/bin/env node\n")) {
-  console.error(`${BIN} is not there or does not start with "#!/usr/bin/env node": no command to install`);
-  process.exitCode = 1;
-} else {
-  chmodSync(BIN, 0o755);
+export function readManifest(root: string): Manifest {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+}
+
+/** The folder below dist/ of the files that Node loads. */
+const FOR_NODE = "node";
+
+/** The sources of the entry points in package.json: all of them, and those that have a file of their own for Node. */
+function entryPoints(root: string): { readonly all: readonly string[]; readonly forNode: readonly string[] } {
+  const manifest = readManifest(root);
+  const targets = Object.values(manifest.exports).filter((target) => typeof target !== "string");
+  const sourceOf = (file: string, folder: string): string => relative(folder, file).replace(/\.js$/, ".ts");
+  const exported = targets.flatMap((target) => target.default ?? []);
+  return {
+    all: [...exported, ...Object.values(manifest.bin ?? {})].map((file) => sourceOf(file, "dist")),
+    forNode: targets.flatMap(({ node }) => node ?? []).map((file) => sourceOf(file, join("dist", FOR_NODE))),
+  };
+}
+
+/**
+ * Writes each entry where package.json expects it, and what several entries share into chunks beside them, so that an
+ * error class is the same class in every entry. Packages stay imports; nothing is minified.
+ *
+ * Bundlers get a chunk for every set of entries, so that an app loads nothing that it does not use. Node would wait for
+ * each of those files and leaves nothing out, so it gets one chunk for all that the first entry loads.
+ */
+export async function bundleEntries(root: string, outdir: string): Promise<void> {
+  const { all, forNode } = entryPoints(root);
+  const shared: BuildOptions = {
+    absWorkingDir: root,
+    outbase: ".",
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    packages: "external",
+    format: "esm",
+    platform: "node",
+    target: "es2022",
+    logLevel: "warning",
+  };
+  await build({ ...shared, entryPoints: [...all], outdir });
+  const [main, ...others] = forNode.map((entry) => join(root, entry));
+  if (main === undefined) return;
+  const plugins = [oneChunk(main, others)];
+  await build({ ...shared, entryPoints: [...forNode], outdir: join(outdir, FOR_NODE), plugins });
+}
+
+/**
+ * esbuild makes a chunk for every set of entries that share modules, and treats what `import()` loads as an entry. With
+ * an import of `main` added to every other entry, all modules of `main` belong to the same set. esbuild drops those
+ * imports from the output, because this package has no side effects.
+ */
+function oneChunk(main: string, others: readonly string[]): Plugin {
+  const entries = new Set(others);
+  return {
+    name: "one-chunk",
+    setup({ initialOptions, onResolve, onLoad }) {
+      initialOptions.logOverride = { ...initialOptions.logOverride, "ignored-bare-import": "silent" };
+      onResolve({ filter: /^\.{1,2}\// }, ({ kind, path, resolveDir }) => {
+        if (kind === "dynamic-import") entries.add(join(resolveDir, path.replace(/\.js$/, ".ts")));
+        return undefined;
+      });
+      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        if (!entries.has(path) || path === main) return undefined;
+        const toMain = relative(dirname(path), main).replace(/\.ts$/, ".js");
+        return { contents: `${readFileSync(path, "utf8")}\nimport "./${toMain}";\n`, loader: "ts" };
+      });
+    },
+  };
+}
+
+/** Resolves imports of the package by its name to the sources of its entries. */
+export function entriesFromSources(root: string): Plugin {
+  const { name, exports } = readManifest(root);
+  return {
+    name: "entries-from-sources",
+    setup({ onResolve }) {
+      onResolve({ filter: new RegExp(`^${name}(/|$)`) }, ({ path }) => {
+        const target = exports[`.${path.slice(name.length)}`];
+        const file = typeof target === "object" ? target.default : undefined;
+        if (file === undefined) return { errors: [{ text: `package.json exports no "${path}"` }] };
+        return { path: join(root, file.replace("/dist/", "/").replace(/\.js$/, ".ts")) };
+      });
+    },
+  };
+}
+
+async function buildPackage(root: string): Promise<boolean> {
+  rmSync(join(root, "dist"), { recursive: true, force: true });
+  const compiler = ["node_modules/typescript-7/bin/tsc", "--project", "tsconfig.build.json"];
+  if (spawnSync(process.execPath, compiler, { cwd: root, stdio: "inherit" }).status !== 0) return false;
+  await bundleEntries(root, "dist");
+  for (const file of Object.values(readManifest(root).bin ?? {})) {
+    if (!existsSync(file) || !readFileSync(file, "utf8").startsWith("#!/usr/bin/env node\n")) {
+      console.error(`${file} must exist and start with "#!/usr/bin/env node" to be installed as a command.`);
+      return false;
+    }
+    chmodSync(file, 0o755);
+  }
+  return true;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  process.exitCode = (await buildPackage(process.cwd())) ? 0 : 1;
 }

@@ -1,29 +1,27 @@
-// Bundles small apps as their users would and holds that code of the other variant is in none of them.
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+// Bundles small apps as users would, and fails when an app for one variant contains code of the other.
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build, type Plugin } from "esbuild";
+import { build } from "esbuild";
+import { entriesFromSources } from "./build.js";
 
 export interface Bundle {
   readonly app: string;
-  /** Files of src/ and packages of which not one byte may be in the bundle. */
+  /** Files of src/ and packages that may not be in the bundle. */
   readonly never: readonly string[];
-  /** What the text of the bundle may not contain: data has no file of its own. */
+  /** Text that may not be in the bundle, for data in shared files. */
   readonly neverText: readonly string[];
 }
 
-const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/connector.ts", "src/variants/detect.ts"];
+const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/variants/detect.ts"];
 const ONLY_A = [
-  "src/auth/service-plugin.ts",
-  "src/auth/client-assertion.ts",
-  "src/auth/signing-key.ts",
+  "src/auth/credentials/plugins.ts",
+  "src/auth/credentials/plugin-client.ts",
+  "src/auth/keys/client-assertion.ts",
+  "src/auth/keys/signing-key.ts",
   "src/auth/diagnosis.ts",
-  "src/auth/user-interface-plugin.ts",
-  "src/variants/variant-a.ts",
   "jose",
 ];
-const ONLY_B = ["src/auth/service-account.ts", "src/auth/api-client.ts", "src/variants/variant-b.ts"];
+const ONLY_B = ["src/auth/credentials/service-account.ts", "src/auth/credentials/api-client.ts"];
 const TEXT_OF_A = ["/api/v1/", "external-plugin/oauth/token", "client-assertion-type"];
 const TEXT_OF_B = ["/v1/auth/token"];
 
@@ -42,7 +40,7 @@ const BUNDLES: readonly Bundle[] = [
   { app: `export * from "bivariant/variant-b"`, never: [...ONLY_A, ...CHOICE], neverText: TEXT_OF_A },
 ];
 
-/** Holds everything that the others may not, so that a name above that is out of date is noticed. */
+/** Contains everything that the other bundles may not, so that an outdated name above is noticed. */
 const CONTROL = `export * from "bivariant"`;
 
 interface Bundled {
@@ -50,22 +48,7 @@ interface Bundled {
   readonly text: string;
 }
 
-/** What package.json points into dist/ for, read from the sources that it is built from. */
-function entriesFromSources(root: string): Plugin {
-  const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  return {
-    name: "entries-from-sources",
-    setup({ onResolve }) {
-      onResolve({ filter: new RegExp(`^${name}(/|$)`) }, ({ path }) => {
-        const file: string | undefined = exports[`.${path.slice(name.length)}`]?.default;
-        if (file === undefined) return { errors: [{ text: `package.json exports no "${path}"` }] };
-        return { path: join(root, file.replace("/dist/", "/").replace(/\.js$/, ".ts")) };
-      });
-    },
-  };
-}
-
-/** For browsers, so that a builtin of Node anywhere below an entry point is an error too. */
+/** Bundles for browsers, so that an import of a builtin of Node is an error too. */
 async function bundle(root: string, app: string): Promise<Bundled> {
   const { metafile, outputFiles } = await build({
     stdin: { contents: app, resolveDir: root, loader: "ts" },
@@ -74,7 +57,7 @@ async function bundle(root: string, app: string): Promise<Bundled> {
     bundle: true,
     format: "esm",
     platform: "browser",
-    // Not minifySyntax: it copies constants into the modules that use them, and their own module then looks absent.
+    // Not minifySyntax: it copies constants into the modules that use them, so that their own module seems absent.
     minifyWhitespace: true,
     minifyIdentifiers: true,
     write: false,
@@ -92,7 +75,7 @@ function holds({ parts }: Bundled, part: string): boolean {
   return parts.some((path) => path === part || path.includes(`node_modules/${part}/`));
 }
 
-/** One line for everything in a bundle that may not be there. */
+/** One line for each forbidden part of a bundle. */
 export async function checkBundles(
   root: string,
   bundles: readonly Bundle[] = BUNDLES,
@@ -104,9 +87,7 @@ export async function checkBundles(
     const names = new Set(bundles.flatMap(({ never }) => never));
     const findings = [...names]
       .filter((name) => !holds(whole, name))
-      .map(
-        (name) => `${name} is not even in ${control}: the table of scripts/check-bundles.ts is out of date`,
-      );
+      .map((name) => `${name} is not in ${control}: correct the table of scripts/check-bundles.ts`);
     for (const { app, never, neverText } of bundles) {
       const bundled = await bundle(root, app);
       report(`${app}: ${bundled.text.length} bytes, ${gzipSync(bundled.text).length} gzipped`);
@@ -119,7 +100,7 @@ export async function checkBundles(
     }
     return findings;
   } catch (error) {
-    return [`cannot be bundled: ${error instanceof Error ? error.message : error}`];
+    return [`the bundle fails: ${error instanceof Error ? error.message : error}`];
   }
 }
 

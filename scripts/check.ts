@@ -1,10 +1,10 @@
-// Runs every check of the repository, each under its title, and sums up: exit 1 if one failed.
+// Runs every check of the repository, each under its title, and ends with a summary: exit code 1 if one failed.
 // `npm run check -- --only lint,test` runs some; `--skip test` runs all but some.
+import { spawnSync } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { describeResult, paint, runStep } from "./run-step.js";
 
-/** Scripts of package.json, the cheap ones first; the package check needs a build and makes its own. */
+/** Scripts of package.json, the cheap ones first. The package check makes a build of its own. */
 const CHECKS = [
   "lint",
   "check:documents",
@@ -14,10 +14,11 @@ const CHECKS = [
   "typecheck",
   "build",
   "test",
+  "test:long",
   "check:package",
 ];
 
-/** The checks that the flags leave, in their order. @throws an Error that names an unknown check or flag. */
+/** The checks that the flags leave, in their order. @throws an Error that names an unknown check or flag */
 export function chooseChecks(args: readonly string[]): readonly string[] {
   const options = { only: { type: "string" }, skip: { type: "string" } } as const;
   const { values } = parseArgs({ args: [...args], options });
@@ -25,8 +26,26 @@ export function chooseChecks(args: readonly string[]): readonly string[] {
   const skip = values.skip?.split(",") ?? [];
   const unknown = [...only, ...skip].find((name) => !CHECKS.includes(name));
   if (unknown !== undefined)
-    throw new Error(`there is no check "${unknown}"; there are ${CHECKS.join(", ")}`);
+    throw new Error(`There is no check "${unknown}". The checks are ${CHECKS.join(", ")}.`);
   return CHECKS.filter((name) => only.includes(name) && !skip.includes(name));
+}
+
+interface Result {
+  readonly ok: boolean;
+  readonly line: string;
+}
+
+function run(name: string): Result {
+  console.log(`\n== ${name}`);
+  const startedAt = performance.now();
+  const { status, signal, error } = spawnSync("npm", ["run", "--silent", name], { stdio: "inherit" });
+  if (error !== undefined) console.error(`npm did not start: ${error.message}`);
+  if (signal !== null) console.error(`${name} was ended by ${signal}`);
+  const ok = status === 0;
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const line = `${ok ? "ok    " : "FAILED"} ${name} (${seconds} s)`;
+  console.log(line);
+  return { ok, line };
 }
 
 function main(): number {
@@ -37,11 +56,9 @@ function main(): number {
     console.error(error instanceof Error ? error.message : error);
     return 2;
   }
-  const results = checks.map((name) =>
-    runStep({ title: name, command: "npm", args: ["run", "--silent", name] }),
-  );
-  console.log(`\n${paint("bold", "== summary")}`);
-  for (const result of results) console.log(describeResult(result));
+  const results = checks.map(run);
+  console.log("\n== summary");
+  for (const { line } of results) console.log(line);
   return results.every(({ ok }) => ok) ? 0 : 1;
 }
 

@@ -1,7 +1,5 @@
-/**
- * Generates generated/ from openapi/; with --check only says what would change and exits 1 if anything would.
- * A folder that holds both may be named; it is this repository otherwise.
- */
+// Makes generated/ from openapi/. With --check it only prints what would change, and exits with 1 if anything would.
+// Another folder that holds both may be named.
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -34,7 +32,7 @@ async function check(): Promise<void> {
     ...different.map((name) => `different: generated/${name}`),
     ...extra.map((name) => `extra: generated/${name}`),
   ];
-  if (lines.length === 0) return console.log("generated/ is what the documents give");
-  console.error([...lines, "run: npm run generate, and delete what is extra"].join("\n"));
+  if (lines.length === 0) return console.log("generated/ is up to date");
+  console.error([...lines, "Run `npm run generate`, and delete the extra files."].join("\n"));
   process.exitCode = 1;
 }

@@ -1,8 +1,11 @@
-/** Which variant to use where credentials of both are in hand, and what a misplaced answer says of the choice. */
+/**
+ * Chooses the variant where credentials of both are configured, and explains an answer from the wrong endpoint by the
+ * variant that is served instead.
+ */
 import type { ResolvedAuthOptions } from "./auth/auth-options.js";
-import { tell, teller } from "./auth/events.js";
-import { SharedRenewal } from "./auth/shared-renewal.js";
-import type { TokenEndpointState } from "./auth/token-attempt.js";
+import { emit, emitter } from "./auth/events.js";
+import { SharedTask } from "./auth/token-lifecycle.js";
+import type { TokenEndpointState } from "./auth/token-request.js";
 import {
   type Detection,
   type Evidence,
@@ -15,53 +18,55 @@ import type { StopSignal } from "./http/time-limit.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 
-/** A verdict is asked for again after this: deployments move, if rarely. */
-const verdictLifetimeMs = 60 * 60 * 1_000;
+/** A stored detection is repeated after this time: deployments move, if rarely. */
+const detectionLifetimeMs = 60 * 60 * 1_000;
 
 export interface DetectionContext {
   readonly target: Target;
-  /** The variants there are credentials for, in order of preference. */
+  /** The variants with a credential, in order of preference. */
   readonly order: readonly Variant[];
   readonly options: ResolvedAuthOptions;
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
   /** Detections in flight, by store key. */
-  readonly inFlight: Map<string, SharedRenewal<Detection>>;
+  readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
 /**
- * Gives a detection with a `yes`: from the store, from one in flight, or by asking.
+ * Resolves with a detection that found a variant: from the store, from a detection in flight, or by asking.
  *
- * @throws VariantError when there is none
+ * @throws VariantError `variant_not_served`, `variant_unknown`
  * @throws TransportError, RateLimitedError
  */
 export async function chooseByDetection(
   context: DetectionContext,
   signal: AbortSignal | undefined,
 ): Promise<Detection> {
+  const { inFlight, options } = context;
   const key = storeKey(context);
-  let shared = context.options.shareInFlight ? context.inFlight.get(key) : undefined;
+  let shared = options.shareInFlight ? inFlight.get(key) : undefined;
   if (shared === undefined) {
-    const started = new SharedRenewal(
+    const started = new SharedTask(
       (abort) => detectOnce(context, abort),
       () => {
-        if (context.inFlight.get(key) === started) context.inFlight.delete(key);
+        if (inFlight.get(key) === started) inFlight.delete(key);
       },
     );
     shared = started;
-    context.inFlight.set(key, started);
+    inFlight.set(key, started);
   }
   return shared.join(signal);
 }
 
 async function detectOnce(context: DetectionContext, signal: StopSignal): Promise<Detection> {
-  const stored = await readVerdict(context);
+  const stored = await readDetection(context);
   if (stored !== undefined) return stored;
   const detection = await ask(context, context.order, true, signal);
   if (!Object.values(detection.served).includes("yes")) throw noVariant(detection, context.order);
-  await writeVerdict(context, detection);
+  await writeDetection(context, detection);
   return detection;
 }
 
+/** Sends the questions, under the rate-limit gate of Variant A's token endpoint. */
 async function ask(
   { target, options, stateOf }: DetectionContext,
   order: readonly Variant[],
@@ -69,66 +74,51 @@ async function ask(
   signal: StopSignal,
 ): Promise<Detection> {
   const { gate, clock } = stateOf("A", target);
+  const emitForA = emitter({ variant: "A", ...target }, options);
+  const onAnswer = (variant: Variant, answer: Answer) => {
+    if (variant !== "A") return;
+    const offsetMs = clock.observe(answer);
+    if (offsetMs !== undefined)
+      emitForA({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
+    if (answer.status !== 429) return gate.passed(answer);
+    gate.refused(answer);
+    emitForA({ type: "rate_limited", retryAt: gate.opensAt });
+  };
   const deadlineAt = options.now() + options.rateLimitDeadlineMs;
   const leave = order.includes("A") ? await gate.enter({ deadlineAt, signal }) : () => {};
   try {
-    const onAnswer = (variant: Variant, answer: Answer) => {
-      if (variant !== "A") return;
-      const tellOfA = teller({ variant, ...target }, options);
-      const offsetMs = clock.observe(answer);
-      if (offsetMs !== undefined)
-        tellOfA({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
-      if (answer.status !== 429) return gate.passed(answer);
-      gate.refused(answer);
-      tellOfA({ type: "rate_limited", retryAt: gate.opensAt });
-    };
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
-    tell(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
+    emit(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
     return detection;
   } finally {
     leave();
   }
 }
 
-/**
- * The first variant in order of preference that is there, as long as all before it gave an answer that lasts: a rate
- * limit or a failing server says nothing of next time.
- */
-function chosen({ served, evidence }: Detection, order: readonly Variant[]): Variant | undefined {
-  const lasts = (variant: Variant) => {
-    const answers = evidence.filter((one) => one.variant === variant);
-    return answers.length > 0 && answers.every(lastsLong);
-  };
-  const first = order.find((variant) => served[variant] === "yes" || !lasts(variant));
-  return first !== undefined && served[first] === "yes" ? first : undefined;
-}
-
-function lastsLong({ status }: Evidence): boolean {
+/** Whether the same question would get the same answer later: not after a rate limit or a failure of the server. */
+function isLasting({ status }: Evidence): boolean {
   return status !== 429 && status < 500;
 }
 
-/** Whether the same question may be answered otherwise in a while. */
-function isPassing({ evidence }: Detection): boolean {
-  return !evidence.every(lastsLong);
-}
-
 function noVariant(detection: Detection, order: readonly Variant[]): VariantError {
-  const isServedNowhere = order.every((variant) => detection.served[variant] === "no");
   const naming = 'If you know the variant, name it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).';
-  return isServedNowhere
-    ? new VariantError(
-        "variant_not_served",
-        `Neither variant is served there. ${told(detection)} A wrong tenant id looks the same; check tenantId and baseUrl. ${naming}`,
-        { detection },
-      )
-    : new VariantError(
-        "variant_unknown",
-        `Which variant is served there cannot be told. ${told(detection)} ${isPassing(detection) ? "Connect again later: a rate limit or a failing server says nothing of the variant." : "Look at what answers at baseUrl first."} ${naming}`,
-        { detection },
-      );
+  if (order.every((variant) => detection.served[variant] === "no"))
+    return new VariantError(
+      "variant_not_served",
+      `The deployment serves neither variant. ${evidenceText(detection)} A wrong tenant id looks the same: check tenantId and baseUrl. ${naming}`,
+      { detection },
+    );
+  const advice = detection.evidence.every(isLasting)
+    ? "Check which server answers at baseUrl first."
+    : "Connect again later: a rate limit or a failing server does not show the variant.";
+  return new VariantError(
+    "variant_unknown",
+    `The deployment does not show which variant it serves. ${evidenceText(detection)} ${advice} ${naming}`,
+    { detection },
+  );
 }
 
-function told({ evidence }: Detection): string {
+function evidenceText({ evidence }: Detection): string {
   return evidence
     .map(
       ({ variant, question, url, status, contentType, reason }) =>
@@ -138,17 +128,17 @@ function told({ evidence }: Detection): string {
 }
 
 /**
- * Looks at both variants when the token endpoint gave a misplaced answer, which the other variant would explain, and
- * says so in the error. A held service never changes its variant.
+ * Asks for both variants after a token endpoint answered like a server that does not know the path, and returns the error
+ * that explains it best. A held service never changes its variant.
  */
 export async function explainByDetection(
   error: UnexpectedResponseError,
   variant: Variant,
-  isDetected: boolean,
+  wasDetected: boolean,
   context: DetectionContext,
   signal: StopSignal,
 ): Promise<unknown> {
-  // Without a tenant there is nothing to ask Variant A about.
+  // Variant A's path cannot be built without a tenant.
   if (context.target.tenantId === "") return error;
   const other = variant === "A" ? "B" : "A";
   let detection: Detection;
@@ -157,20 +147,26 @@ export async function explainByDetection(
   } catch {
     return error;
   }
-  if (isDetected && detection.served[variant] !== "yes" && detection.served[other] === "yes") {
+  const { served } = detection;
+  if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
     await context.options.store?.delete(storeKey(context)).catch(() => {});
     return new VariantError(
       "variant_changed",
-      `The deployment served Variant ${variant} when it was asked, and now serves Variant ${other}. ${told(detection)} Connect again to choose anew.`,
+      `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}. ${evidenceText(detection)} Connect again to choose anew.`,
       { detection, variant },
     );
   }
-  if (detection.served[variant] === "no")
+  if (served[variant] === "no") {
+    const advice =
+      served[other] === "yes"
+        ? `, but it serves Variant ${other}: configure a credential for that`
+        : "; a wrong tenant id looks the same";
     return new VariantError(
       "variant_not_served",
-      `Variant ${variant} is not served there${detection.served[other] === "yes" ? `, but Variant ${other} is: configure a credential for it` : "; a wrong tenant id looks the same"}. ${told(detection)}`,
+      `The deployment does not serve Variant ${variant}${advice}. ${evidenceText(detection)}`,
       { detection, variant },
     );
+  }
   const { code, message, status, issues } = error;
   return new UnexpectedResponseError(code, message, { status, issues, variant, detection });
 }
@@ -179,24 +175,34 @@ function storeKey({ target }: DetectionContext): string {
   return JSON.stringify(["detection", target.baseUrl, target.tenantId]);
 }
 
-async function readVerdict(context: DetectionContext): Promise<Detection | undefined> {
+/** A store that fails costs one more detection, nothing else. */
+async function readDetection(context: DetectionContext): Promise<Detection | undefined> {
   try {
     const entry = await context.options.store?.get(storeKey(context));
     if (entry === undefined) return undefined;
     const detection = JSON.parse(entry.value) as Detection;
-    const isFresh = context.options.now() < detection.detectedAt + verdictLifetimeMs;
-    return isFresh && chosen(detection, context.order) !== undefined ? detection : undefined;
+    const isFresh = context.options.now() < detection.detectedAt + detectionLifetimeMs;
+    return isFresh && decides(detection, context.order) ? detection : undefined;
   } catch {
-    // A store that fails costs a detection, nothing else.
     return undefined;
   }
 }
 
-async function writeVerdict(context: DetectionContext, detection: Detection): Promise<void> {
-  const expiresAt = detection.detectedAt + verdictLifetimeMs;
+/** Whether a stored detection found a variant, and each preferred one before it gave an answer that lasts. */
+function decides({ served, evidence }: Detection, order: readonly Variant[]): boolean {
+  const lasts = (variant: Variant) => {
+    const answers = evidence.filter((one) => one.variant === variant);
+    return answers.length > 0 && answers.every(isLasting);
+  };
+  const first = order.find((variant) => served[variant] === "yes" || !lasts(variant));
+  return first !== undefined && served[first] === "yes";
+}
+
+async function writeDetection(context: DetectionContext, detection: Detection): Promise<void> {
+  const expiresAt = detection.detectedAt + detectionLifetimeMs;
   try {
     await context.options.store?.set(storeKey(context), JSON.stringify(detection), { expiresAt });
   } catch {
-    // As above.
+    // As in readDetection.
   }
 }

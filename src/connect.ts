@@ -1,8 +1,44 @@
-/** Detection, credential, auth and client put together: what most programs need. */
+/** Detection, credentials, auth and client put together: `connect` for one tenant, `createConnector` for many. */
 import type { OperationTypes } from "../generated/operations.js";
+import { type AuthOptions, resolveAuthOptions } from "./auth/auth-options.js";
+import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
+import { lazy, tryLoad } from "./auth/lazy.js";
+import { MachineTokenSource } from "./auth/machine-tokens.js";
+import { RecentlyUsed } from "./auth/recently-used.js";
+import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
+import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-request.js";
+import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
-import { type ConnectorOptions, type ConnectTarget, createConnector } from "./connector.js";
-import type { Service } from "./create-service.js";
+import { ConfigurationError, UnexpectedResponseError, type Variant } from "./errors.js";
+import type { StopSignal } from "./http/time-limit.js";
+import { invalidOption, requireObject, requireSignal } from "./options.js";
+import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
+import { memoryStore } from "./stores/memory.js";
+import { parseTarget, type Target } from "./variants/target.js";
+
+/** Loaded lazily: with one credential there is nothing to choose. */
+const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
+
+/** Tokens for so many tenants and deployments are kept; the least recently used is dropped first. */
+const mostTenants = 10_000;
+
+export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
+  extends AuthOptions,
+    CreateServiceOptions<T> {
+  /** In order of preference. With credentials of both variants the deployment is asked which it serves. */
+  readonly credentials: readonly MachineCredential[];
+  /** Uses this variant without asking. */
+  readonly variant?: Variant | undefined;
+}
+
+export interface ConnectTarget {
+  /** May have a path prefix; has no credentials, query or fragment. */
+  readonly baseUrl: string;
+  /** May be left out with `variant: "B"`, where it is a local key only. */
+  readonly tenantId?: string | undefined;
+  /** Ends the wait for a detection. */
+  readonly signal?: AbortSignal | undefined;
+}
 
 export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOptions<T> & ConnectTarget;
 
@@ -12,7 +48,7 @@ export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOp
  *
  * @throws ConfigurationError before any request
  * @throws VariantError `variant_not_served`, `variant_unknown`
- * @throws TransportError when a question of the detection got no answer
+ * @throws TransportError if a request of the detection got no response
  * @see the description, section 5.11
  * @example
  * const service = await connect({
@@ -26,4 +62,138 @@ export async function connect<T extends LookupTypes = OperationTypes>(
   options: ConnectOptions<T>,
 ): Promise<Service<T>> {
   return createConnector(options).connect(options);
+}
+
+export interface Connector<T extends LookupTypes = OperationTypes> {
+  /**
+   * Resolves with a service. Two services for the same deployment and tenant share their tokens.
+   *
+   * @throws ConfigurationError before any request
+   * @throws VariantError `variant_not_served`, `variant_unknown`
+   * @throws TransportError if a request of the detection got no response
+   */
+  connect(target: ConnectTarget): Promise<Service<T>>;
+}
+
+/**
+ * Makes a connector: one set of credentials for many tenants and base URLs. All its services share imported keys,
+ * detections, rate-limit gates and tokens.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`, `option_invalid`
+ * @example
+ * const connector = createConnector({ credentials: [servicePlugin({ clientId, privateKey })] });
+ * const service = await connector.connect({ baseUrl: "https://customer.example", tenantId: "acme" });
+ */
+export function createConnector<T extends LookupTypes = OperationTypes>(
+  options: ConnectorOptions<T>,
+): Connector<T> {
+  const { allowInsecureHttp, tenantIdPattern } = requireObject("options", options);
+  const credentials = checkCredentials(options);
+  const only = credentials.length === 1 ? credentials[0] : undefined;
+  const resolved = resolveAuthOptions({
+    ...options,
+    // Each tenant needs two entries: a token and a detection.
+    store: options.store ?? memoryStore({ now: options.now, mostEntries: 2 * mostTenants }),
+  });
+  const serviceOf = serviceMaker(options, resolved);
+  // A dropped entry is made again: at worst one more token request, or a new gate in place of an open one.
+  const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
+  const auths = new RecentlyUsed<TokenLifecycle>(mostTenants, (auth) => !auth.isRenewing);
+
+  const inFlight: DetectionContext["inFlight"] = new Map();
+  const stateOf = (variant: Variant, target: Target) =>
+    states.get(nameOf(variant, target), () => createTokenEndpointState(variant, resolved));
+
+  const detectionContext = (target: Target): DetectionContext => ({
+    target,
+    order: credentials.map(({ variant }) => variant),
+    options: resolved,
+    stateOf,
+    inFlight,
+  });
+
+  const authOf = (credential: MachineCredential, context: DetectionContext) => {
+    const { variant } = credential;
+    const { target } = context;
+    return auths.get(nameOf(variant, target), () => {
+      const explain = async (error: unknown, signal: StopSignal) => {
+        if (!isWrongEndpoint(error)) return error;
+        const explained = await tryLoad(choice);
+        return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;
+      };
+      const state = stateOf(variant, target);
+      const driver = driverOf(credential);
+      const source = new MachineTokenSource({ variant, target, driver, state, options: resolved, explain });
+      return new TokenLifecycle({ variant, target, options: resolved, source });
+    });
+  };
+
+  return Object.freeze({
+    async connect(wanted: ConnectTarget): Promise<Service<T>> {
+      const { baseUrl, tenantId } = requireObject("options", wanted);
+      const signal = requireSignal(wanted.signal);
+      const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
+      if (signal?.aborted) throw signal.reason;
+      // Rejects a wrong key or secret before anything is sent.
+      const prepared = new SharedTask(() =>
+        Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
+      );
+      await prepared.join(signal);
+      const context = detectionContext(target);
+      if (only !== undefined) return serviceOf(authOf(only, context));
+      // Joined, so that an abort ends the wait for the module too.
+      const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
+      const detection = await chooseByDetection(context, signal);
+      const found = credentials.find(
+        ({ variant }) => detection.served[variant] === "yes",
+      ) as MachineCredential;
+      return serviceOf(authOf(found, context), detection);
+    },
+  });
+}
+
+/** Unambiguous: a base URL holds no space, whatever a tenant id holds. */
+function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
+  return `${variant} ${baseUrl} ${tenantId}`;
+}
+
+/**
+ * Whether a token endpoint answered as a server does that does not know the path (404, 405, 410, a page, a redirect):
+ * the other variant may explain it.
+ */
+function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
+  if (!(error instanceof UnexpectedResponseError)) return false;
+  const { status, code } = error;
+  const isMissing = status === 404 || status === 405 || status === 410;
+  return isMissing || (status < 500 && code === "response_not_json") || code === "response_redirected";
+}
+
+/** At most one credential per variant, and only those of the variant that was named. */
+function checkCredentials({
+  credentials,
+  variant,
+}: Pick<ConnectorOptions, "credentials" | "variant">): readonly MachineCredential[] {
+  if (!Array.isArray(credentials) || credentials.length === 0)
+    throw new ConfigurationError(
+      "credential_missing",
+      "credentials must be a non-empty array. Pass servicePlugin() for Variant A, serviceAccount() for Variant B, or both.",
+      { option: "credentials" },
+    );
+  for (const credential of credentials) driverOf(credential, "credentials");
+  if (variant !== undefined && variant !== "A" && variant !== "B")
+    throw invalidOption("variant", 'must be "A" or "B"');
+  const usable = credentials.filter((one) => variant === undefined || one.variant === variant);
+  if (usable.length === 0)
+    throw new ConfigurationError(
+      "credential_missing",
+      `variant is "${variant}", but credentials has no credential of that variant. Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}().`,
+      { option: "credentials" },
+    );
+  if (new Set(usable.map((one) => one.variant)).size < usable.length)
+    throw new ConfigurationError(
+      "credential_invalid",
+      "credentials has two credentials of the same variant. Pass one: after a refusal no other identity is tried.",
+      { option: "credentials" },
+    );
+  return usable;
 }

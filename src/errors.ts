@@ -1,9 +1,9 @@
-/** Every public error of the core, the union of their codes, and what keeps secrets out of them. */
+/** Every public error of the core, the union of their codes, and the redaction that keeps secrets out of them. */
 
-/** Which of the two contradicting descriptions of the service is meant. */
+/** One of the two contradicting descriptions of the service. */
 export type Variant = "A" | "B";
 
-/** One request of a detection: what was asked, what came back, what it says. */
+/** One request of a detection: what was asked, the answer, and what it says about the variant. */
 export interface Evidence {
   readonly variant: Variant;
   /** `token endpoint`, or `sibling`: the made-up path that Variant B's answer is compared with. */
@@ -12,20 +12,20 @@ export interface Evidence {
   readonly status: number;
   readonly contentType?: string;
   readonly says: "yes" | "no" | "unknown";
-  /** Why the answer says so, in words. Holds nothing from the wire but the documented error codes. */
+  /** Why the answer says so. From the wire it holds only the documented error codes. */
   readonly reason: string;
 }
 
-/** What a deployment serves, and how that is known. A variant that was not asked about is `unknown`. */
+/** Which variants a deployment serves, with the evidence. A variant that was not asked about is `unknown`. */
 export interface Detection {
   readonly served: Readonly<Record<Variant, "yes" | "no" | "unknown">>;
-  /** One entry per request, in the order of asking. */
+  /** One entry per request, in the order in which they were sent. */
   readonly evidence: readonly Evidence[];
   /** Epoch milliseconds. */
   readonly detectedAt: number;
 }
 
-/** A cause that local evidence supports, most likely first where several are listed. */
+/** A cause that local evidence supports. Where several are listed, the most likely comes first. */
 export interface Cause {
   /** Stable, lower snake case. */
   readonly id: string;
@@ -70,7 +70,7 @@ export type ApiErrorCode =
   | "api_refused"
   | "api_failed"
   | "api_undocumented";
-/** Of the backend's own sessions: the class is in `bivariant/backend`. */
+/** The codes of the backend's session errors; their class is in `bivariant/backend`. */
 export type SessionErrorCode =
   | "session_missing"
   | "session_unknown"
@@ -93,12 +93,12 @@ export type ErrorCode =
   | "token_refused"
   | "rate_limited";
 
-/** Survives realms and two copies of the package in one process, which `instanceof` does not. */
+/** Works across realms and for two copies of the package in one process, where `instanceof` fails. */
 const brand: unique symbol = Symbol.for("bivariant.error") as never;
 
-/** What every error of this package has in common. */
+/** The base class of every error of this package. */
 export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends Error {
-  /** Stable: what happened. The class says what the caller can do about it. */
+  /** Stable, lower snake case: what happened. The class says what the caller can do about it. */
   readonly code: Code;
   declare readonly variant?: Variant;
 
@@ -115,15 +115,15 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
     if (context.variant !== undefined) this.variant = context.variant;
   }
 
-  /** The error for machines: its own enumerable fields, its name and its message; never a body or a secret. */
+  /** The enumerable fields, the name and the message; never a body or a secret. */
   toJSON(): Record<string, unknown> {
     return Object.assign({ name: this.name, message: this.message } as Record<string, unknown>, this);
   }
 }
 
-/** An option, a key or a call is wrong: mend the program or its settings. No request was sent. */
+/** An option, a key or a call is wrong: correct the program or its settings. No request was sent. */
 export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
-  /** The option at fault, where there is one. */
+  /** The option that is wrong, if the error is about one. */
   declare readonly option?: string;
 
   constructor(
@@ -136,7 +136,7 @@ export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   }
 }
 
-/** The deployment serves neither variant, cannot be told, or has moved: name the variant, or connect again. */
+/** No variant was found, or the deployment has changed its variant: name the variant, or connect again. */
 export class VariantError extends BivariantError<VariantErrorCode> {
   readonly detection: Detection;
 
@@ -146,14 +146,14 @@ export class VariantError extends BivariantError<VariantErrorCode> {
   }
 }
 
-/** The token endpoint refused the request: nothing changes until the credential or its registration does. */
+/** The token endpoint refused the request: change the credential or its registration. */
 export class TokenRequestError extends BivariantError<"token_refused"> {
   /** The `error` of the answer (RFC 6749 section 5.2), bounded and without control characters. */
   declare readonly error?: string;
   declare readonly errorDescription?: string;
   declare readonly errorUri?: string;
   readonly status: number;
-  /** Ranked: what local evidence says of an opaque refusal. */
+  /** The likely causes of an opaque refusal, ranked by local evidence. */
   readonly causes: readonly Cause[];
   /** Epoch milliseconds before which no other request is sent for this identity. */
   declare readonly retryAt?: number;
@@ -171,12 +171,10 @@ export class TokenRequestError extends BivariantError<"token_refused"> {
     },
   ) {
     super("TokenRequestError", "token_refused", message, context);
-    if (context.error !== undefined) this.error = context.error;
-    if (context.errorDescription !== undefined) this.errorDescription = context.errorDescription;
-    if (context.errorUri !== undefined) this.errorUri = context.errorUri;
-    this.status = context.status;
-    this.causes = context.causes ?? [];
-    if (context.retryAt !== undefined) this.retryAt = context.retryAt;
+    const { error, errorDescription, errorUri, status, causes = [], retryAt } = context;
+    this.status = status;
+    this.causes = causes;
+    assignDefined(this, { error, errorDescription, errorUri, retryAt });
   }
 }
 
@@ -205,12 +203,12 @@ export class LoginRequiredError extends BivariantError<LoginRequiredErrorCode> {
   }
 }
 
-/** The answer is none the description knows: often another server, a proxy page or the other variant. */
+/** The answer is not one that the description shows: often from another server, a proxy or the other variant. */
 export class UnexpectedResponseError extends BivariantError<UnexpectedResponseErrorCode> {
   readonly status: number;
-  /** Which fields are wrong and what was expected there: paths, never values. */
+  /** The fields that are wrong and what was expected there: paths, never values. */
   readonly issues: readonly string[];
-  /** What a look at both variants said, when the other variant would explain the answer. */
+  /** A detection of both variants, present when the other variant would explain the answer. */
   declare readonly detection?: Detection;
 
   constructor(
@@ -225,9 +223,9 @@ export class UnexpectedResponseError extends BivariantError<UnexpectedResponseEr
   }
 }
 
-/** No answer came: the network, the time or the certificate. */
+/** No answer arrived: the network failed, the time limit passed or the certificate was refused. */
 export class TransportError extends BivariantError<TransportErrorCode> {
-  /** Whether the same request may succeed later without anybody mending anything. */
+  /** Whether the same request may succeed later without a change of the configuration. */
   readonly retryable: boolean;
 
   constructor(
@@ -241,13 +239,13 @@ export class TransportError extends BivariantError<TransportErrorCode> {
 }
 
 /**
- * The API refused or failed a call: `error` of an outcome that is not ok, and always truthy. Of a person's call that was
- * answered 401 the `cause` is the `RelaunchRequiredError` or `LoginRequiredError` that says what to ask them for, where
- * the token was older than 30 s and there is no other without them.
+ * The API refused a call, or failed: `error` of an outcome that is not ok, always truthy. When a person's token older
+ * than 30 s was answered 401 and cannot be renewed, `cause` is the `RelaunchRequiredError` or `LoginRequiredError` that
+ * says what to ask the person for.
  */
 export class ApiError<Status extends number = number, Body = unknown> extends BivariantError<ApiErrorCode> {
   readonly status: Status;
-  /** The parsed body; `undefined` when it was empty. Not enumerable: it is the server's, and may echo a secret. */
+  /** The parsed body; `undefined` when it was empty. Not enumerable, since the server may echo a secret in it. */
   declare readonly body: Body;
   declare readonly operationId?: string;
   declare readonly causes?: readonly Cause[];
@@ -270,9 +268,8 @@ export class ApiError<Status extends number = number, Body = unknown> extends Bi
     super("ApiError", code, message, context);
     this.status = context.status;
     hide(this, "body", context.body);
-    if (context.operationId !== undefined) this.operationId = context.operationId;
-    if (context.causes !== undefined) this.causes = context.causes;
-    if (context.retryAt !== undefined) this.retryAt = context.retryAt;
+    const { operationId, causes, retryAt } = context;
+    assignDefined(this, { operationId, causes, retryAt });
   }
 }
 
@@ -288,7 +285,7 @@ function isNamed<E extends BivariantError>(name: string): (value: unknown) => va
     typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === name;
 }
 
-/** Whether a value is an error of this package, of any class, from any realm. */
+/** Whether a value is an error of this package, of any class and from any realm. */
 export function isBivariantError(value: unknown): value is BivariantError {
   return typeof value === "object" && value !== null && brand in value;
 }
@@ -309,12 +306,12 @@ export const isApiError: (value: unknown) => value is ApiError = isNamed("ApiErr
 export const isStoreError: (value: unknown) => value is StoreError = isNamed("StoreError");
 
 const maximumWireTextCharacters = 200;
-/** So many characters of a secret in a row are an echo of it, however the rest was cut off. */
+/** This many consecutive characters of a secret count as an echo of it, even when the rest was cut off. */
 const echoCharacters = 10;
 
 /**
- * Text from the wire, fit for a message: one line, bounded, without control characters, and absent altogether
- * when it echoes one of the secrets that were sent, whole or in part.
+ * Makes text from the wire fit for a message: one bounded line without control characters. Returns `undefined` for text
+ * that echoes one of the secrets that were sent, whole or in part.
  */
 export function wireText(value: unknown, secrets: readonly string[] = []): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
@@ -326,7 +323,7 @@ export function wireText(value: unknown, secrets: readonly string[] = []): strin
 
 function isEchoOf(secret: string, text: string): boolean {
   const inForm = new URLSearchParams({ _: secret }).toString().slice(2);
-  // As it is, inside JSON, inside a form and inside a URL.
+  // The secret as it is, in JSON, in a form and in a URL.
   const forms = [secret, JSON.stringify(secret).slice(1, -1), inForm, inForm.replace(/\+/g, "%20")];
   return forms.some((form) => {
     if (form.length <= echoCharacters) return form !== "" && text.includes(form);
@@ -337,8 +334,8 @@ function isEchoOf(secret: string, text: string): boolean {
 }
 
 /**
- * A foreign error as a cause: its name and system code, and those of its own causes. Its message and fields stay
- * behind, since a fetch of the caller's may put the whole request into them.
+ * Copies a foreign error for use as a cause: its name and system code, and those of its own causes. Its message and
+ * fields are dropped, since the caller's own fetch may put the whole request into them.
  */
 function withoutSecrets(cause: unknown, depth = 0): unknown {
   if (isBivariantError(cause)) return cause;
@@ -351,14 +348,19 @@ function withoutSecrets(cause: unknown, depth = 0): unknown {
     code?: unknown;
     cause?: unknown;
   };
-  const told = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : undefined;
+  const systemCode = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : undefined;
   const kind = typeof name === "string" && /^[A-Za-z]{1,60}$/.test(name) ? name : "Error";
   const error = new Error(
-    told ?? `the message of the ${kind} is left out, since it may hold a secret`,
+    systemCode ?? `the message of the ${kind} is left out, since it may hold a secret`,
     inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, depth + 1) },
   );
   hide(error, "stack", `${kind}: ${error.message}`);
-  return told === undefined ? error : Object.assign(error, { code: told });
+  return systemCode === undefined ? error : Object.assign(error, { code: systemCode });
+}
+
+function assignDefined(target: object, fields: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(fields))
+    if (value !== undefined) Object.assign(target, { [name]: value });
 }
 
 function hide(target: object, key: PropertyKey, value: unknown): void {

@@ -1,28 +1,33 @@
-/** The main entry: everything for either variant. */
-export type { AccessToken, Operator } from "./auth/access-token.js";
-export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
-export type { Auth } from "./auth/auth.js";
+/** `bivariant`: the main entry, for deployments of either variant. */
+export type { CallOptions } from "../generated/operations.js";
+export type { AccessToken, Auth, Operator, PersonAuth, PersonAuthOptions } from "./auth/auth.js";
 export type { AuthOptions } from "./auth/auth-options.js";
 export { type CreateAuthOptions, createAuth } from "./auth/create-auth.js";
-export type { MachineCredential, PersonCredential, Settings } from "./auth/credential.js";
+export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
+export type { MachineCredential, PersonCredential, Settings } from "./auth/credentials/credential.js";
+export type { KeyWithId } from "./auth/credentials/plugin-client.js";
+export {
+  type ServicePluginSettings,
+  servicePlugin,
+  type UserInterfacePluginSettings,
+  userInterfacePlugin,
+} from "./auth/credentials/plugins.js";
+export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
 export type { OnEvent, ServiceEvent } from "./auth/events.js";
-export type { PersonAuth, PersonAuthOptions } from "./auth/person-auth.js";
-export type { KeyWithId } from "./auth/plugin-client.js";
-export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
-export { type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
-export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/signing-key.js";
+export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/keys/signing-key.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
-export { type UserInterfacePluginSettings, userInterfacePlugin } from "./auth/user-interface-plugin.js";
-export type { Api } from "./client/operation-table.js";
+export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";
-export type { PathClient } from "./client/path-client.js";
-export type { Call, ServiceOf } from "./client/service.js";
+export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";
-export { unwrap } from "./client/unwrap.js";
-export type { Validate, ValidatedAnswer } from "./client/validate.js";
-export { type ConnectOptions, connect } from "./connect.js";
-export { type Connector, type ConnectorOptions, type ConnectTarget, createConnector } from "./connector.js";
-export { type CreateServiceOptions, createService, type Service } from "./create-service.js";
+export {
+  type ConnectOptions,
+  type Connector,
+  type ConnectorOptions,
+  type ConnectTarget,
+  connect,
+  createConnector,
+} from "./connect.js";
 export {
   ApiError,
   type ApiErrorCode,
@@ -66,9 +71,19 @@ export {
   type CompleteLoginOptions,
   completeLogin,
   type PendingLogin,
-} from "./login.js";
-export { type RedeemLaunchOptions, redeemLaunch } from "./redeem-launch.js";
-export { type ResumeAuthOptions, resumeAuth } from "./resume-auth.js";
+  type RedeemLaunchOptions,
+  type ResumeAuthOptions,
+  redeemLaunch,
+  resumeAuth,
+} from "./people.js";
+export {
+  type Call,
+  type CreateServiceOptions,
+  createService,
+  type PathClient,
+  type Service,
+  type ServiceOf,
+} from "./service.js";
 export { memoryStore } from "./stores/memory.js";
 export { type DetectVariantOptions, detectVariant } from "./variants/detect.js";
 export type { Fetch } from "./variants/target.js";

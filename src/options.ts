@@ -1,11 +1,11 @@
 /**
- * The checks of options that every part of the core shares. An option that fails one is a ConfigurationError that names
- * the option, says what is wrong and then what to do.
+ * The checks of options that all parts of the core share. An option that fails a check causes a ConfigurationError that
+ * names the option, says what is wrong and then what to do.
  */
 import { ConfigurationError } from "./errors.js";
 
 /**
- * The error for an option that a caller got wrong. `problem` continues the name of the option ("must be ..."); `remedy`
+ * Makes the error for an invalid option. `problem` continues the name of the option ("must be ..."); `remedy`
  * is a sentence of its own.
  *
  * @example throw invalidOption("now", "must be a function that returns epoch milliseconds")
@@ -21,10 +21,25 @@ export function requireObject<T extends object>(option: string, value: T): T {
   throw invalidOption(option, "must be an object");
 }
 
+/**
+ * Checks the type of options that may be left out.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+export function requireTypes<T extends object>(
+  options: T,
+  type: "function" | "boolean" | "string",
+  names: readonly (keyof T & string)[],
+): void {
+  for (const name of names)
+    if (options[name] !== undefined && typeof options[name] !== type)
+      throw invalidOption(name, `must be a ${type}`);
+}
+
 /** The clock, `Date.now` by default. @throws ConfigurationError `option_invalid` */
 export function requireClock(now: unknown): () => number {
   if (now === undefined) return Date.now;
-  // With a clock that returns no number every token would be expired, or none.
+  // With a clock that does not return a number, either every token or none would count as expired.
   if (typeof now !== "function" || !Number.isFinite(now()))
     throw invalidOption("now", "must be a function that returns epoch milliseconds");
   return now as () => number;
@@ -41,8 +56,7 @@ export function requireDuration(option: string, value: unknown, fallback: number
 }
 
 /**
- * An abort signal of any realm, checked before anything begins that it should be able to end. `null` means none, as in a
- * RequestInit.
+ * Checks that a signal is an `AbortSignal` of any realm. `null` is the same as `undefined`, as in a RequestInit.
  *
  * @throws ConfigurationError `option_invalid`
  */

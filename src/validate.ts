@@ -1,15 +1,16 @@
-/** `bivariant/validate`: holds the data of calls against the documents' schemas. Brings zod along. */
+/** `bivariant/validate`: checks the data of calls against the schemas of the documents. The only client module with zod. */
 import { z } from "zod";
 import { schemas as ownSchemas } from "../generated/schemas.js";
-import type { Validate, ValidatedAnswer } from "./client/validate.js";
-import { ConfigurationError, UnexpectedResponseError } from "./errors.js";
+import type { Validate, ValidatedAnswer } from "./client/caller.js";
+import { UnexpectedResponseError } from "./errors.js";
+import { invalidOption } from "./options.js";
 
-export type { Validate, ValidatedAnswer } from "./client/validate.js";
+export type { Validate, ValidatedAnswer } from "./client/caller.js";
 
-/** `report` tells an event `response_invalid`; `strict` throws. */
+/** `report` emits the event `response_invalid`; `strict` throws. */
 export type ValidationMode = "report" | "strict";
 
-/** What `bivariant generate` writes to schemas.ts, as far as it is needed here. */
+/** The part of a generated schemas.ts that is used here. */
 export interface ValidationSchemas {
   readonly A: SchemasOfVariant;
   readonly B: SchemasOfVariant;
@@ -23,7 +24,7 @@ export interface SchemasOfVariant {
   };
 }
 
-/** The part of a zod schema that is used: it may come from another copy of zod. */
+/** The part of a zod schema that is used here: it may come from another copy of zod. */
 export interface ResponseSchema {
   safeParse(data: unknown): {
     readonly success: boolean;
@@ -36,16 +37,15 @@ export interface ResponseIssue {
   readonly path: readonly PropertyKey[];
 }
 
-/** Issues beyond these are only counted: a list of ten thousand rows may be wrong in every one. */
+/** Further issues are only counted: every row of a list of ten thousand may be wrong. */
 const mostIssues = 20;
 
 /**
- * Makes the `validate` of `connect`. It looks at the data of a success and hands it out untouched: unknown keys
- * survive. Operations and statuses that the documents give no schema pass. Issues name paths and what was expected
- * there, never a value.
+ * Makes the `validate` of `connect`. It checks the data of a success and changes nothing: unknown keys survive.
+ * Operations and statuses without a schema pass. Issues name paths and what was expected there, never a value.
  *
- * @param schemas the schemas.ts generated from documents of your own. Give it whenever you give `connect({ api })` the
- *   operations.ts beside it: without it your operations are not looked at. Default: ours.
+ * @param schemas the schemas.ts generated from documents of your own. Pass it whenever you pass `connect({ api })` the
+ *   operations.ts beside it: otherwise your operations are not checked. Default: the shipped one.
  * @throws ConfigurationError `option_invalid`
  * @example
  * const service = await connect({ baseUrl, tenantId, credentials, validate: validator("strict") });
@@ -54,56 +54,42 @@ export function validator(
   mode: ValidationMode,
   schemas: ValidationSchemas | { readonly schemas: ValidationSchemas } = ownSchemas,
 ): Validate {
-  const held =
-    "schemas" in (schemas ?? {})
-      ? (schemas as { schemas: ValidationSchemas }).schemas
-      : (schemas as ValidationSchemas);
-  if (mode !== "report" && mode !== "strict")
-    throw new ConfigurationError(
-      "option_invalid",
-      'The mode of validation is neither "report" nor "strict".',
-      {
-        option: "mode",
-      },
-    );
-  if (typeof held?.A?.operations !== "object" || typeof held.B?.operations !== "object")
-    throw new ConfigurationError("option_invalid", "schemas is no schemas.ts that bivariant/generate made.", {
-      option: "schemas",
-    });
-  return (answer, tell) => {
-    const issues = issuesOf(answer, held);
-    if (issues.length === 0) return;
+  if (mode !== "report" && mode !== "strict") throw invalidOption("mode", 'must be "report" or "strict"');
+  const table = "schemas" in (schemas ?? {}) ? (schemas as { schemas: unknown }).schemas : schemas;
+  const { A, B } = (table ?? {}) as ValidationSchemas;
+  if (typeof A?.operations !== "object" || typeof B?.operations !== "object")
+    throw invalidOption("schemas", "must be the schemas.ts module written by `bivariant generate`");
+  return (answer, emit) => {
     const { variant, operationId, status } = answer;
-    if (mode === "report") return tell({ type: "response_invalid", operationId, status, issues });
+    const issues = issuesOf(answer, variant === "A" ? A : B);
+    if (issues.length === 0) return;
+    if (mode === "report") return emit({ type: "response_invalid", operationId, status, issues });
     throw new UnexpectedResponseError(
       "response_shape",
-      `${operationId} was answered ${status}, but not in the shape that the document says: ${issues.join("; ")}`,
+      `${operationId} was answered ${status}, but the data does not match the document: ${issues.join("; ")}`,
       { status, variant, issues },
     );
   };
 }
 
 function issuesOf(
-  { variant, operationId, status, data }: ValidatedAnswer,
-  schemas: ValidationSchemas,
+  { operationId, status, data }: ValidatedAnswer,
+  { operations }: SchemasOfVariant,
 ): string[] {
-  // Own keys only: an operation may be called "constructor". `default` is for refusals, which do not come here.
-  const { operations } = schemas[variant];
+  // Own keys only: an operation may be called "constructor". `default` describes refusals, which are not checked.
   const responses = Object.hasOwn(operations, operationId) ? operations[operationId]?.responses : undefined;
-  const lazySchema = responses?.[status];
-  if (lazySchema === undefined) return [];
-  const schema = lazySchema();
-  const { error } = schema.safeParse(data);
-  if (error === undefined) return [];
-  const documented = namesIn(schema);
-  const told = error.issues
+  const schema = responses?.[status]?.();
+  const { error } = schema?.safeParse(data) ?? {};
+  if (schema === undefined || error === undefined) return [];
+  const documented = propertyNames(schema);
+  const shown = error.issues
     .slice(0, mostIssues)
     .map((issue) => `${pathOf(issue, documented)}: ${expectation(issue)}`);
-  const rest = error.issues.length - told.length;
-  return rest > 0 ? [...told, `and ${rest} more`] : told;
+  const rest = error.issues.length - shown.length;
+  return rest > 0 ? [...shown, `and ${rest} more`] : shown;
 }
 
-/** JSONPath (RFC 9535). A name that no schema declares is the server's data, a key of a map say: shown as a star. */
+/** JSONPath (RFC 9535). A name that no schema declares is the server's data, such as a key of a map: shown as a star. */
 function pathOf({ path }: ResponseIssue, documented: ReadonlySet<string>): string {
   const segments = path.map((segment) => {
     if (typeof segment === "number") return `[${segment}]`;
@@ -115,7 +101,7 @@ function pathOf({ path }: ResponseIssue, documented: ReadonlySet<string>): strin
 }
 
 /** Every property name that a schema declares at any depth. */
-function namesIn(schema: ResponseSchema): ReadonlySet<string> {
+function propertyNames(schema: ResponseSchema): ReadonlySet<string> {
   const names = new Set<string>();
   const collect = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return;
@@ -127,33 +113,33 @@ function namesIn(schema: ResponseSchema): ReadonlySet<string> {
   try {
     collect(z.toJSONSchema(schema as unknown as z.ZodType, { unrepresentable: "any" }));
   } catch {
-    // Without them every name is shown as a star.
+    // Then every name is shown as a star.
   }
   return names;
 }
 
-/** Words of our own: zod's messages may be configured by the application, and then may quote the input. */
+/** Our own words: an application may configure zod's messages, which may then quote the data. */
 function expectation(issue: ResponseIssue): string {
-  const told = issue as unknown as Readonly<Record<string, unknown>>;
+  const found = issue as unknown as Readonly<Record<string, unknown>>;
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${told.expected === "int" ? "integer" : told.expected}`;
+      return `expected ${found.expected === "int" ? "integer" : found.expected}`;
     case "invalid_value":
-      return `expected ${(told.values as readonly unknown[]).map((value) => JSON.stringify(value)).join(" or ")}`;
+      return `expected ${(found.values as readonly unknown[]).map((value) => JSON.stringify(value)).join(" or ")}`;
     case "invalid_format":
-      return `expected the format ${told.pattern ?? told.format}`;
+      return `expected the format ${found.pattern ?? found.format}`;
     case "too_small":
-      return `expected ${told.inclusive === false ? "more than" : "at least"} ${told.minimum}${unitOf(told.origin)}`;
+      return `expected ${found.inclusive === false ? "more than" : "at least"} ${found.minimum}${unitOf(found.origin)}`;
     case "too_big":
-      return `expected ${told.inclusive === false ? "less than" : "at most"} ${told.maximum}${unitOf(told.origin)}`;
+      return `expected ${found.inclusive === false ? "less than" : "at most"} ${found.maximum}${unitOf(found.origin)}`;
     case "not_multiple_of":
-      return `expected a multiple of ${told.divisor}`;
+      return `expected a multiple of ${found.divisor}`;
     case "unrecognized_keys":
       return "expected no other properties";
     case "invalid_union":
       return "expected one of the documented shapes";
     default:
-      return "expected what the document says";
+      return "expected the documented shape";
   }
 }
 

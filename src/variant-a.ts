@@ -1,15 +1,18 @@
-/** Variant A alone: its types, its path client and its credentials, and nothing of Variant B. */
+/** `bivariant/variant-a`: the types, path client and credentials of Variant A. A bundle of it has no code of Variant B. */
 import { type OperationTypes, operationsA } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
-import type { PathClient } from "./client/path-client.js";
-import { createVariantClient, type VariantClientOptions } from "./create-variant-client.js";
+import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
 
 export type { components, operations, paths } from "../generated/variant-a.js";
 export { createAuth } from "./auth/create-auth.js";
-export type { KeyWithId } from "./auth/plugin-client.js";
-export { type ServicePluginSettings, servicePlugin } from "./auth/service-plugin.js";
-export { type UserInterfacePluginSettings, userInterfacePlugin } from "./auth/user-interface-plugin.js";
-export { type RedeemLaunchOptions, redeemLaunch } from "./redeem-launch.js";
+export type { KeyWithId } from "./auth/credentials/plugin-client.js";
+export {
+  type ServicePluginSettings,
+  servicePlugin,
+  type UserInterfacePluginSettings,
+  userInterfacePlugin,
+} from "./auth/credentials/plugins.js";
+export { type RedeemLaunchOptions, redeemLaunch } from "./people.js";
 
 /**
  * Typed calls on the paths of Variant A; `tenantId` is filled in.

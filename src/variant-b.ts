@@ -1,20 +1,19 @@
-/** Variant B alone: its types, its path client and its credentials, and nothing of Variant A. */
+/** `bivariant/variant-b`: the types, path client and credentials of Variant B. A bundle of it has no code of Variant A. */
 import { type OperationTypes, operationsB } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
-import type { PathClient } from "./client/path-client.js";
-import { createVariantClient, type VariantClientOptions } from "./create-variant-client.js";
+import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
 
 export type { components, operations, paths } from "../generated/variant-b.js";
-export { type ApiClientSettings, apiClient } from "./auth/api-client.js";
 export { createAuth } from "./auth/create-auth.js";
-export { type ServiceAccountSettings, serviceAccount } from "./auth/service-account.js";
+export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
+export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
 export {
   type BegunLogin,
   beginLogin,
   type CompleteLoginOptions,
   completeLogin,
   type PendingLogin,
-} from "./login.js";
+} from "./people.js";
 
 /**
  * Typed calls on the paths of Variant B.

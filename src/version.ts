@@ -1,2 +1,2 @@
-/** The version of this package, as the User-Agent tells it; a test holds it against package.json. */
+/** The version of this package, sent in the User-Agent. A test compares it with package.json. */
 export const version = "0.1.0";

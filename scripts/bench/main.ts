@@ -1,18 +1,17 @@
 // Measures what this package costs beside what one would use without it. `--json`; `--only warm-call,bundle-size`.
-import { rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { buildPackage } from "./build-package.js";
-import type { Build, Figures, Row } from "./row.js";
+import { bundleEntries } from "../build.js";
+import type { Build, Figures, Row } from "./measure.js";
 import { bundleSize } from "./rows/bundle-size.js";
 import { emulatorRate } from "./rows/emulator-rate.js";
 import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { importTime } from "./rows/import-time.js";
-import { warmCall } from "./rows/warm-call.js";
-import { warmCallPeer } from "./rows/warm-call-peer.js";
-import { warmToken } from "./rows/warm-token.js";
+import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
 
 const ROWS: readonly Row[] = [
   warmCall,
@@ -34,7 +33,7 @@ interface Chosen {
   readonly isJson: boolean;
 }
 
-/** What the flags ask for; undefined: to be told what there is. @throws an Error that names an unknown row or flag */
+/** The rows that the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag */
 function choose(args: readonly string[]): Chosen | undefined {
   const options = {
     json: { type: "boolean", default: false },
@@ -70,6 +69,20 @@ async function main(): Promise<number> {
   return 0;
 }
 
+/**
+ * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is below node_modules,
+ * where the dependencies resolve; the caller removes it.
+ */
+async function buildPackage(root: string): Promise<Build> {
+  const cache = join(root, "node_modules", ".cache");
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "bench-"));
+  await bundleEntries(root, join(folder, "dist"));
+  const { name, type, sideEffects } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type, sideEffects }));
+  return { folder, main: pathToFileURL(join(folder, "dist/node/src/index.js")).href };
+}
+
 async function run(build: Build, { rows, isJson }: Chosen): Promise<void> {
   const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length };
   if (!isJson) console.log(`Node ${machine.node}, ${machine.cores} × ${machine.cpu}\n`);
@@ -78,12 +91,12 @@ async function run(build: Build, { rows, isJson }: Chosen): Promise<void> {
     const figures = await row.measure(build);
     const { name, title, unit, aim } = row;
     results.push({ name, title, unit, aim, ...figures, met: figures.value <= aim });
-    if (!isJson) console.log(inWords(row, figures));
+    if (!isJson) console.log(describe(row, figures));
   }
   if (isJson) console.log(JSON.stringify({ ...machine, rows: results }, null, 2));
 }
 
-function inWords({ title, unit, aim }: Row, { value, low, high, detail }: Figures): string {
+function describe({ title, unit, aim }: Row, { value, low, high, detail }: Figures): string {
   const number = (figure: number): string => figure.toFixed(2);
   const spread = low === high ? "" : ` (${number(low)} to ${number(high)})`;
   const verdict = value <= aim ? "met" : "missed";

@@ -1,14 +1,13 @@
 // A token server in a process of its own, with one client that signs its assertions.
-import { createPublicKey, generateKeyPairSync, type JsonWebKey, verify } from "node:crypto";
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Provider } from "oidc-provider";
 
-/** What the process is asked for by its arguments. */
+/** The argument of the process, as JSON. */
 export interface ServerTask {
-  /** "floor": Node's own server, which verifies the signature and looks at nothing else. */
-  readonly kind: "emulator" | "oidc-provider" | "floor";
+  readonly kind: "emulator" | "oidc-provider";
   /** The emulator's entry as a module URL. */
   readonly emulatorMain: string;
   readonly tenantId: string;
@@ -17,27 +16,11 @@ export interface ServerTask {
   readonly publicJwk: Readonly<Record<string, unknown>>;
 }
 
-/** What it says once it listens, and whenever it is asked anything afterwards. */
-export interface ServerMessage {
-  /** The URL to post to, which `aud` names. */
-  readonly tokenUrl: string;
-  /** Microseconds of the processor that this process took so far. */
-  readonly cpu: number;
-}
-
 const task = JSON.parse(process.argv[2] ?? "") as ServerTask;
-const start = { emulator: startEmulator, "oidc-provider": startProvider, floor: startFloor };
-const tokenUrl = await start[task.kind](task);
-process.on("message", tell);
-// Ends with its parent.
+const start = { emulator: startEmulator, "oidc-provider": startProvider };
 process.on("disconnect", () => process.exit());
-tell();
-
-function tell(): void {
-  const { user, system } = process.cpuUsage();
-  const message: ServerMessage = { tokenUrl, cpu: user + system };
-  process.send?.(message);
-}
+// The URL to post to, which is the `aud` of assertions.
+process.send?.(await start[task.kind](task));
 
 async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: ServerTask): Promise<string> {
   const entry = (await import(emulatorMain)) as typeof import("../../src/emulator/index.js");
@@ -48,7 +31,7 @@ async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: Se
   return `${url}/api/v1/${tenantId}/external-plugin/oauth/token`;
 }
 
-/** As far as it can be asked for the same work: no store but memory, no user, no other features. */
+/** Configured for the same work as far as possible: memory only, no users, no other features. */
 async function startProvider({ clientId, publicJwk }: ServerTask): Promise<string> {
   const server = createServer();
   const url = await listen(server);
@@ -74,25 +57,6 @@ async function startProvider({ clientId, publicJwk }: ServerTask): Promise<strin
   });
   server.on("request", provider.callback());
   return `${url}/token`;
-}
-
-/** What nobody can go below who takes HTTP by Node and a signature by RSA. */
-async function startFloor({ publicJwk }: ServerTask): Promise<string> {
-  const key = createPublicKey({ key: publicJwk as JsonWebKey, format: "jwk" });
-  const body = JSON.stringify({ access_token: "x".repeat(43), token_type: "Bearer", expires_in: 3600 });
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const assertion = new URLSearchParams(String(Buffer.concat(chunks))).get("client_assertion") ?? "";
-      const end = assertion.lastIndexOf(".");
-      const signature = Buffer.from(assertion.slice(end + 1), "base64url");
-      const isSigned = verify("sha256", Buffer.from(assertion.slice(0, end)), key, signature);
-      response.writeHead(isSigned ? 200 : 400, headers).end(body);
-    });
-  });
-  return `${await listen(server)}/token`;
 }
 
 async function listen(server: Server): Promise<string> {

@@ -1,24 +1,20 @@
-/** An Auth from one credential, without detection: whoever knows the variant needs nothing of the other. */
-import { ConfigurationError, type Variant } from "../errors.js";
-import { parseBaseUrl, parseTenantId, type Target } from "../variants/target.js";
+/** An Auth from one machine credential, without detection: its bundle contains only the variant of the credential. */
+import type { Variant } from "../errors.js";
+import { requireObject } from "../options.js";
+import { parseTarget, type TargetOptions } from "../variants/target.js";
 import type { Auth } from "./auth.js";
-import { type AuthOptions, type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
-import { driverOf, type MachineCredential } from "./credential.js";
-import { MachineTokenSource } from "./machine-token-source.js";
-import { RateLimitGate } from "./rate-limit-gate.js";
-import { ServerClock } from "./server-clock.js";
-import type { TokenEndpointState } from "./token-attempt.js";
+import { type AuthOptions, resolveAuthOptions } from "./auth-options.js";
+import { driverOf, type MachineCredential } from "./credentials/credential.js";
+import { MachineTokenSource } from "./machine-tokens.js";
 import { TokenLifecycle } from "./token-lifecycle.js";
+import { createTokenEndpointState } from "./token-request.js";
 
-export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions {
-  readonly baseUrl: string;
-  /** With a credential of Variant B a local key only, which may be left out. */
-  readonly tenantId?: string | undefined;
+export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
   readonly credential: MachineCredential<V>;
 }
 
 /**
- * Gives an `Auth` for one credential. Nothing is asked, sent or read yet: the first `getAccessToken` does.
+ * Creates an `Auth` for one credential. Nothing is read or sent before the first `getAccessToken`.
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid`, `credential_invalid`, `option_invalid`
  * @example
@@ -26,8 +22,7 @@ export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOpti
  * const { value } = await auth.getAccessToken();
  */
 export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Auth & { readonly variant: V } {
-  if (typeof options !== "object" || options === null)
-    throw new ConfigurationError("option_invalid", "The options are missing.", { option: "options" });
+  requireObject("options", options);
   const driver = driverOf(options.credential);
   const { variant } = options.credential;
   const target = parseTarget(options, variant);
@@ -37,25 +32,4 @@ export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Au
   return new TokenLifecycle({ variant, target, options: resolved, source }) as TokenLifecycle & {
     readonly variant: V;
   };
-}
-
-/** Checks where tokens are asked for. @throws ConfigurationError */
-export function parseTarget(
-  options: Pick<CreateAuthOptions, "baseUrl" | "tenantId" | "allowInsecureHttp" | "tenantIdPattern">,
-  variant: Variant | undefined,
-): Target {
-  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp);
-  const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
-  return {
-    baseUrl,
-    tenantId: isLocalKeyOnly ? "" : parseTenantId(options.tenantId, options.tenantIdPattern),
-  };
-}
-
-/** The gate and the clock of one token endpoint. */
-export function createTokenEndpointState(
-  variant: Variant,
-  options: Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">,
-): TokenEndpointState {
-  return { gate: new RateLimitGate(variant, options), clock: new ServerClock() };
 }

@@ -1,7 +1,7 @@
-/** Why Variant A refused opaquely: the rows of section 7.1 that local evidence supports, most likely first. */
+/** The likely causes of an opaque refusal by Variant A: the rows of section 7.1 that local evidence supports. Loaded lazily. */
 import type { Cause } from "../errors.js";
-import type { Refusal } from "./credential.js";
-import type { SigningKey } from "./signing-key.js";
+import type { Refusal } from "./credentials/credential.js";
+import type { SigningKey } from "./keys/signing-key.js";
 
 const settingsPage = "Settings, Tenant Settings, External Plugins";
 
@@ -9,12 +9,12 @@ export interface RefusedRequest {
   readonly clientId: string;
   readonly tenantId: string;
   readonly tokenEndpoint: string;
-  /** As it was set. */
+  /** As configured. */
   readonly audience: string | undefined;
   readonly key: SigningKey;
 }
 
-/** Ranks the causes of a refusal. Empty where no row of the table fits the error. */
+/** Ranks the causes of a refusal, most likely first. Empty when no row of the table fits the error. */
 export function explainRefusalOfA(refusal: Refusal, request: RefusedRequest): readonly Cause[] {
   if (refusal.error === "invalid_client") return assertionCauses(refusal, request);
   if (refusal.error === "invalid_grant") return grantCauses(refusal, request);
@@ -27,12 +27,12 @@ function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
   const hasOwnAudience = audience !== undefined && audience !== new URL(tokenEndpoint).href;
   const jwks = jwksMismatch(refusal, request);
   const replay = refusal.hasOwnFetch ? [replayed(refusal)] : [];
-  // An audience that was accepted before is right, unless a proxy was changed just now.
+  // An audience that was accepted before is right, unless a proxy was changed since.
   const isAudienceSuspect = hasOwnAudience && !refusal.workedBefore;
   return [
     ...(isAudienceSuspect ? [audienceSet(request)] : []),
     ...(refusal.clock === "out_of_bounds" ? [clockDrift(refusal)] : []),
-    // A key that was accepted before is still registered, unless the customer changed that just now.
+    // A key that was accepted before is still registered, unless the customer changed the registration since.
     ...(refusal.workedBefore ? [...replay, jwks] : [jwks, ...replay]),
     ...(isAudienceSuspect ? [] : [hasOwnAudience ? audienceSet(request) : audienceRewritten(request)]),
     ...(refusal.clock === "unknown" ? [clockUnknown] : []),
@@ -43,12 +43,12 @@ function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause
   const thumbprint =
     key.thumbprint === undefined || key.thumbprint === key.keyId ? "" : ` (thumbprint ${key.thumbprint})`;
   const before = workedBefore
-    ? " The same key was accepted before, so the registration would have changed."
+    ? " The same key was accepted before, so the registration must have changed since."
     : "";
   return {
     id: "jwks_mismatch",
     summary: "The registered JWKS does not match the signing key",
-    evidence: `Signed with the key ${key.keyId}${thumbprint}; what is registered cannot be seen from here.${before}`,
+    evidence: `The assertion was signed with the key ${key.keyId}${thumbprint}; the registered keys are not visible from here.${before}`,
     remedy: `Regenerate the JWKS from the actual signing key and register it under ${settingsPage}; its kid must be ${key.keyId}.`,
   };
 }
@@ -60,19 +60,20 @@ function audienceSet({ audience = "", tokenEndpoint }: RefusedRequest): Cause {
     summary: isLiteral
       ? "aud still holds a literal {tenantId}"
       : "aud does not name the exact token URL of the route's tenant",
-    evidence: `The option audience is set, and differs from the URL posted to: ${tokenEndpoint}`,
+    evidence: `The option audience is set, and differs from the URL of the request: ${tokenEndpoint}`,
     remedy: isLiteral
       ? "Substitute the tenant in the exact URL, or leave audience out."
-      : "Leave audience out, unless a proxy rewrites the URL; then give the URL that the service itself sees.",
+      : "Leave audience out, unless a proxy rewrites the URL. Then set it to the URL that the service itself sees.",
   };
 }
 
 function audienceRewritten({ tokenEndpoint }: RefusedRequest): Cause {
   return {
     id: "audience_mismatch",
-    summary: "The service sees another token URL than the one posted to",
-    evidence: `aud is the URL posted to, ${tokenEndpoint}. Should a proxy rewrite it, the refusal looks the same as for a wrong JWKS.`,
-    remedy: "If a proxy stands before the service, give the URL that the service itself sees as audience.",
+    summary: "The service sees another token URL than the one of the request",
+    evidence: `aud is the URL of the request, ${tokenEndpoint}. If a proxy rewrites it, the refusal looks the same as for a wrong JWKS.`,
+    remedy:
+      "If there is a proxy in front of the service, set audience to the URL that the service itself sees.",
   };
 }
 
@@ -80,7 +81,7 @@ function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
   return {
     id: "clock_drift",
     summary: "The clocks differ by more than 30 seconds",
-    evidence: `By the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine.`,
+    evidence: `According to the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine.`,
     remedy: "Correct the clock of the signing machine.",
   };
 }
@@ -89,26 +90,25 @@ const clockUnknown: Cause = Object.freeze({
   id: "clock_drift",
   summary: "The clocks may differ by more than 30 seconds",
   evidence:
-    "The answers carry no Date of the server's, so the clocks cannot be compared; the refusal looks the same.",
+    "The answers carry no Date of the server, so the clocks cannot be compared. The refusal looks the same.",
   remedy: "Compare the clock of the signing machine with another, and correct it.",
 });
 
 function replayed({ workedBefore }: Refusal): Cause {
-  const before = workedBefore ? "The same key was accepted before, and " : "";
+  const before = workedBefore ? "The same key was accepted before, and r" : "R";
   const same = workedBefore ? "" : " The refusal looks the same as for a wrong JWKS.";
   return {
     id: "jti_replayed",
     summary: "The same assertion arrived twice",
-    evidence: `${before}${before === "" ? "R" : "r"}equests go through a fetch of your own. Every assertion has a fresh jti, but a fetch or proxy that retries sends one twice.${same}`,
-    remedy:
-      "Switch off retries in the fetch that was given and in proxies: the client retries itself, with a fresh jti.",
+    evidence: `${before}equests go through your own fetch. Every assertion has a fresh jti, but a fetch or proxy that retries sends one twice.${same}`,
+    remedy: "Switch off retries in your fetch and in proxies: the client retries itself, with a fresh jti.",
   };
 }
 
 /** "Plugin not registered, plugin disabled, plugin type wrong for the grant, auth code spent or expired." */
 function grantCauses({ grant, workedBefore }: Refusal, { clientId, tenantId }: RefusedRequest): Cause[] {
-  const undecided = "The answer is the same for each; only the customer's log tells them apart.";
-  const before = workedBefore ? " It was accepted before, so something was changed there." : "";
+  const undecided = "The answer is the same for each cause; only the customer's log shows which one it was.";
+  const before = workedBefore ? " It was accepted before, so the registration was changed." : "";
   const [ownType, otherType] =
     grant === "client_credentials" ? ["service", "user-interface"] : ["user interface", "service"];
   const registration: Cause[] = [
@@ -116,13 +116,13 @@ function grantCauses({ grant, workedBefore }: Refusal, { clientId, tenantId }: R
       id: "plugin_not_registered_or_disabled",
       summary: "The plugin is not registered in this tenant, or is disabled",
       evidence: `The service answered invalid_grant for ${clientId} in the tenant ${tenantId}.${before} ${undecided}`,
-      remedy: `Let the customer confirm the client id under ${settingsPage}, and that it is enabled.`,
+      remedy: `Ask the customer to confirm the client id under ${settingsPage}, and that it is enabled.`,
     },
     {
       id: "wrong_grant_for_plugin_type",
       summary: `The plugin is registered as a ${otherType} plugin, which cannot use ${grant}`,
       evidence: undecided,
-      remedy: `Let the customer look at the type of the plugin under ${settingsPage}: it must be ${ownType}.`,
+      remedy: `Ask the customer to check the type of the plugin under ${settingsPage}: it must be ${ownType}.`,
     },
   ];
   if (grant === "client_credentials") return registration;

@@ -1,7 +1,7 @@
-/** What an application is told while tokens are had and calls are made. No event holds a secret. */
+/** The events of tokens and calls, and the emitter that passes them to `onEvent`. No event contains a secret. */
 import type { Detection, Variant } from "../errors.js";
 
-/** What every event tells. */
+/** The fields that every event has. */
 export interface EventContext {
   readonly variant: Variant;
   readonly baseUrl: string;
@@ -11,9 +11,9 @@ export interface EventContext {
 }
 
 /**
- * Something that happened; `type` tells which. Passed to `onEvent`, whose own errors are ignored. A listener that asks for
- * a token itself joins the renewal that it is told of; where `shareInFlight` is false it must not, for its request would
- * be told too.
+ * An event; `type` names its kind. Passed to `onEvent`, whose own errors are ignored. A listener may ask for a token
+ * itself: it joins the renewal that the event reports. With `shareInFlight: false` it must not, since its own request
+ * would cause events too.
  */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
@@ -28,21 +28,21 @@ export type ServiceEvent =
   | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
   /** A new token is held. */
   | (EventContext & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
-  /** A token near its expiry was served while a new one is fetched. */
+  /** A token near its expiry was served while a new one is requested. */
   | (EventContext & { readonly type: "token_served_while_renewing"; readonly expiresAt: number })
   /** A renewal in the background failed; the old token is still served. `code` is that of the error. */
   | (EventContext & { readonly type: "renewal_failed"; readonly code: string; readonly expiresAt: number })
   /** The token endpoint answered 429. */
   | (EventContext & { readonly type: "rate_limited"; readonly retryAt: number })
-  /** A token request was refused; no other is sent before `retryAt`. */
+  /** A token request was refused; the next one is sent at `retryAt` at the earliest. */
   | (EventContext & {
       readonly type: "closed_after_refusal";
       readonly code: string;
       readonly retryAt: number;
     })
-  /** The server's clock is this far ahead of ours, in milliseconds, plus or minus `errorMs`. */
+  /** The server's clock is ahead of this machine's by `offsetMs`, plus or minus `errorMs`. */
   | (EventContext & { readonly type: "clock_off"; readonly offsetMs: number; readonly errorMs: number })
-  /** The answer names another tenant than the one asked for. */
+  /** The answer names another tenant than the requested one. */
   | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
   /** The store failed; the token in memory is used. */
   | (EventContext & { readonly type: "store_failed"; readonly code: string })
@@ -69,30 +69,30 @@ export type ServiceEvent =
 
 export type OnEvent = (event: ServiceEvent) => void;
 
-/** An event without what all events of one identity have in common. */
+/** An event without the fields that all events of one identity share. */
 export type EventBody = ServiceEvent extends infer E
   ? E extends EventContext
     ? Omit<E, keyof EventContext>
     : never
   : never;
 
-/** Gives a function that tells the events of one identity. */
-export function teller(
+/** Returns a function that emits the events of one identity. */
+export function emitter(
   context: Omit<EventContext, "at">,
   { onEvent, now }: { readonly onEvent: OnEvent | undefined; readonly now: () => number },
 ): (body: EventBody) => void {
   if (onEvent === undefined) return () => {};
   const { variant, baseUrl, tenantId } = context;
-  return (body) => tell(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
+  return (body) => emit(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
 }
 
-/** Calls a listener and keeps its errors, thrown or rejected, away from whoever has something to tell. */
-export function tell(onEvent: OnEvent | undefined, event: ServiceEvent): void {
+/** Calls a listener and ignores its errors, thrown or rejected. */
+export function emit(onEvent: OnEvent | undefined, event: ServiceEvent): void {
   if (onEvent === undefined) return;
   try {
     const result: unknown = onEvent(event);
     if (result instanceof Promise) result.catch(() => {});
   } catch {
-    // A listener's fault is not the caller's.
+    // A fault of the listener must not fail the caller.
   }
 }

@@ -1,33 +1,36 @@
-/** One gate per token endpoint and tenant: after a 429 nobody asks until it opens, and then one at a time. */
+/** The rate limit of a token endpoint (section 8 of the description): the gate, the backoff schedule and the wait. */
 import { RateLimitedError, type Variant } from "../errors.js";
 import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
 import type { StopSignal } from "../http/time-limit.js";
-import { backoffMs, sleep } from "./backoff.js";
+import type { ResolvedAuthOptions } from "./auth-options.js";
 
-/** The share of a `Retry-After` that is added at random: never earlier than asked. */
-const jitter = 0.1;
-/** How often it is looked whether another's probe has ended, where its promise must not be awaited. */
-const lookEveryMs = 1_000;
-/** A probe of a request that was killed never ends: one this much over the time limit is taken for dead. */
+/** The share of a `Retry-After` that is added at random: never earlier than the server asked for. */
+const retryAfterJitter = 0.1;
+/** How often to check whether another caller's probe has ended, where its promise must not be awaited. */
+const probeCheckMs = 1_000;
+/** A request that was killed never ends its probe: a probe this much over the time limit counts as ended. */
 const probeGraceMs = 5_000;
 
-export interface RateLimitGateOptions {
-  readonly now: () => number;
-  /** One HTTP request, and so one probe. */
-  readonly timeoutMs: number;
-  /** Whether a promise made by one caller may be awaited by another. */
-  readonly shareInFlight: boolean;
+/** `timeoutMs` limits one HTTP request, and so one probe. */
+export type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">;
+
+/** A request that was let through after a 429, before another answer has come. */
+interface Probe {
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly ended: Promise<void>;
 }
 
 /**
- * The sliding window of section 8 counts a tenant's requests, whoever sends them: so the gate is shared by all
- * credentials of a tenant. Those who waited go through one at a time, and so does everybody until one was answered
- * without a 429: a crowd that waited does not exceed the window again at once.
+ * One gate per token endpoint and tenant: the sliding window of section 8 counts all requests of a tenant. After a 429
+ * it is closed for a while. Then requests pass one at a time, until one was answered without a 429; the callers that
+ * have waited pass one at a time in any case, so that they do not exceed the limit again at once.
  */
 export class RateLimitGate {
   readonly #variant: Variant;
   readonly #options: RateLimitGateOptions;
   #opensAt = 0;
+  /** Refusals in a row. */
   #refusals = 0;
   #refusedAt = 0;
   #probe: Probe | undefined;
@@ -42,42 +45,70 @@ export class RateLimitGate {
     return this.#opensAt;
   }
 
-  /** Whether a request would be let through without a wait. */
+  /** Whether a request would pass without a wait. */
   get isOpen(): boolean {
     return this.#refusals === 0 || this.#opensAt <= this.#now();
   }
 
   /**
-   * Waits until a request may be sent, and returns what must be called when its answer has been reported.
+   * Waits until a request may be sent, and returns a function to call after its answer was reported.
    *
-   * @throws RateLimitedError at once when it opens after `deadlineAt` (epoch milliseconds)
+   * @throws RateLimitedError at once when the gate opens after `deadlineAt` (epoch milliseconds)
    * @throws the signal's reason
    */
   async enter({ deadlineAt, signal }: { deadlineAt: number; signal: StopSignal }): Promise<() => void> {
-    // Who waited once takes his turn to the end: the first that passes says nothing of room for the whole crowd.
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
       const now = this.#now();
       const isClosed = this.#refusals > 0 && this.#opensAt > now;
       if (this.#refusals > 0 && Math.max(this.#opensAt, now) > deadlineAt) throw this.error();
-      // Looked at again after the wait: another 429 may have come meanwhile.
+      // Checked again after the wait: another 429 may have come meanwhile.
       if (isClosed) await sleep(this.#opensAt - now, signal);
       else if (this.#probe === undefined || this.#isDead(this.#probe)) return this.#startProbe();
       else if (this.#options.shareInFlight) await endOf(this.#probe.ended, signal);
-      else await sleep(lookEveryMs, signal);
+      else await sleep(probeCheckMs, signal);
     }
     return () => {};
   }
 
+  /**
+   * Reports a 429. Without a valid `Retry-After` the schedule of section 8 applies, in which the refusals of requests
+   * that were in flight together are one step.
+   */
+  refused({ headers, sentAt, receivedAt }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): void {
+    const now = this.#now();
+    const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt;
+    const askedMs = parseRetryAfterMs(headers, receivedAt);
+    if (askedMs === undefined && !isNextStep) return;
+    const waitMs =
+      askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + retryAfterJitter * Math.random());
+    if (isNextStep) this.#refusals++;
+    this.#refusedAt = now;
+    this.#opensAt = Math.max(this.#opensAt, Math.ceil(now + waitMs));
+  }
+
+  /** Reports any other answer. It opens the gate only if its request was sent after the last 429. */
+  passed({ sentAt }: Pick<Answer, "sentAt">): void {
+    if (sentAt >= this.#refusedAt) this.#refusals = 0;
+  }
+
+  /** The error for a caller that does not wait. */
+  error(): RateLimitedError {
+    return new RateLimitedError(
+      `The tenant's rate limit at the token endpoint was hit. Ask again after ${new Date(this.#opensAt).toISOString()} (retryAt), or raise rateLimitDeadlineMs to wait longer.`,
+      { variant: this.#variant, retryAt: this.#opensAt },
+    );
+  }
+
   #startProbe(): () => void {
-    let resolve = () => {};
-    const ended = new Promise<void>((end) => {
-      resolve = end;
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
     });
     const probe = { startedAt: this.#now(), ended };
     this.#probe = probe;
     return () => {
       if (this.#probe === probe) this.#probe = undefined;
-      resolve();
+      end();
     };
   }
 
@@ -85,7 +116,7 @@ export class RateLimitGate {
     return this.#now() - startedAt > this.#options.timeoutMs + probeGraceMs;
   }
 
-  /** By this machine's clock, as it is now: one that was set back must not keep the gate closed for longer. */
+  /** This machine's clock. When it was set back, the gate's instants move with it, so that it opens no later. */
   #now(): number {
     const now = this.#options.now();
     const backMs = this.#refusedAt - now;
@@ -95,48 +126,37 @@ export class RateLimitGate {
     }
     return now;
   }
-
-  /**
-   * A 429 came. Absent, wrong or past `Retry-After`: the schedule of section 8, of which those to requests that were
-   * under way together are one step.
-   */
-  refused({ headers, sentAt, receivedAt }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): void {
-    const now = this.#now();
-    const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt;
-    const askedMs = parseRetryAfterMs(headers, receivedAt);
-    if (askedMs === undefined && !isNextStep) return;
-    const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + jitter * Math.random());
-    if (isNextStep) this.#refusals++;
-    this.#refusedAt = now;
-    this.#opensAt = Math.max(this.#opensAt, Math.ceil(now + waitMs));
-  }
-
-  /** Any other answer came. One to a request sent before the last 429 came says nothing of the limit since. */
-  passed({ sentAt }: Pick<Answer, "sentAt">): void {
-    if (sentAt >= this.#refusedAt) this.#refusals = 0;
-  }
-
-  /** What a caller gets who does not wait. */
-  error(): RateLimitedError {
-    return new RateLimitedError(
-      `The tenant's rate limit at the token endpoint was hit. Ask again after ${new Date(this.#opensAt).toISOString()} (retryAt), or raise rateLimitDeadlineMs to wait longer.`,
-      { variant: this.#variant, retryAt: this.#opensAt },
-    );
-  }
 }
 
-interface Probe {
-  /** Epoch milliseconds. */
-  readonly startedAt: number;
-  readonly ended: Promise<void>;
+const firstStepMs = 2_000;
+const longestStepMs = 64_000;
+/** The share of a step that is added at random, so that the processes of a fleet do not retry in the same instant. */
+const backoffJitter = 0.25;
+
+/** Milliseconds to wait after the n-th failure in a row, counted from 0: "a few seconds, doubling, with random jitter". */
+export function backoffMs(failures: number): number {
+  return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * Math.random());
 }
 
-function endOf(probe: Promise<void>, signal: StopSignal): Promise<void> {
+/** @throws the signal's reason when it is aborted during the wait */
+export function sleep(ms: number, signal: StopSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const elapsed = new Promise<void>((resolve) => {
+    if (!signal.aborted) timer = setTimeout(resolve, ms);
+  });
+  return endOf(elapsed, signal, () => clearTimeout(timer));
+}
+
+/** Waits for a promise that does not reject. @throws the signal's reason when it is aborted before */
+function endOf(promise: Promise<void>, signal: StopSignal, aborted = () => {}): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const onAbort = () => reject(signal.reason);
+    const onAbort = () => {
+      aborted();
+      reject(signal.reason);
+    };
     signal.addEventListener("abort", onAbort, { once: true });
-    probe.then(() => {
+    promise.then(() => {
       signal.removeEventListener("abort", onAbort);
       resolve();
     });

@@ -1,11 +1,11 @@
-/** A map of bounded size that forgets what was used least recently, unless it must not be forgotten. */
+/** A map of bounded size that forgets the least recently used entries, unless they must stay. */
 
 export class RecentlyUsed<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #capacity: number;
   readonly #mayGo: (value: Value) => boolean;
 
-  /** Entries for which `mayGo` is false stay, even beyond `capacity`. */
+  /** Entries for which `mayGo` returns false stay, even beyond `capacity`. */
   constructor(capacity: number, mayGo: (value: Value) => boolean = () => true) {
     this.#capacity = capacity;
     this.#mayGo = mayGo;
@@ -15,7 +15,7 @@ export class RecentlyUsed<Value> {
     return this.#entries.size;
   }
 
-  /** The value under a key, made if there is none; it counts as used. */
+  /** Returns the value under a key, created if it is absent, and marks it as used. */
   get(key: string, create: () => Value): Value {
     const found = this.#entries.get(key);
     if (found !== undefined) this.#entries.delete(key);
@@ -26,7 +26,7 @@ export class RecentlyUsed<Value> {
   }
 
   #forget(newest: string): void {
-    // A Map keeps the order of insertion, and using is inserting anew: the first may go first.
+    // A Map keeps the order of insertion, and each use inserts anew: the first entry is the least recently used.
     for (const [key, value] of this.#entries) {
       if (this.#entries.size <= this.#capacity) return;
       if (key !== newest && this.#mayGo(value)) this.#entries.delete(key);

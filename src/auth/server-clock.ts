@@ -1,26 +1,42 @@
 /** The server's clock, learnt from `Date` on the answers of its token endpoint and applied to assertions. */
 import type { Answer } from "../http/exchange.js";
 
-/** Below this the tolerance of the service (30 s, section 2.2) is left to do its work. */
+/** A smaller offset is left to the tolerance of the service (30 s, section 2.2 of the description). */
 const applyBeyondMs = 15_000;
-/** Below this nobody needs to know. */
-const tellBeyondMs = 5_000;
+/** A smaller offset is not reported. */
+const reportBeyondMs = 5_000;
+/** Assertions are accepted from 30 s before their `iat` to 30 s after their `exp`, which is 60 s later (section 2.2). */
+const acceptedAheadMs = 30_000;
+const acceptedBehindMs = 90_000;
+
+interface SentAssertion {
+  readonly issuedAtSeconds: number;
+  /** Epoch milliseconds. */
+  readonly sentAt: number;
+}
+
+interface AcceptedAssertion extends SentAssertion {
+  /** What had been added to this machine's clock. */
+  readonly correctedByMs: number;
+  /** Whether it was made by this machine's clock because one made by the server's was refused. */
+  readonly isByOwnClock: boolean;
+}
 
 /**
- * By how much the server is ahead of this machine. Not learnt from a token's `iat`, which some servers back-date,
- * nor from an answer with `Age`, which a cache kept.
+ * Knows by how much the server is ahead of this machine. It does not learn from a token's `iat`, which some servers
+ * back-date, or from an answer with `Age`, which comes from a cache.
  */
 export class ServerClock {
   #offsetMs: number | undefined;
   #errorMs = 0;
-  /** The offset that was news last: a clock that drifts slowly is news once it has come far enough. */
-  #newsMs = 0;
-  #distrusted = false;
-  #proven = false;
+  /** The offset that was reported last: a clock that drifts slowly is reported again once it has drifted far enough. */
+  #reportedMs = 0;
+  #isDistrusted = false;
+  #isProven = false;
 
-  /** Milliseconds; `undefined` while nothing was learnt, or when what was learnt proved wrong. */
+  /** Milliseconds; `undefined` while unknown, or when the learnt offset proved wrong. */
   get offsetMs(): number | undefined {
-    return this.#distrusted ? undefined : this.#offsetMs;
+    return this.#isDistrusted ? undefined : this.#offsetMs;
   }
 
   /** Half the round trip, plus the second that `Date` does not show. */
@@ -28,73 +44,52 @@ export class ServerClock {
     return this.#errorMs;
   }
 
-  /** What to add to this machine's clock for an assertion: beyond 15 s, what the server's clock is ahead. */
+  /** What to add to this machine's clock for an assertion. */
   get appliedMs(): number {
     const offset = this.offsetMs ?? 0;
     return Math.abs(offset) > applyBeyondMs ? offset : 0;
   }
 
-  /** Learns from an answer. Returns the offset when somebody should be told of it. */
-  observe({
-    headers,
-    sentAt,
-    receivedAt,
-  }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): number | undefined {
-    if (headers.has("age")) return undefined;
-    const date = Date.parse(headers.get("date") ?? "");
+  /** Whether an assertion made by the applied clock was accepted. */
+  get isProven(): boolean {
+    return this.#isProven;
+  }
+
+  /** Learns from an answer. Returns the offset if it should be reported. */
+  observe(answer: Pick<Answer, "headers" | "sentAt" | "receivedAt">): number | undefined {
+    const { headers, sentAt, receivedAt } = answer;
+    const date = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
     if (Number.isNaN(date)) return undefined;
     // `Date` is cut to whole seconds: on average it is half a second old.
     const offset = date + 500 - (sentAt + receivedAt) / 2;
-    const isNews = Math.abs(offset - this.#newsMs) > tellBeyondMs;
+    const isNews = Math.abs(offset - this.#reportedMs) > reportBeyondMs;
     if (isNews) {
-      this.#newsMs = offset;
-      this.#proven = false;
+      this.#reportedMs = offset;
+      this.#isProven = false;
     }
     this.#offsetMs = offset;
     this.#errorMs = (receivedAt - sentAt) / 2 + 1_000;
-    return isNews && !this.#distrusted && Math.abs(offset) > tellBeyondMs ? offset : undefined;
+    return isNews && !this.#isDistrusted && Math.abs(offset) > reportBeyondMs ? offset : undefined;
   }
 
   /**
-   * Whether, by the learnt clock, an assertion was out of bounds when it was sent: `maybe` within the error bar of
-   * a bound. `no` while nothing was learnt.
+   * Whether an assertion was out of bounds when it was sent, by the learnt clock: `maybe` within the error of a bound,
+   * `no` while the offset is unknown.
    */
-  outOfBounds(issuedAtSeconds: number, sentAt: number, bounds: AssertionBounds): "yes" | "maybe" | "no" {
+  outOfBounds({ issuedAtSeconds, sentAt }: SentAssertion): "yes" | "maybe" | "no" {
     if (this.offsetMs === undefined) return "no";
     const ageMs = sentAt + this.offsetMs - issuedAtSeconds * 1000;
-    const beyondMs = Math.max(-bounds.aheadSeconds * 1000 - ageMs, ageMs - bounds.behindSeconds * 1000);
+    const beyondMs = Math.max(-acceptedAheadMs - ageMs, ageMs - acceptedBehindMs);
     if (beyondMs > this.#errorMs) return "yes";
     return beyondMs > -this.#errorMs ? "maybe" : "no";
   }
 
   /**
-   * An assertion was accepted. If the learnt clock shows it to have been out of bounds, or one made by it was refused
-   * just before, then `Date` is wrong (a proxy's, say) and not believed any more.
+   * Reports an accepted assertion. If the learnt clock shows it to have been out of bounds, or one made by the learnt
+   * clock was refused just before, `Date` is wrong (a proxy's, perhaps) and is not trusted from now on.
    */
-  accepted({ issuedAtSeconds, sentAt, bounds, correctedByMs, isByOwnClock }: AcceptedAssertion): void {
-    if (isByOwnClock || this.outOfBounds(issuedAtSeconds, sentAt, bounds) === "yes") this.#distrusted = true;
-    else if (correctedByMs !== 0) this.#proven = true;
+  accepted(assertion: AcceptedAssertion): void {
+    if (assertion.isByOwnClock || this.outOfBounds(assertion) === "yes") this.#isDistrusted = true;
+    else if (assertion.correctedByMs !== 0) this.#isProven = true;
   }
-
-  /** An assertion made by the applied clock was accepted once. */
-  get isProven(): boolean {
-    return this.#proven;
-  }
-}
-
-export interface AcceptedAssertion {
-  readonly issuedAtSeconds: number;
-  /** Epoch milliseconds. */
-  readonly sentAt: number;
-  readonly bounds: AssertionBounds;
-  /** What had been added to this machine's clock. */
-  readonly correctedByMs: number;
-  /** It was made by this machine's clock because one made by the server's had been refused. */
-  readonly isByOwnClock: boolean;
-}
-
-/** How far before and after its issue an assertion of ours is accepted. */
-export interface AssertionBounds {
-  readonly aheadSeconds: number;
-  readonly behindSeconds: number;
 }

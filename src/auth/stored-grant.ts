@@ -1,19 +1,30 @@
-/** What a person granted, as it rests in a store: the token and, in Variant B, what renews it. */
-import { StoreError, type Variant } from "../errors.js";
+/**
+ * A person's grant in the store: what is stored, and the handle that reads it again before each use, writes it by
+ * compare-and-set, and never takes over the grant of another launch or login under the same name.
+ */
+import {
+  isStoreError,
+  LoginRequiredError,
+  RelaunchRequiredError,
+  StoreError,
+  type Variant,
+} from "../errors.js";
 import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken } from "./access-token.js";
-import type { StoredValue, TokenStore } from "./token-store.js";
+import { type AccessToken, createAccessToken } from "./auth.js";
+import type { EventBody } from "./events.js";
+import type { TokenStore } from "./token-store.js";
 
+/** The token and, in Variant B, the refresh token that renews it. */
 export interface PersonGrant {
   readonly token: AccessToken;
-  /** Of the launch or login that it came from, through all its renewals: tells it from another's under the same name. */
+  /** Identifies the launch or login, through all renewals. */
   readonly id?: string | undefined;
-  /** When that was, epoch milliseconds. */
+  /** When the launch or login was, epoch milliseconds. */
   readonly since?: number | undefined;
   readonly refreshToken?: string | undefined;
-  /** The refresh token was sent then, epoch milliseconds, and what came of it is not known yet, or never will be. */
+  /** When the refresh token was sent, epoch milliseconds; its answer is not known yet, or was lost. */
   readonly sentAt?: number | undefined;
-  /** The refresh token was sent and no answer came: whether it is spent nobody knows. */
+  /** Whether the refresh token was sent and its answer was lost, so that it may be spent. */
   readonly isOutcomeUnknown?: boolean | undefined;
 }
 
@@ -22,17 +33,14 @@ export interface StoredGrant {
   readonly version: string;
 }
 
-/** Whose grant it is: one key in the store. */
+/** What to ask the person for. */
+export type PersonRequiredError = LoginRequiredError | RelaunchRequiredError;
+
 export function grantKey(variant: Variant, target: Target, clientId: string, person: string): string {
   return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);
 }
 
-/** Whether two grants come from the same launch or login. */
-export function isSameGrant(left: PersonGrant, right: PersonGrant): boolean {
-  return left.id === right.id;
-}
-
-/** @throws StoreError, also `store_corrupt` for what is no grant */
+/** @throws StoreError, also `store_corrupt` when the stored text is not a grant */
 export async function readGrant(store: TokenStore, key: string): Promise<StoredGrant | undefined> {
   const found = await findGrant(store, key);
   if (found === undefined) return undefined;
@@ -40,23 +48,42 @@ export async function readGrant(store: TokenStore, key: string): Promise<StoredG
   if (grant !== undefined) return { grant, version };
   throw new StoreError(
     "store_corrupt",
-    "What rests in the store under this person is no grant. Delete it and log in again.",
+    "The store holds something else than a grant under this person. Delete it and ask the person to log in again.",
   );
 }
 
-/** For whoever replaces or deletes what rests there, even if it is no grant. @throws StoreError */
-export async function findGrant(
+/** The grant is `undefined` when the stored text cannot be read. */
+async function findGrant(
   store: TokenStore,
   key: string,
 ): Promise<{ readonly grant: PersonGrant | undefined; readonly version: string } | undefined> {
   const entry = await store.get(key);
-  return entry && { grant: parse(entry), version: entry.version };
+  return entry && { grant: parseGrant(entry.value), version: entry.version };
+}
+
+function parseGrant(value: string): PersonGrant | undefined {
+  try {
+    const { token, refreshToken, isOutcomeUnknown, sentAt, id, since } = JSON.parse(value);
+    if (typeof token.value !== "string" || typeof token.expiresAt !== "number") return undefined;
+    if (refreshToken !== undefined && typeof refreshToken !== "string") return undefined;
+    return {
+      token: createAccessToken(token),
+      refreshToken,
+      isOutcomeUnknown: isOutcomeUnknown === true,
+      ...(typeof sentAt === "number" && { sentAt }),
+      id: typeof id === "string" ? id : undefined,
+      since: Number(since) || 0,
+    };
+  } catch {
+    // The parser's message is dropped, since it may quote the grant.
+    return undefined;
+  }
 }
 
 /**
- * Writes over `ifVersion` only (`null`: only where there is none; left out: over anything); gives the new version.
+ * Writes a grant and returns its version. With `ifVersion` only over that version (`null`: only if nothing is stored).
  *
- * @throws StoreError `store_conflict` when somebody else wrote or forgot it first
+ * @throws StoreError `store_conflict` when another process wrote or deleted it first
  */
 export async function writeGrant(
   store: TokenStore,
@@ -65,26 +92,178 @@ export async function writeGrant(
   ifVersion?: string | null,
 ): Promise<string> {
   const value = JSON.stringify({ token: { ...token, value: token.value }, ...grant });
-  // How long a refresh token lives is not shown: with one the entry stays until it is refused or forgotten.
-  const expiry = grant.refreshToken === undefined ? { expiresAt: token.expiresAt } : {};
-  const over = ifVersion === undefined ? {} : { ifVersion };
-  const { version } = await store.set(key, value, { ...over, ...expiry });
+  const { version } = await store.set(key, value, {
+    ...(ifVersion === undefined ? {} : { ifVersion }),
+    // The description does not show how long a refresh token lives: with one the entry stays until it is deleted.
+    ...(grant.refreshToken === undefined ? { expiresAt: token.expiresAt } : {}),
+  });
   return version;
 }
 
-function parse({ value }: StoredValue): PersonGrant | undefined {
-  try {
-    const { token, refreshToken, isOutcomeUnknown, sentAt, id, since } = JSON.parse(value);
-    const isToken = typeof token.value === "string" && typeof token.expiresAt === "number";
-    const isRefresh = refreshToken === undefined || typeof refreshToken === "string";
-    if (isToken && isRefresh)
-      return {
-        ...{ token: createAccessToken(token), refreshToken, isOutcomeUnknown: isOutcomeUnknown === true },
-        ...(typeof sentAt === "number" && { sentAt }),
-        ...{ id: typeof id === "string" ? id : undefined, since: Number(since) || 0 },
-      };
-  } catch {
-    // What the parser says of it may quote it.
+interface StoredGrantContext {
+  readonly variant: Variant;
+  readonly store: TokenStore;
+  readonly key: string;
+  readonly emit: (event: EventBody) => void;
+}
+
+export class StoredGrantHandle {
+  readonly #context: StoredGrantContext;
+  #held: PersonGrant;
+  /** A grant that could not be written yet, and the version it replaces; without a version, an older grant. */
+  #unsaved: { readonly grant: PersonGrant; readonly over?: string } | undefined;
+  /** Why there will be no other token. */
+  #over: PersonRequiredError | undefined;
+
+  /** `isSaved` false: the grant is not in the store yet. */
+  constructor(context: StoredGrantContext, grant: PersonGrant, isSaved: boolean) {
+    this.#context = context;
+    this.#held = grant;
+    this.#unsaved = isSaved ? undefined : { grant };
   }
-  return undefined;
+
+  /** The grant that was read or written last. */
+  get held(): PersonGrant {
+    return this.#held;
+  }
+
+  /** Why it is over, if it is. */
+  get over(): PersonRequiredError | undefined {
+    return this.#over;
+  }
+
+  /** @throws RelaunchRequiredError, LoginRequiredError when there will be no other token */
+  requireAlive(): void {
+    if (this.#over !== undefined) throw this.#over;
+  }
+
+  /** Writes what could not be written before, then reads the stored grant and holds it. */
+  async read(): Promise<StoredGrant> {
+    if (this.#unsaved !== undefined) {
+      const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
+      await this.save(grant, over);
+    }
+    return this.#take(await this.#find());
+  }
+
+  /** The version that is stored now, if any. */
+  async version(): Promise<string | undefined> {
+    return (await this.#find())?.version;
+  }
+
+  /** Writes a grant and holds it. What another process wrote meanwhile wins: of rotated tokens only the newest lives. */
+  async save(grant: PersonGrant, over: string | null): Promise<PersonGrant> {
+    const { store, key, emit } = this.#context;
+    // Without a version to compare against, the next read finds the version again.
+    this.#unsaved = over === null ? { grant } : { grant, over };
+    try {
+      await writeGrant(store, key, grant, over);
+      this.#held = grant;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      emit({ type: "store_failed", code: error.code });
+      const stored = await this.#find();
+      this.#unsaved = undefined;
+      this.#take(stored);
+    }
+    this.#unsaved = undefined;
+    return this.#held;
+  }
+
+  /** As `save`, but a failing store is only reported: the grant is held, and written later. */
+  async saveOrHold(grant: PersonGrant, over: string): Promise<void> {
+    try {
+      await this.save(grant, over);
+    } catch (error) {
+      if (this.#over !== undefined) throw error;
+      this.#held = grant;
+      const code = isStoreError(error) ? error.code : "store_unavailable";
+      this.#context.emit({ type: "store_failed", code });
+    }
+  }
+
+  /** Writes over a version; `undefined` when another process was faster. */
+  async replace({ version }: StoredGrant, grant: PersonGrant): Promise<StoredGrant | undefined> {
+    const { store, key } = this.#context;
+    try {
+      return { grant, version: await writeGrant(store, key, grant, version) };
+    } catch (error) {
+      if (isConflict(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Ends the grant, here and in the store. Returns the error that all later callers get. */
+  async end(error: PersonRequiredError): Promise<PersonRequiredError> {
+    await this.#context.store.delete(this.#context.key);
+    return this.#end(error);
+  }
+
+  /** Ends the grant, and deletes it from the store unless a later launch or login took its place. */
+  async forget(): Promise<void> {
+    this.#over = this.expired("was ended (forget)");
+    this.#unsaved = undefined;
+    const { store, key } = this.#context;
+    const found = await findGrant(store, key);
+    if (found?.grant === undefined || found.grant.id === this.#held.id) await store.delete(key);
+  }
+
+  /** The error for a grant that is over. Making it ends nothing. */
+  expired(problem: string): PersonRequiredError {
+    return personRequired(this.#context.variant, "expired", `${subject[this.#context.variant]} ${problem}.`);
+  }
+
+  async #find(): Promise<StoredGrant | undefined> {
+    const found = await findGrant(this.#context.store, this.#context.key);
+    if (found === undefined) return undefined;
+    const { grant, version } = found;
+    // Its refresh token cannot be read, so it is unknown whether it is spent.
+    if (grant === undefined) throw this.#end(this.expired("cannot be read in the store"));
+    return { grant, version };
+  }
+
+  #take(stored: StoredGrant | undefined): StoredGrant {
+    if (stored === undefined) throw this.#end(this.expired("was ended elsewhere"));
+    if (stored.grant.id !== this.#held.id) throw this.#end(this.#replaced());
+    this.#held = stored.grant;
+    return stored;
+  }
+
+  /** The version that a grant replaces when it was never stored: an older login's, never a later one's. */
+  async #versionBefore(grant: PersonGrant): Promise<string | null> {
+    const { grant: found, version = null } = (await findGrant(this.#context.store, this.#context.key)) ?? {};
+    const isLater = (found?.since ?? 0) > (grant.since ?? 0);
+    if (found !== undefined && isLater && found.id !== grant.id) throw this.#end(this.#replaced());
+    return version;
+  }
+
+  #replaced(): PersonRequiredError {
+    return this.expired("was replaced by another under the same name");
+  }
+
+  #end(error: PersonRequiredError): PersonRequiredError {
+    this.#over = error;
+    this.#held = { ...this.#held, refreshToken: undefined };
+    return error;
+  }
+}
+
+const subject = { A: "The launch", B: "The login" } as const;
+
+/** The error that asks for the person: only a launch or a login gets another code or token. */
+export function personRequired(
+  variant: Variant,
+  outcome: "refused" | "expired" | "outcome_unknown",
+  problem: string,
+  cause?: unknown,
+): PersonRequiredError {
+  return variant === "A"
+    ? new RelaunchRequiredError(`launch_${outcome}`, `${problem} Ask the person to open the plugin again.`, {
+        cause,
+      })
+    : new LoginRequiredError(`login_${outcome}`, `${problem} Ask the person to log in again.`, { cause });
+}
+
+function isConflict(error: unknown): error is StoreError {
+  return isStoreError(error) && error.code === "store_conflict";
 }

@@ -1,42 +1,61 @@
 /**
- * The life of one identity's token (variant, base, tenant, client, grant), whatever the credential:
+ * The life of one identity's token (variant, base URL, tenant, client, grant), for every credential:
  *
  * - fresh: served from memory, without I/O;
- * - in the last tenth of its own lifetime, at most 5 minutes, with jitter: served, and renewed in the background;
- * - expired: callers wait, all for the same renewal; whoever aborts ends only his own wait;
- * - refused: closed for 1 s, doubling to 60 s; callers get the stored error, no request is sent.
+ * - in the last tenth of its lifetime, at most 5 minutes, with jitter: served, and renewed in the background;
+ * - expired: callers wait, all for the same renewal; an abort ends only that caller's wait;
+ * - refused: the source sends no request for 1 s, doubling to 60 s; callers get the stored error.
  *
- * No timers: renewal is driven by use. All state is in the instance.
+ * There are no timers: renewal is driven by use. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import type { StopSignal } from "../http/time-limit.js";
+import { StopController, type StopSignal, whenAborted } from "../http/time-limit.js";
 import { requireSignal } from "../options.js";
 import type { Target } from "../variants/target.js";
-import type { AccessToken } from "./access-token.js";
-import type { Auth } from "./auth.js";
+import type { AccessToken, Auth } from "./auth.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
-import { backoffMs } from "./backoff.js";
-import { type EventBody, teller } from "./events.js";
-import { SharedRenewal } from "./shared-renewal.js";
-import type { TokenSource } from "./token-source.js";
+import { type EventBody, emitter } from "./events.js";
+import { backoffMs } from "./rate-limit-gate.js";
+
+export interface Renewal {
+  /** Aborted when no caller waits any more. A request that must run to its end ignores it. */
+  readonly signal: StopSignal;
+  /** Whether the held token is still served meanwhile, so that no caller waits. */
+  readonly isBackground: boolean;
+  /** The value of the held token: a stored token with this value is not newer. */
+  readonly heldValue: string | undefined;
+  /** The value of a token that the API refused: the store may still hold it. */
+  readonly refusedValue: string | undefined;
+  /** Whether a token that another process stored needs no renewal yet. */
+  readonly isFresh: (token: AccessToken) => boolean;
+  /** Lets the renewal run to its end, even when no caller waits any more. */
+  readonly keep: () => void;
+}
+
+/** Where the next token comes from: a machine credential, or a person's grant. */
+export interface TokenSource {
+  /** Whether only the person can get another token: nothing is renewed near expiry, and a 401 of the API is final. */
+  readonly needsPerson: boolean;
+  renew(renewal: Renewal): Promise<AccessToken>;
+}
 
 /** "The last tenth of the token's own lifetime, at most 5 minutes." */
 const renewalShare = 0.1;
 const longestRenewalWindowMs = 300_000;
-/** The window begins up to this share of itself later, at random, so that a fleet does not renew in one instant. */
+/** The window begins later by up to this share of itself, so that the processes of a fleet do not renew in one instant. */
 const renewalJitter = 0.1;
-/** In the background one request is sent, which ends at its time limit; beside it a store may take its time. */
+/** A background renewal sends one request, which ends at its time limit; this leaves time for a slow store too. */
 const lostAfterTimeouts = 3;
 
 interface HeldToken {
   readonly token: AccessToken;
-  /** Resolved already: handing it out costs no I/O and no other async layer. */
+  /** Already resolved: serving it costs no I/O and no other async layer. */
   readonly promise: Promise<AccessToken>;
   /** Epoch milliseconds. */
   readonly renewAt: number;
 }
 
-export interface TokenLifecycleContext {
+interface TokenLifecycleContext {
   readonly variant: Variant;
   readonly target: Target;
   readonly options: ResolvedAuthOptions;
@@ -47,37 +66,28 @@ export class TokenLifecycle implements Auth {
   readonly variant: Variant;
   readonly baseUrl: string;
   readonly tenantId: string;
-  readonly #context: TokenLifecycleContext;
+  readonly #options: ResolvedAuthOptions;
+  readonly #source: TokenSource;
   readonly #now: () => number;
-  readonly #tell: (event: EventBody) => void;
+  readonly #emit: (event: EventBody) => void;
   #held: HeldToken | undefined;
-  #renewal: SharedRenewal<AccessToken> | undefined;
-  /** Epoch milliseconds. */
+  /** The renewal in flight, when it began (epoch milliseconds), and whether the held token was still good then. */
+  #renewal: SharedTask<AccessToken> | undefined;
   #renewalBeganAt = 0;
-  /** Whether the renewal in flight was begun while the held token was still good. */
   #isBackground = false;
-  /** Epoch milliseconds before which no renewal is tried in the background, after this many failed in a row. */
+  /** Epoch milliseconds before which no renewal is tried in the background, and the failures in a row. */
   #nextAttemptAt = 0;
   #failures = 0;
-  /** The value of a token the API refused: the store may still hold it. */
   #refusedValue: string | undefined;
 
-  constructor(context: TokenLifecycleContext) {
-    this.variant = context.variant;
-    this.baseUrl = context.target.baseUrl;
-    this.tenantId = context.target.tenantId;
-    this.#context = context;
-    this.#now = context.options.now;
-    this.#tell = teller({ variant: this.variant, ...context.target }, context.options);
-  }
-
-  get needsPerson(): boolean {
-    return this.#context.source.needsPerson;
-  }
-
-  get inherited(): Auth["inherited"] {
-    const { fetch, now, timeoutMs, onEvent } = this.#context.options;
-    return { fetch, now, timeoutMs, onEvent };
+  constructor({ variant, target, options, source }: TokenLifecycleContext) {
+    this.variant = variant;
+    this.baseUrl = target.baseUrl;
+    this.tenantId = target.tenantId;
+    this.#options = options;
+    this.#source = source;
+    this.#now = options.now;
+    this.#emit = emitter(this, options);
   }
 
   getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken> {
@@ -92,109 +102,150 @@ export class TokenLifecycle implements Auth {
     return this.#wait(signal);
   }
 
-  /** Whether a renewal is in flight: such an identity must not be forgotten. */
-  get isRenewing(): boolean {
-    if (this.#renewal === undefined) return false;
-    const { shareInFlight, timeoutMs } = this.#context.options;
-    // One that such a runtime killed with its request never ends: it must not be the last.
-    return shareInFlight || this.#now() < this.#renewalBeganAt + timeoutMs * lostAfterTimeouts;
-  }
-
   invalidate(token: AccessToken): void {
     if (this.#held === undefined || this.#held.token.value !== token?.value) return;
     this.#refusedValue = token.value;
     this.#held = undefined;
   }
 
-  #serveWhileRenewing({ token, promise }: HeldToken): Promise<AccessToken> {
+  get needsPerson(): boolean {
+    return this.#source.needsPerson;
+  }
+
+  get inherited(): Auth["inherited"] {
+    const { fetch, now, timeoutMs, onEvent } = this.#options;
+    return { fetch, now, timeoutMs, onEvent };
+  }
+
+  /** Whether a renewal is in flight: such an identity must not be forgotten. */
+  get isRenewing(): boolean {
+    if (this.#renewal === undefined) return false;
+    const { shareInFlight, timeoutMs } = this.#options;
+    // A worker runtime may kill a renewal with the request that began it: it never ends, and must not block the next.
+    return shareInFlight || this.#now() < this.#renewalBeganAt + timeoutMs * lostAfterTimeouts;
+  }
+
+  #serveWhileRenewing({ token: { expiresAt }, promise }: HeldToken): Promise<AccessToken> {
     if (this.isRenewing || this.#now() < this.#nextAttemptAt) return promise;
     const renewal = this.#start(true);
     renewal.keep();
-    // Told once it is in flight: a listener that asks for a token itself gets this one, and begins no other.
-    this.#tell({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
+    // Emitted after the start, so that a listener that asks for a token gets this one and starts no other renewal.
+    this.#emit({ type: "token_served_while_renewing", expiresAt });
     const settled = renewal.result.then(
       () => {},
       (error: unknown) => {
         this.#nextAttemptAt = this.#now() + backoffMs(this.#failures++);
         const code = isBivariantError(error) ? error.code : "unknown";
-        this.#tell({ type: "renewal_failed", code, expiresAt: token.expiresAt });
+        this.#emit({ type: "renewal_failed", code, expiresAt });
       },
     );
-    this.#context.options.waitUntil?.(settled);
+    this.#options.waitUntil(settled);
     return promise;
   }
 
-  /** Before anything is begun that a wrong signal would break off midway. */
-  async #wait(signal: unknown): Promise<AccessToken> {
-    return this.#join(requireSignal(signal));
-  }
-
-  #join(signal: AbortSignal | undefined): Promise<AccessToken> {
-    if (!this.#context.options.shareInFlight) return this.#alone(signal);
+  async #wait(given: unknown): Promise<AccessToken> {
+    // Checked before anything begins that a wrong signal would interrupt midway.
+    const signal = requireSignal(given);
+    if (!this.#options.shareInFlight) return this.#task(false).join(signal);
     const renewal = this.#renewal;
     if (renewal === undefined) return this.#start(false).join(signal);
     if (!this.#isBackground) return renewal.join(signal);
-    // One that began in the background tries only once: who waits for it deserves the schedule.
+    // A background renewal sends only one request: a caller that waits gets the retries too.
     return renewal.join(signal).catch((error: unknown) => {
       if (signal?.aborted || !(isTransportError(error) || isRateLimitedError(error))) throw error;
       return this.getAccessToken({ signal });
     });
   }
 
-  #alone(signal: AbortSignal | undefined): Promise<AccessToken> {
-    const renewal: SharedRenewal<AccessToken> = new SharedRenewal((abort) =>
-      this.#renew(abort, false, () => renewal.keep()),
-    );
-    return renewal.join(signal);
-  }
-
-  #start(isBackground: boolean): SharedRenewal<AccessToken> {
-    const renewal: SharedRenewal<AccessToken> = new SharedRenewal(
-      (signal) => this.#renew(signal, isBackground, () => renewal.keep()),
-      () => {
-        if (this.#renewal === renewal) this.#renewal = undefined;
-      },
-    );
+  #start(isBackground: boolean): SharedTask<AccessToken> {
+    const renewal = this.#task(isBackground, () => {
+      if (this.#renewal === renewal) this.#renewal = undefined;
+    });
     this.#renewal = renewal;
     this.#renewalBeganAt = this.#now();
     this.#isBackground = isBackground;
     return renewal;
   }
 
-  async #renew(signal: StopSignal, isBackground: boolean, keep: () => void): Promise<AccessToken> {
-    const token = await this.#context.source.renew({
-      signal,
-      isBackground,
-      heldValue: this.#held?.token.value,
-      refusedValue: this.#refusedValue,
-      isFresh: (stored) => this.#now() < this.#windowOf(stored).renewAt,
-      keep,
-    });
-    return this.hold(token);
+  #task(isBackground: boolean, onEnd?: () => void): SharedTask<AccessToken> {
+    return new SharedTask(async (signal, keep) => {
+      const token = await this.#source.renew({
+        signal,
+        isBackground,
+        heldValue: this.#held?.token.value,
+        refusedValue: this.#refusedValue,
+        isFresh: (stored) => this.#now() < this.#renewAt(stored),
+        keep,
+      });
+      return this.hold(token);
+    }, onEnd);
   }
 
-  #windowOf(token: AccessToken): HeldToken {
-    const lifetimeMs = token.expiresAt - (token.issuedAt ?? this.#now());
-    // What cannot be renewed is served to its end.
-    const share = this.#context.source.needsPerson ? 0 : renewalShare;
-    const windowMs = Math.min(lifetimeMs * share, longestRenewalWindowMs);
-    return {
-      token,
-      promise: Promise.resolve(token),
-      renewAt: token.expiresAt - windowMs * (1 - renewalJitter * Math.random()),
-    };
+  #renewAt({ expiresAt, issuedAt = this.#now() }: AccessToken): number {
+    // A token that cannot be renewed is served to its end.
+    if (this.#source.needsPerson) return expiresAt;
+    const windowMs = Math.min((expiresAt - issuedAt) * renewalShare, longestRenewalWindowMs);
+    return expiresAt - windowMs * (1 - renewalJitter * Math.random());
   }
 
-  /** Takes a token to serve. */
+  /** Serves a token from now on. */
   protected hold(token: AccessToken): AccessToken {
-    this.#held = this.#windowOf(token);
+    this.#held = { token, promise: Promise.resolve(token), renewAt: this.#renewAt(token) };
     this.#failures = 0;
     this.#nextAttemptAt = 0;
     return token;
   }
 
-  /** Serves no token any more that it held until now. */
+  /** Stops serving the held token. */
   protected drop(): void {
     this.#held = undefined;
+  }
+}
+
+/** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
+export class SharedTask<T> {
+  readonly result: Promise<T>;
+  readonly #controller = new StopController();
+  readonly #onEnd: () => void;
+  #waiters = 0;
+  #isKept = false;
+
+  /**
+   * Starts the task. `keep` lets it run to its end whether callers wait or not. `onEnd` is called when the task is
+   * settled or aborted: later callers need another task.
+   */
+  constructor(run: (signal: StopSignal, keep: () => void) => Promise<T>, onEnd: () => void = () => {}) {
+    this.#onEnd = onEnd;
+    this.result = run(this.#controller, () => this.keep());
+    this.result.then(onEnd, onEnd);
+  }
+
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  /** Waits for the result. The signal ends only this caller's wait, with the signal's reason. */
+  join(signal: AbortSignal | undefined): Promise<T> {
+    if (signal === undefined) {
+      this.keep();
+      return this.result;
+    }
+    this.#waiters++;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        reject(signal.reason);
+        this.#leave(signal.reason);
+      };
+      if (signal.aborted) return onAbort();
+      const stopListening = whenAborted(signal, onAbort);
+      this.result.then(resolve, reject).then(stopListening);
+    });
+  }
+
+  #leave(reason: unknown): void {
+    this.#waiters--;
+    if (this.#waiters > 0 || this.#isKept) return;
+    this.#onEnd();
+    this.#controller.abort(reason);
   }
 }

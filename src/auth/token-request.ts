@@ -1,170 +1,129 @@
-/** One token, asked for until it is had or refused: the gate, the retries, the clock, and the answer read. */
-import { TokenRequestError, UnexpectedResponseError, wireText } from "../errors.js";
-import { parseRetryAfterMs } from "../http/exchange.js";
+/**
+ * One token request, for machines and persons: sends it once, learns the rate limit and the server's clock from its
+ * answer, reads the tokens, and explains a refusal.
+ */
+import { TokenRequestError, type Variant, wireText } from "../errors.js";
+import { type Answer, exchange } from "../http/exchange.js";
 import type { StopSignal } from "../http/time-limit.js";
-import type { AccessTokenFields } from "./access-token.js";
+import type { Target } from "../variants/target.js";
+import { version } from "../version.js";
 import type { ResolvedAuthOptions } from "./auth-options.js";
-import { backoffMs, sleep } from "./backoff.js";
-import type { PreparedCredential } from "./credential.js";
-import type { AssertionBounds } from "./server-clock.js";
-import { type Answered, type Attempted, attemptToken, type TokenAttemptContext } from "./token-attempt.js";
-import { parseTokenAnswer } from "./token-response.js";
+import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "./credentials/credential.js";
+import type { EventBody } from "./events.js";
+import { RateLimitGate, type RateLimitGateOptions } from "./rate-limit-gate.js";
+import { ServerClock } from "./server-clock.js";
+import { type IssuedTokens, parseTokenAnswer } from "./token-response.js";
 
-/** Retries of a 5xx or a network fault: a fault is no rate limit, and a caller should hear of it soon. */
-const mostFaultRetries = 2;
+/** What all token requests of one token endpoint and tenant share. */
+export interface TokenEndpointState {
+  readonly gate: RateLimitGate;
+  readonly clock: ServerClock;
+}
 
-/** Our assertions live 60 s and the service tolerates 30 s (section 2.2 of the description). */
-export const assertionBounds: AssertionBounds = { aheadSeconds: 30, behindSeconds: 90 };
+export function createTokenEndpointState(
+  variant: Variant,
+  options: RateLimitGateOptions,
+): TokenEndpointState {
+  return { gate: new RateLimitGate(variant, options), clock: new ServerClock() };
+}
 
-export interface TokenRequestContext extends TokenAttemptContext {
+/** The token endpoint that requests go to, with the options of the identity that sends them. */
+export interface TokenEndpoint {
+  readonly variant: Variant;
+  readonly target: Target;
+  readonly state: TokenEndpointState;
   readonly options: ResolvedAuthOptions;
-  /** The fingerprint of the credential that was accepted last. */
-  readonly acceptedFingerprint: string | undefined;
-  /** Nobody waits: one attempt, now or not at all, so that nothing goes on after the program is done. */
-  readonly isBackground: boolean;
-  /** Reads the credential again: a key may have been rotated while an attempt waited. */
-  readonly prepare: () => Promise<PreparedCredential>;
-  /** Told of a refusal before its error is made; gives the instant before which no other request is sent. */
-  readonly refused: (fingerprint: string) => number;
+  readonly emit: (event: EventBody) => void;
 }
 
-export interface GrantedToken {
-  readonly fields: AccessTokenFields;
-  /** What the service accepted. */
-  readonly prepared: PreparedCredential;
+/** A token request and its answer. */
+export interface TokenReply {
+  readonly answer: Answer;
+  readonly sent: SentAttempt;
+  /** What was added to this machine's clock for the assertion. */
+  readonly correctedByMs: number;
+  readonly isByOwnClock: boolean;
 }
 
 /**
- * Sends token requests for a client_credentials grant until one is answered. A 429 is waited out at the gate; a 5xx
- * or a network fault is retried by the same schedule; every attempt is signed anew.
+ * Sends a token request once. The gate must have been entered. `isByOwnClock`: without the correction by the server's
+ * clock.
+ *
+ * @throws TransportError, UnexpectedResponseError `response_too_large`, the signal's reason
  */
-export async function requestToken(
-  first: PreparedCredential,
-  context: TokenRequestContext,
-  signal: StopSignal,
-): Promise<GrantedToken> {
-  const { options, state } = context;
-  const deadlineAt = options.now() + (context.isBackground ? 0 : options.rateLimitDeadlineMs);
-  const mostRetries = context.isBackground ? 0 : mostFaultRetries;
-  let faults = 0;
-  let useOwnClock = false;
-  let clockTried = false;
-  let wasInBounds = false;
-  let prepared = first;
-  for (let attempt = 1; ; attempt++) {
-    const leave = await state.gate.enter({ deadlineAt, signal });
-    let outcome: Attempted;
-    try {
-      if (attempt > 1) prepared = await context.prepare();
-      // Whoever waited may have left while the settings were read.
-      signal.throwIfAborted();
-      context.tell({ type: "token_requested", clientId: prepared.clientId, attempt });
-      outcome = await sendOnce(prepared, context, useOwnClock, signal);
-    } finally {
-      leave();
-    }
-    if ("fault" in outcome || outcome.answer.status >= 500) {
-      const askedMs =
-        "answer" in outcome
-          ? parseRetryAfterMs(outcome.answer.headers, outcome.answer.receivedAt)
-          : undefined;
-      const waitMs = askedMs ?? backoffMs(faults);
-      faults++;
-      if (faults <= mostRetries && options.now() + waitMs <= deadlineAt) {
-        await sleep(waitMs, signal);
-        continue;
-      }
-      if ("fault" in outcome) throw outcome.fault;
-    }
-    if (outcome.answer.status === 429) continue;
-    const read = readAnswer(prepared, context, outcome);
-    if (read.token !== undefined) return { fields: read.token, prepared };
-    const other = clockTried ? undefined : otherClock(context, outcome, read.refusal);
-    wasInBounds ||= !mayBeOutOfBounds(context, outcome);
-    if (other === undefined) throw await refusalError(prepared, context, wasInBounds, read.refusal);
-    clockTried = true;
-    useOwnClock = other === "own";
-  }
-}
-
-async function sendOnce(
-  prepared: PreparedCredential,
-  context: TokenRequestContext,
-  isByOwnClock: boolean,
-  signal: StopSignal,
-): Promise<Attempted> {
-  try {
-    return await attemptToken((attempt) => prepared.send(attempt), context, { isByOwnClock, signal });
-  } catch (fault) {
-    if (fault instanceof UnexpectedResponseError) context.refused(prepared.fingerprint);
-    throw fault;
-  }
-}
-
-function readAnswer(
-  { fingerprint }: PreparedCredential,
-  { variant, target, state, tell, refused }: TokenRequestContext,
-  { answer, sent, correctedByMs, isByOwnClock }: Answered,
-): { token: AccessTokenFields } | { token?: undefined; refusal: TokenRequestError } {
-  try {
-    const token = parseTokenAnswer(answer, variant, sent.secrets);
-    const { issuedAtSeconds } = sent;
-    if (issuedAtSeconds !== undefined)
-      state.clock.accepted({
-        issuedAtSeconds,
-        sentAt: answer.sentAt,
-        bounds: assertionBounds,
-        correctedByMs,
-        isByOwnClock,
-      });
-    if (token.tenant !== undefined && variant === "A" && token.tenant !== target.tenantId)
-      tell({ type: "tenant_differs", tenant: wireText(token.tenant, [...sent.secrets, token.value]) ?? "" });
-    return { token };
-  } catch (error) {
-    if (error instanceof TokenRequestError) return { refusal: error };
-    refused(fingerprint);
-    throw error;
-  }
-}
-
-function mayBeOutOfBounds({ state }: TokenRequestContext, { answer, sent }: Answered): boolean {
-  return (
-    sent.issuedAtSeconds !== undefined &&
-    state.clock.outOfBounds(sent.issuedAtSeconds, answer.sentAt, assertionBounds) !== "no"
+export async function sendTokenRequest(
+  { variant, target, state, options, emit }: TokenEndpoint,
+  send: (attempt: TokenAttempt) => Promise<SentAttempt>,
+  { signal, isByOwnClock = false }: { signal?: StopSignal; isByOwnClock?: boolean } = {},
+): Promise<TokenReply> {
+  const { fetch, now, timeoutMs } = options;
+  const { gate, clock } = state;
+  let sent: SentAttempt | undefined;
+  let correctedByMs = 0;
+  const serverNow = () => {
+    correctedByMs = isByOwnClock ? 0 : clock.appliedMs;
+    return now() + correctedByMs;
+  };
+  const answer = await exchange(
+    async (abort) => {
+      sent = await send({ fetch, signal: abort, serverNow, userAgent: `bivariant/${version}` });
+      return sent.response;
+    },
+    { variant, baseUrl: target.baseUrl, now, timeoutMs, signal },
   );
+  const offsetMs = clock.observe(answer);
+  if (offsetMs !== undefined)
+    emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
+  if (answer.status === 429) {
+    gate.refused(answer);
+    emit({ type: "rate_limited", retryAt: gate.opensAt });
+  } else {
+    gate.passed(answer);
+  }
+  return { answer, sent: sent as SentAttempt | undefined as SentAttempt, correctedByMs, isByOwnClock };
 }
 
 /**
- * Which clock to try a refused assertion with once more: the server's, when it shows the assertion to have been out
- * of bounds; our own, when the server's was applied and was never accepted yet.
+ * Reads the tokens of a reply.
+ *
+ * @throws TokenRequestError, UnexpectedResponseError
  */
-function otherClock(
-  context: TokenRequestContext,
-  outcome: Answered,
-  refusal: TokenRequestError,
-): "server" | "own" | undefined {
-  if (refusal.error !== "invalid_client" || outcome.sent.issuedAtSeconds === undefined) return undefined;
-  const { clock } = context.state;
-  if (mayBeOutOfBounds(context, outcome)) return "server";
-  return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
+export function readTokens({ variant, target, state, emit }: TokenEndpoint, reply: TokenReply): IssuedTokens {
+  const { answer, sent, correctedByMs, isByOwnClock } = reply;
+  const tokens = parseTokenAnswer(answer, variant, sent.secrets);
+  const { issuedAtSeconds } = sent;
+  if (issuedAtSeconds !== undefined)
+    state.clock.accepted({ issuedAtSeconds, sentAt: answer.sentAt, correctedByMs, isByOwnClock });
+  const { tenant, value } = tokens.token;
+  if (tenant !== undefined && variant === "A" && tenant !== target.tenantId)
+    emit({ type: "tenant_differs", tenant: wireText(tenant, [...sent.secrets, value]) ?? "" });
+  return tokens;
 }
 
-async function refusalError(
-  prepared: PreparedCredential,
-  { variant, state, options, acceptedFingerprint, refused }: TokenRequestContext,
-  wasInBounds: boolean,
+/** Whether the assertion of a request may have been out of bounds by the server's clock. */
+export function mayBeOutOfBounds({ state }: TokenEndpoint, { answer, sent }: TokenReply): boolean {
+  const { issuedAtSeconds } = sent;
+  if (issuedAtSeconds === undefined) return false;
+  return state.clock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
+}
+
+/** Adds the causes that local evidence supports to a refusal. */
+export async function explainRefusal(
+  { variant, state: { clock }, options }: TokenEndpoint,
+  { explain }: Pick<PreparedCredential, "explain">,
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
+  known: Pick<Refusal, "grant" | "workedBefore"> & { wasInBounds: boolean; retryAt?: number },
 ): Promise<TokenRequestError> {
-  const retryAt = refused(prepared.fingerprint);
-  const { clock } = state;
+  const { grant, workedBefore, wasInBounds, retryAt } = known;
+  const clockOffsetMs = clock.offsetMs;
   const causes =
-    (await prepared.explain?.({
-      grant: "client_credentials",
+    (await explain?.({
+      grant,
       error,
       status,
-      clock: clock.offsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
-      clockOffsetMs: clock.offsetMs,
-      workedBefore: acceptedFingerprint === prepared.fingerprint,
+      clock: clockOffsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
+      clockOffsetMs,
+      workedBefore,
       hasOwnFetch: options.hasOwnFetch,
     })) ?? [];
   const [first] = causes;

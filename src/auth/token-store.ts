@@ -1,4 +1,4 @@
-/** Where tokens and verdicts rest, so that many processes can share them. */
+/** The store of tokens and detections that many processes can share. */
 
 export interface StoredValue {
   readonly value: string;
@@ -14,7 +14,7 @@ export interface StoredValue {
 export interface TokenStore {
   get(key: string): Promise<StoredValue | undefined>;
   /**
-   * Writes a value. With `ifVersion` only over that version (`null`: only where there is none), else
+   * Writes a value. With `ifVersion` only over that version (`null`: only if nothing is stored), else
    * `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it.
    */
   set(
@@ -24,9 +24,9 @@ export interface TokenStore {
   ): Promise<StoredValue>;
   delete(key: string): Promise<void>;
   /**
-   * Runs a task while nobody else runs one under the same key.
+   * Runs a task while no other task runs under the same key.
    *
-   * @throws StoreError `store_locked` when the lock is not had in time: the task did not run
+   * @throws StoreError `store_locked` when the lock was not acquired in time: the task did not run
    */
   lock<T>(key: string, task: () => Promise<T>, options?: { readonly timeoutMs?: number }): Promise<T>;
 }

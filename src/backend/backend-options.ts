@@ -1,36 +1,36 @@
-/** The options of createBackend, checked once and with their defaults. */
+/** The options of createBackend, checked once, with their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "../auth/auth-options.js";
 import type { TokenStore } from "../auth/token-store.js";
 import type { LookupTypes } from "../client/outcome.js";
-import type { CreateServiceOptions } from "../create-service.js";
-import { ConfigurationError } from "../errors.js";
+import { invalidOption } from "../options.js";
+import type { CreateServiceOptions } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
 import { parseBaseUrl } from "../variants/target.js";
-import { type BackendDeployment, Deployments, type FindDeployment } from "./backend-deployment.js";
-import { guardedStore } from "./guarded-store.js";
-import type { OriginOptions } from "./request-origin.js";
+import { type BackendDeployment, Deployments, type FindDeployment } from "./deployments.js";
+import { guardedStore } from "./records.js";
+import type { OriginOptions } from "./request-checks.js";
 
 export interface SessionOptions {
   /**
-   * Keeps the session in a `__Host-` cookie (Secure, HttpOnly, SameSite=None, Partitioned) instead of the page's
-   * memory: it survives a reload of the page, and every request that changes something needs the CSRF token. Default
-   * false.
+   * Keeps the session in a `__Host-` cookie (Secure, HttpOnly, SameSite=None, Partitioned) instead of the page's memory.
+   * The session then survives a reload of the page, and every request that changes something needs the CSRF token.
+   * Default false.
    */
   readonly cookie?: boolean | undefined;
-  /** The fixed end of a session after its beginning. Default 8 hours. */
+  /** The time after which a session ends, even in use. Default 8 hours. */
   readonly lifetimeMs?: number | undefined;
-  /** A session that nobody used for so long is over. Default 1 hour. */
+  /** The time without a request after which a session ends. Default 1 hour. */
   readonly idleMs?: number | undefined;
 }
 
-/** Where an error happened and what the browser was told instead of it. */
+/** Where an error happened, and what the browser received instead of it. */
 export interface ErrorContext {
   readonly status: number;
-  /** The stable code of the answer. */
+  /** The stable code of the answer; `none` for an error that no answer shows. */
   readonly code: string;
-  /** The route's name, or `answer` for what was given to `backend.answer`. */
+  /** The name of the route, or `answer` for an error that was passed to `backend.answer`. */
   readonly route: string;
 }
 
@@ -39,19 +39,19 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
     Pick<CreateServiceOptions<T>, "api" | "validate"> {
   /** The deployments of all customers, or a function that looks one up. */
   readonly deployments: readonly BackendDeployment[] | FindDeployment;
-  /** The path under which the routes are. Default "/auth". */
+  /** The path of the routes. Default "/auth". */
   readonly path?: string | undefined;
   /**
-   * The origin at which browsers reach this backend, such as "https://planner.example". Default: that of the request's
-   * URL, which is another one behind a proxy that ends TLS or changes the Host.
+   * The origin at which browsers reach this backend, such as "https://planner.example". Set it behind a proxy that ends
+   * TLS or changes the Host. Default: the origin of the request's URL.
    */
   readonly publicUrl?: string | undefined;
-  /** Other origins whose pages may use the backend; they are answered with CORS headers. Default: none. */
+  /** Other origins whose pages may use the backend; their requests are answered with CORS headers. Default: none. */
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
   /**
-   * Told of every error behind an answer, the refused requests of browsers aside: their answers hold only a code. What
-   * it throws is ignored. Default: those behind a 5xx go to `console.error`.
+   * Receives every error behind an answer, except refused requests of browsers, whose answers say all there is. What it
+   * throws is ignored. Default: errors behind a 5xx go to `console.error`.
    */
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
@@ -61,9 +61,10 @@ export interface Settings extends OriginOptions {
   readonly path: string;
   readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
   readonly store: TokenStore;
-  /** For browsers that log in: whoever comes along begins a login, which must not push out anybody's session. */
+  /** Holds pending logins. Anyone can start a login, which must not evict sessions from a store in memory. */
   readonly loginStore: TokenStore;
-  readonly onError: (error: unknown, context: ErrorContext) => void;
+  /** Calls `onError`, and never throws. Without a context the error is one that no answer shows. */
+  readonly report: (error: unknown, context?: ErrorContext) => void;
   /** For redeemLaunch, beginLogin, completeLogin and resumeAuth. */
   readonly auth: AuthOptions & { readonly store: TokenStore };
   readonly now: () => number;
@@ -71,30 +72,28 @@ export interface Settings extends OriginOptions {
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
-/** Tokens are had a while before their session begins. */
+/** A token is stored shortly before its session begins, so it must be kept a little longer. */
 const slackMs = 3_600_000;
-/** Whoever comes along can begin a login: beyond these the oldest is forgotten. */
+/** The most pending logins in memory. The oldest is forgotten beyond that. */
 const mostLogins = 10_000;
 
-const duration = "is no number of milliseconds from 1000 to those of 366 days";
+const duration = "must be a number of milliseconds from 1000 to 366 days";
 const durationMs = z
   .number(duration)
   .min(1_000, duration)
   .max(366 * 24 * 3_600_000, duration);
-const flag = z.boolean("is neither true nor false");
+const flag = z.boolean("must be true or false");
+const text = z.string("must be a string");
 const isFunction = (value: unknown) => typeof value === "function";
-const shape = z.looseObject({
-  path: z
-    .string("is no text")
+const optionsSchema = z.looseObject({
+  path: text
     .regex(
       /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/,
-      'is no path such as "/auth": it begins with a slash and ends without one, and its segments hold letters, digits and ._~- and begin with no dot',
+      'must be a path such as "/auth": a slash at the start and none at the end, and segments of letters, digits and ._~- that do not start with a dot',
     )
     .default("/auth"),
-  publicUrl: z.string("is no text").optional(),
-  origins: z
-    .array(z.string("is no text"), 'is no list of origins such as ["https://planner.example"]')
-    .default([]),
+  publicUrl: text.optional(),
+  origins: z.array(text, 'must be an array of origins such as ["https://planner.example"]').default([]),
   session: z
     .strictObject(
       {
@@ -102,59 +101,52 @@ const shape = z.looseObject({
         lifetimeMs: durationMs.default(8 * 3_600_000),
         idleMs: durationMs.default(3_600_000),
       },
-      "is no object with cookie, lifetimeMs and idleMs alone",
+      "must be an object with no other properties than cookie, lifetimeMs and idleMs",
     )
     .prefault({}),
-  onError: z.custom<Settings["onError"]>(isFunction, "is no function").optional(),
+  onError: z
+    .custom<NonNullable<BackendOptions["onError"]>>(isFunction, "must be a function")
+    .default(() => printFault),
   allowInsecureHttp: flag.default(false),
-  store: z
-    .custom<TokenStore>(
-      (value) => ["get", "set", "delete", "lock"].every((name) => hasMethod(value, name)),
-      "is no token store: that has get, set, delete and lock",
-    )
-    .optional(),
 });
 
 /** @throws ConfigurationError */
 export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>): Settings {
-  const parsed = shape.safeParse(options);
+  const parsed = optionsSchema.safeParse(options);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw invalid(issue?.path.join(".") || "options", issue?.message ?? "are wrong");
+    throw invalidOption(issue?.path.join(".") || "options", issue?.message ?? "must be an object");
   }
-  const { store: given, publicUrl, origins, allowInsecureHttp, onError, ...rest } = parsed.data;
+  const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
-  const { lifetimeMs } = rest.session;
-  const guard = (held: TokenStore) => guardedStore(held, { timeoutMs, now, longestMs: lifetimeMs + slackMs });
-  const store = guard(given ?? memoryStore({ now }));
+  const guard = (store: TokenStore) =>
+    guardedStore(store, { timeoutMs, now, longestMs: session.lifetimeMs + slackMs });
+  const store = guard(options.store ?? memoryStore({ now }));
   const publicOrigin =
     publicUrl === undefined ? undefined : parseOrigin(publicUrl, "publicUrl", allowInsecureHttp);
+  const { fetch, rateLimitDeadlineMs, onEvent, shareInFlight, tenantIdPattern } = options;
   return {
-    path: rest.path,
-    session: rest.session,
-    deployments: new Deployments(options.deployments, { ...options, publicOrigin }),
-    publicOrigin,
-    origins: origins.map((origin) => parseOrigin(origin, "origins", allowInsecureHttp)),
-    allowInsecureHttp,
-    store,
-    loginStore: given === undefined ? guard(memoryStore({ now, mostEntries: mostLogins })) : store,
-    onError: onError ?? reportFaults,
-    auth: { ...authOptions(options), store },
-    ...{ now, timeoutMs, waitUntil },
+    ...{ path, session, publicOrigin, allowInsecureHttp, store, now, timeoutMs, waitUntil },
+    origins: parsed.data.origins.map((origin) => parseOrigin(origin, "origins", allowInsecureHttp)),
+    deployments: new Deployments(options.deployments, { allowInsecureHttp, tenantIdPattern, publicOrigin }),
+    loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: mostLogins })) : store,
+    report: (error, context = { status: 200, code: "none", route: "session" }) => {
+      try {
+        const result: unknown = onError(error, context);
+        if (result instanceof Promise) result.catch(() => {});
+      } catch {
+        // A listener that fails must not change the answer to the browser.
+      }
+    },
+    auth: {
+      ...{ fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent, shareInFlight, tenantIdPattern },
+      ...{ allowInsecureHttp, waitUntil: options.waitUntil, store },
+    },
   };
 }
 
-function authOptions(options: AuthOptions): AuthOptions {
-  const { fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent } = options;
-  const { waitUntil, shareInFlight, allowInsecureHttp, tenantIdPattern } = options;
-  return {
-    ...{ fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent },
-    ...{ waitUntil, shareInFlight, allowInsecureHttp, tenantIdPattern },
-  };
-}
-
-/** What nobody listens to must not vanish: a fault in the settings would look like a broken page. */
-function reportFaults(error: unknown, { status, route }: ErrorContext): void {
+/** Faults in the settings would otherwise be visible only as a page that does not work. */
+function printFault(error: unknown, { status, route }: ErrorContext): void {
   if (status >= 500) console.error(`bivariant/backend, ${route}:`, error);
 }
 
@@ -163,15 +155,10 @@ function parseOrigin(value: string, option: string, allowInsecureHttp: boolean):
     const origin = parseBaseUrl(value, allowInsecureHttp);
     if (new URL(origin).origin === origin) return origin;
   } catch {
-    // Told below, under the option's own name.
+    // Reported below under the option's own name.
   }
-  throw invalid(option, 'is no origin such as "https://planner.example" (plain http only to loopback)');
-}
-
-function hasMethod(value: unknown, name: string): boolean {
-  return isFunction((value as Record<string, unknown> | null | undefined)?.[name]);
-}
-
-function invalid(option: string, why: string): ConfigurationError {
-  return new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
+  throw invalidOption(
+    option,
+    'must be an origin such as "https://planner.example"; plain http only for loopback',
+  );
 }

@@ -1,13 +1,12 @@
 /** The public entry `bivariant/backend`: the server half of an app for people. */
-export type { Backend, SessionInfo } from "./backend.js";
+export type { BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
+export { type Backend, createBackend, type SessionInfo } from "./create-backend.js";
 export type {
   BackendDeployment,
   DeploymentQuery,
   FindDeployment,
   LaunchDeployment,
   LoginDeployment,
-} from "./backend-deployment.js";
-export type { BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
-export { createBackend } from "./create-backend.js";
-export { isSessionError, SessionError } from "./session-error.js";
+} from "./deployments.js";
+export { isSessionError, SessionError } from "./error-answer.js";
 export { type NodeRequest, type NodeResponse, toNodeHandler } from "./to-node-handler.js";

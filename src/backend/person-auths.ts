@@ -1,99 +1,175 @@
-/** The Auths of the people who are there, held in memory so that all requests of one person share one renewal. */
-import type { PersonAuth } from "../auth/person-auth.js";
-import { personContext } from "../auth/person-context.js";
+/** The Auths of the people who have sessions, kept in memory so that all requests of one person share one renewal. */
+import type { AccessToken, Auth, Operator, PersonAuth } from "../auth/auth.js";
+import { personContext } from "../auth/person-tokens.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
-import { isStoreError, LoginRequiredError } from "../errors.js";
-import { type ResumeAuthOptions, resumeAuth } from "../resume-auth.js";
-import type { BackendDeployment } from "./backend-deployment.js";
+import { personRequired } from "../client/refused-call.js";
+import { isStoreError, LoginRequiredError, type Variant } from "../errors.js";
+import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { Settings } from "./backend-options.js";
-import { SessionError } from "./session-error.js";
-import type { SessionSubject } from "./session-subject.js";
+import type { BackendDeployment } from "./deployments.js";
+import { SessionError } from "./error-answer.js";
+
+/** The person that a session stands for, and the deployment that issued the person's tokens. */
+export interface SessionSubject {
+  /** The name under which the person's tokens are in the store. */
+  readonly person: string;
+  readonly variant: Variant;
+  readonly tenantId: string;
+  readonly baseUrl: string;
+  /** Only for a launch. */
+  readonly hostOrigin?: string;
+  /** Only for a launch: when its token expires, in epoch milliseconds. */
+  readonly launchEndsAt?: number;
+  readonly operator?: Operator;
+  readonly roles?: readonly { readonly name: string; readonly group?: string }[];
+}
+
+/** Whether a stored subject is complete. Its optional fields need no check: only the backend writes them. */
+export function isSubject({ person, variant, tenantId, baseUrl }: Partial<SessionSubject>): boolean {
+  return [person, variant, tenantId, baseUrl].every((field) => typeof field === "string");
+}
 
 interface Held {
   auth?: PersonAuth | undefined;
   resuming?: Promise<PersonAuth | undefined> | undefined;
 }
 
-/** People beyond these are read from the store again. */
+/** The most people in memory. Others are read from the store again. */
 const mostHeld = 10_000;
 
 export class PersonAuths {
   readonly #settings: Settings;
-  readonly #failed: (error: unknown) => void;
   readonly #held: RecentlyUsed<Held> = new RecentlyUsed(mostHeld, ({ resuming }) => resuming === undefined);
+  /** The Auth behind each error that says that the service no longer accepts a token. */
+  readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
 
-  /** `failed` is told of what no answer shows. */
-  constructor(settings: Settings, failed: (error: unknown) => void) {
+  constructor(settings: Settings) {
     this.#settings = settings;
-    this.#failed = failed;
   }
 
-  hold(auth: PersonAuth): void {
+  /** Keeps a new Auth, and returns what its session must remember. The tokens are forgotten if that fails. */
+  async add(auth: PersonAuth, { tenantId, baseUrl, hostOrigin }: BackendDeployment): Promise<SessionSubject> {
     this.#held.get(auth.person, () => ({})).auth = auth;
+    const { operator, roles, expiresAt }: AccessToken = await auth.getAccessToken();
+    return {
+      ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl },
+      ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin, launchEndsAt: expiresAt }),
+      ...(operator !== undefined && { operator }),
+      ...(roles !== undefined && { roles }),
+    };
   }
 
   /**
    * The Auth behind a session.
    *
-   * @throws SessionError `session_unknown` when its deployment is not configured any more, or its launch is not ours
+   * @throws SessionError `session_unknown` when its deployment is not configured any more, or another plugin launched it
    * @throws LoginRequiredError when its tokens are gone
+   * @throws StoreError
    */
-  async of(session: SessionSubject): Promise<PersonAuth> {
-    const deployment = await this.#settings.deployments.ofSession(session);
-    if (deployment === undefined)
+  async of(subject: SessionSubject): Promise<PersonAuth> {
+    const options = await this.#optionsFor(subject);
+    if (options === undefined)
       throw new SessionError("session_unknown", "The deployment of this session is not configured here.");
-    const auth = await this.#resumed(session, deployment);
+    const auth = await this.#resumed(options);
     if (auth !== undefined) return auth;
-    if (session.variant === "A")
-      throw new SessionError("session_unknown", "This session leads to no launch of this plugin.");
-    // A refresh token that was refused is forgotten in the store.
+    if (subject.variant === "A")
+      throw new SessionError("session_unknown", "This plugin has no launch for this session.");
+    // The service refused the refresh token, and the store forgot it.
     throw new LoginRequiredError("login_expired", "The login is over. Log in again.");
   }
 
-  /** Forgets a person's tokens, here and in the store; also what cannot be read there. */
-  async forget(session: SessionSubject): Promise<void> {
-    const deployment = await this.#settings.deployments.ofSession(session);
-    const options = deployment && this.#optionsOf(session, deployment);
-    // Of a deployment that is not configured any more nobody can use them: they wait for their end in the store.
-    if (deployment === undefined || options === undefined) return;
-    const auth = await this.#resumed(session, deployment);
+  /** The Auth for the calls of one request. `endRefused` recognises the errors that it makes. */
+  async watched(subject: SessionSubject): Promise<Auth & { readonly variant: Variant }> {
+    const auth = await this.of(subject);
+    const refusals = this.#refused;
+    const { variant, baseUrl, tenantId, inherited } = auth;
+    return {
+      ...{ variant, baseUrl, tenantId, inherited },
+      // Read each time: after the service refused a refresh token, only a login helps.
+      get needsPerson() {
+        return auth.needsPerson;
+      },
+      getAccessToken: (options) => auth.getAccessToken(options),
+      invalidate: (token) => auth.invalidate(token),
+      refused(token) {
+        const required = auth.refused(token);
+        refusals.set(required, auth);
+        return required;
+      },
+    };
+  }
+
+  /** Forgets the tokens of a person if `error` says that the service no longer accepts them. */
+  endRefused(error: unknown): void {
+    const required = personRequired(error);
+    const auth = required && this.#refused.get(required);
+    if (auth === undefined) return;
+    this.#settings.waitUntil(auth.forget().catch((fault) => this.#settings.report(fault)));
+  }
+
+  /**
+   * Checks that a person's token can still be used or renewed. A session whose person must launch or log in again would
+   * end at its first call, and the page would start over in an endless loop.
+   *
+   * @throws SessionError, RelaunchRequiredError, LoginRequiredError, StoreError
+   */
+  async requireUsable(subject: SessionSubject): Promise<void> {
+    const auth = await this.of(subject);
+    try {
+      await auth.getAccessToken({ signal: AbortSignal.timeout(this.#settings.timeoutMs) });
+    } catch (error) {
+      // Any other failure may pass.
+      if (personRequired(error) !== undefined) throw error;
+    }
+  }
+
+  /** Forgets a person's tokens, in memory and in the store, even if the stored tokens cannot be read. */
+  async forget(subject: SessionSubject): Promise<void> {
+    const options = await this.#optionsFor(subject);
+    // Tokens of a deployment that is not configured any more cannot be used here. They expire in the store.
+    if (options === undefined) return;
+    const auth = await this.#resumed(options);
     if (auth !== undefined) return auth.forget();
     await options.store.delete((await personContext(options)).key);
   }
 
-  async #resumed(session: SessionSubject, deployment: BackendDeployment): Promise<PersonAuth | undefined> {
-    const held = this.#held.get(session.person, () => ({}));
+  /** Undefined when the deployment has moved or is not configured any more. */
+  async #optionsFor({
+    variant,
+    person,
+    tenantId,
+    baseUrl,
+    hostOrigin,
+  }: SessionSubject): Promise<ResumeAuthOptions | undefined> {
+    const purpose = variant === "A" ? "launch" : "login";
+    const query = { purpose, tenantId, baseUrl, ...(hostOrigin !== undefined && { hostOrigin }) } as const;
+    const credential = (await this.#settings.deployments.find(query))?.[purpose];
+    return credential && { ...this.#settings.auth, baseUrl, tenantId, credential, person };
+  }
+
+  async #resumed(options: ResumeAuthOptions): Promise<PersonAuth | undefined> {
+    const held = this.#held.get(options.person, () => ({}));
     if (held.auth !== undefined) return held.auth;
-    if (this.#settings.auth.shareInFlight === false) {
-      held.auth = await this.#resume(session, deployment);
+    if (options.shareInFlight === false) {
+      held.auth = await this.#resume(options);
       return held.auth;
     }
-    // Not kept when it fails: what the store could not give now, it may give next time.
-    held.resuming ??= this.#resume(session, deployment).finally(() => {
+    // Not kept after a failure: the store may answer next time.
+    held.resuming ??= this.#resume(options).finally(() => {
       held.resuming = undefined;
     });
     held.auth = await held.resuming;
     return held.auth;
   }
 
-  async #resume(session: SessionSubject, deployment: BackendDeployment): Promise<PersonAuth | undefined> {
-    const options = this.#optionsOf(session, deployment);
-    if (options === undefined) return undefined;
+  async #resume(options: ResumeAuthOptions): Promise<PersonAuth | undefined> {
     try {
       return await resumeAuth(options);
     } catch (error) {
       if (!isStoreError(error) || error.code !== "store_corrupt") throw error;
-      // Whoever has tokens that nobody can read has none: the way on is another launch or login.
-      this.#failed(error);
+      // Tokens that cannot be read count as missing: the person launches or logs in again.
+      this.#settings.report(error);
       return undefined;
     }
-  }
-
-  #optionsOf(
-    { variant, person }: SessionSubject,
-    { baseUrl, tenantId, launch, login }: BackendDeployment,
-  ): ResumeAuthOptions | undefined {
-    const credential = variant === "A" ? launch : login;
-    return credential && { ...this.#settings.auth, baseUrl, tenantId, credential, person };
   }
 }

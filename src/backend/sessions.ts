@@ -1,55 +1,67 @@
-/** The sessions that browsers hold, as they rest in the store: under a hash, with a fixed and an idle end. */
+/** The sessions that browsers hold: their records in the store, their tokens in requests, and the routes about them. */
 import { z } from "zod";
-import type { TokenStore } from "../auth/token-store.js";
 import { RelaunchRequiredError } from "../errors.js";
-import { hashOf, isTokenShaped, randomToken } from "./random-token.js";
-import { Records } from "./records.js";
-import { SessionError } from "./session-error.js";
-import { type SessionSubject, subjectSchema } from "./session-subject.js";
+import type { Settings } from "./backend-options.js";
+import { Refusal, SessionError } from "./error-answer.js";
+import type { PendingLogins } from "./pending-logins.js";
+import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
+import { areEqual, hashOf, isTokenShaped, Records, randomToken, tokenBoundTo } from "./records.js";
+import {
+  cookieHeader,
+  cookieName,
+  isAllowedOrigin,
+  isSecure,
+  type OriginOptions,
+  readCookie,
+  readJson,
+} from "./request-checks.js";
+
+/** What the routes work with. */
+export interface Context {
+  readonly settings: Settings;
+  readonly people: PersonAuths;
+  readonly sessions: Sessions;
+  readonly logins: PendingLogins;
+}
 
 export interface SessionRecord extends SessionSubject {
-  /** The fixed end, whatever happens; epoch milliseconds, as the next. */
+  /** The fixed end, in epoch milliseconds. */
   readonly expiresAt: number;
+  /** The last use that was written, in epoch milliseconds. */
   readonly usedAt: number;
 }
 
-const schema: z.ZodType<SessionRecord> = z.intersection(
-  subjectSchema,
-  z.object({ expiresAt: z.number(), usedAt: z.number() }),
-);
-
-export interface SessionsOptions {
-  readonly store: TokenStore;
-  readonly now: () => number;
-  readonly lifetimeMs: number;
-  readonly idleMs: number;
-  /** Told of a session that is presented after its end, so that its tokens go too. */
-  readonly ended: (session: SessionRecord) => Promise<void>;
-  readonly failed: (error: unknown) => void;
-}
-
-/** That a session is used is written at most so often, to spare the store. */
-const mostOftenMs = 60_000;
-/** So long after its end a session is still known, so that whoever presents it is told that it expired. */
+/** The use of a session is written at most this often, to spare the store. */
+const usedEveryMs = 60_000;
+/** A session stays known for this long after its end, so that its page is told that it expired. */
 const rememberedMs = 24 * 3_600_000;
 
 export class Sessions {
-  readonly #options: SessionsOptions;
+  readonly #settings: Settings;
+  readonly #people: PersonAuths;
   readonly #records: Records<SessionRecord>;
 
-  constructor(options: SessionsOptions) {
-    this.#options = options;
-    this.#records = new Records(options.store, "session", schema);
+  constructor(settings: Settings, people: PersonAuths) {
+    this.#settings = settings;
+    this.#people = people;
+    this.#records = new Records(
+      settings.store,
+      "session",
+      (record) => isSubject(record) && Number.isFinite(record.expiresAt) && Number.isFinite(record.usedAt),
+    );
   }
 
-  /** Always under a new token, so that nobody can have known it before the person logged in. */
+  /** Opens a session under a new token, which thus cannot have been planted (no session fixation). */
   async open(subject: SessionSubject): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = randomToken();
-    const usedAt = this.#options.now();
-    // A launch cannot be renewed: no session of it outlives its token.
-    const end = Math.min(usedAt + this.#options.lifetimeMs, subject.launchEndsAt ?? Number.POSITIVE_INFINITY);
-    const session = { ...subject, usedAt, expiresAt: end };
-    await this.#records.write(await hashOf(token), session, { ifVersion: null, ...this.#kept(session) });
+    const usedAt = this.#settings.now();
+    // The token of a launch cannot be renewed, so the session ends with it.
+    const expiresAt = Math.min(
+      usedAt + this.#settings.session.lifetimeMs,
+      subject.launchEndsAt ?? Number.POSITIVE_INFINITY,
+    );
+    const session = { ...subject, usedAt, expiresAt };
+    await this.#write(await hashOf(token), session, null);
     return { token, session };
   }
 
@@ -63,23 +75,22 @@ export class Sessions {
     if (name === undefined || found === undefined)
       throw new SessionError(
         "session_unknown",
-        "This session is not known here, or was ended. Begin a new one.",
+        "This session is unknown, or it was ended. Start a new session.",
       );
     const session = found.value;
-    const now = this.#options.now();
+    const now = this.#settings.now();
     if (now >= this.#endOf(session)) {
-      await this.#options.ended(session);
+      await this.#forgetQuietly(session);
       if (session.launchEndsAt !== undefined && now >= session.launchEndsAt)
         throw new RelaunchRequiredError("launch_expired", "The launch has expired. Open the plugin again.");
-      throw new SessionError("session_expired", "This session is over. Begin a new one.");
+      throw new SessionError("session_expired", "This session has expired. Start a new session.");
     }
-    if (now - session.usedAt >= Math.min(mostOftenMs, this.#options.idleMs / 10)) {
-      const used = { ...session, usedAt: now };
+    if (now - session.usedAt >= Math.min(usedEveryMs, this.#settings.session.idleMs / 10)) {
       try {
-        // Over the version that was read: a session that was ended meanwhile must not rise again.
-        await this.#records.write(name, used, { ifVersion: found.version, ...this.#kept(used) });
+        // Only over the version that was read: a session that was ended meanwhile must not come back.
+        await this.#write(name, { ...session, usedAt: now }, found.version);
       } catch (error) {
-        this.#options.failed(error);
+        this.#settings.report(error);
       }
     }
     return session;
@@ -89,11 +100,158 @@ export class Sessions {
     await this.#records.delete(await hashOf(token));
   }
 
-  #endOf({ expiresAt, usedAt }: SessionRecord): number {
-    return Math.min(expiresAt, usedAt + this.#options.idleMs);
+  /** Ends the session of a cookie that is about to be replaced: after that, no page can use it. */
+  async endReplaced(token: string): Promise<void> {
+    try {
+      await this.#forgetQuietly(await this.find(token));
+      await this.end(token);
+    } catch {
+      // It is unknown or over.
+    }
   }
 
-  #kept(session: SessionRecord): { readonly expiresAt: number } {
-    return { expiresAt: this.#endOf(session) + rememberedMs };
+  /** The session that a request names, and its token. @throws SessionError, RelaunchRequiredError, StoreError */
+  async ofRequest(request: Request): Promise<{ readonly token: string; readonly session: SessionRecord }> {
+    const token = this.#settings.session.cookie
+      ? await guardedCookieToken(request, this.#settings)
+      : bearerToken(request);
+    return { token, session: await this.find(token) };
   }
+
+  async #forgetQuietly(session: SessionRecord): Promise<void> {
+    await this.#people.forget(session).catch((error) => this.#settings.report(error));
+  }
+
+  #endOf({ expiresAt, usedAt }: SessionRecord): number {
+    return Math.min(expiresAt, usedAt + this.#settings.session.idleMs);
+  }
+
+  #write(name: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
+    return this.#records.write(name, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
+  }
+}
+
+/** Methods that change nothing (RFC 9110 section 9.2.1). */
+const safeMethods = ["GET", "HEAD", "OPTIONS"];
+export const csrfHeader = "x-bivariant-csrf";
+
+/** The CSRF token of a session. It is derived from the session's token, so that only its own page receives it. */
+function csrfTokenOf(sessionToken: string): Promise<string> {
+  return tokenBoundTo(sessionToken, "bivariant csrf");
+}
+
+/** @throws SessionError `session_missing` */
+function bearerToken(request: Request): string {
+  const [, token] = /^bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
+  if (token === undefined)
+    throw new SessionError("session_missing", "The request names no session. Send it as a bearer token.");
+  return token;
+}
+
+/** The token in the cookie, whichever page sent the request. */
+function cookieToken(request: Request, options: OriginOptions): string | undefined {
+  return readCookie(request, cookieName("session", isSecure(request, options)));
+}
+
+/**
+ * The token in the cookie, for requests of our own page only: browsers add cookies to the requests of any site.
+ *
+ * @throws SessionError `session_missing`, `session_unknown`, `origin_refused`, `csrf_refused`
+ */
+async function guardedCookieToken(request: Request, options: OriginOptions): Promise<string> {
+  const origin = request.headers.get("origin");
+  const isSafe = safeMethods.includes(request.method);
+  if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, options))
+    throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
+  const token = cookieToken(request, options);
+  if (token === undefined)
+    throw new SessionError("session_missing", "The request names no session: its cookie is missing.");
+  const csrf = request.headers.get(csrfHeader);
+  if (isSafe && csrf === null) return token;
+  if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
+  // All tabs share the cookie. A tab whose session was replaced by another launch or login must not read that one's data.
+  if (isSafe)
+    throw new SessionError("session_unknown", "Another session has replaced this one. Start a new session.");
+  throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
+}
+
+/** Opens a session and answers with it. The answer holds none of the service's tokens. */
+export async function openSession(
+  request: Request,
+  { settings, sessions }: Context,
+  subject: SessionSubject,
+): Promise<Response> {
+  if (!settings.session.cookie) {
+    const { token, session } = await sessions.open(subject);
+    return Response.json({ session: token, ...shownTo(session) });
+  }
+  const replaced = cookieToken(request, settings);
+  const { token, session } = await sessions.open(subject);
+  if (replaced !== undefined) await sessions.endReplaced(replaced);
+  const cookie = sessionCookie(request, settings, token, Math.floor(settings.session.lifetimeMs / 1_000));
+  return continueSession(token, session, { "set-cookie": cookie });
+}
+
+/** The answer for a page whose session is in a cookie, which the page itself cannot read. */
+async function continueSession(token: string, session: SessionRecord, headers = {}): Promise<Response> {
+  return Response.json({ csrf: await csrfTokenOf(token), ...shownTo(session) }, { headers });
+}
+
+function shownTo({ variant, tenantId, operator, expiresAt }: SessionRecord): object {
+  return { variant, tenantId, ...(operator && { operator }), expiresAt };
+}
+
+function sessionCookie(request: Request, settings: Settings, value: string, maxAgeSeconds: number): string {
+  const secure = isSecure(request, settings);
+  const name = cookieName("session", secure);
+  return cookieHeader({ name, value, maxAgeSeconds, inIframes: true, isSecure: secure });
+}
+
+const sessionBody = z.object({
+  /** The mark that the page wrote into the address to which its login came back. */
+  login: z.string().max(256).nullish(),
+  /** The tenant that the session must be for. */
+  tenant: z.string().max(256).nullish(),
+});
+
+/** POST session: the session of a login that completed in this browser, or the session of the cookie. */
+export async function answerSession(request: Request, context: Context): Promise<Response> {
+  const { login, tenant } = await readJson(request, sessionBody);
+  const { settings, people, sessions, logins } = context;
+  const wanted = { mark: login ?? undefined, tenantId: tenant ?? undefined };
+  const opened = await logins.fetch(request, wanted, (subject) => {
+    // Without a client that receives the session, the login stays for the next request.
+    if (request.signal.aborted) throw new Refusal("client_gone");
+    return openSession(request, context, subject);
+  });
+  if (opened !== undefined) return opened;
+  const token = settings.session.cookie ? cookieToken(request, settings) : undefined;
+  const session = token && (await sessions.find(token));
+  // A session of another tenant is not what the page asked for, so the page starts its own.
+  if (!token || !session || (tenant ?? session.tenantId) !== session.tenantId)
+    throw new SessionError("session_missing", "There is no session here. Start a new session.");
+  await people.requireUsable(session);
+  return continueSession(token, session);
+}
+
+/** GET me: the person of the session. */
+export async function answerMe(request: Request, { sessions, people }: Context): Promise<Response> {
+  const { session } = await sessions.ofRequest(request);
+  await people.of(session);
+  return Response.json({ ...shownTo(session), ...(session.roles && { roles: session.roles }) });
+}
+
+/** POST logout: ends the session and forgets the person's tokens. */
+export async function answerLogout(
+  request: Request,
+  { settings, sessions, people }: Context,
+): Promise<Response> {
+  await readJson(request, z.object({}));
+  const { token, session } = await sessions.ofRequest(request);
+  // The tokens first: if that fails, the session still exists and the person can log out again.
+  await people.forget(session);
+  await sessions.end(token);
+  const headers = new Headers();
+  if (settings.session.cookie) headers.set("set-cookie", sessionCookie(request, settings, "", 0));
+  return new Response(null, { status: 204, headers });
 }

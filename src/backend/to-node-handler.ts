@@ -1,10 +1,10 @@
-/** From node:http, and frameworks built on it such as Express, to a handler of web requests and back. */
+/** Connects node:http, and frameworks built on it such as Express, to a handler of web requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 
 type NodeStreams = Pick<typeof import("node:stream"), "Readable" | "promises">;
 
-/** What is asked of node:http's request and of HTTP/2's alike: the types of Node are not needed to read this one. */
+/** The parts of a request of node:http or HTTP/2 that are needed here. They do not need the types of Node. */
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawHeaders: readonly string[];
@@ -12,7 +12,7 @@ export interface NodeRequest {
   url?: string | undefined;
 }
 
-/** The same of the response. */
+/** The same for the response. */
 export interface NodeResponse {
   readonly writableFinished: boolean;
   destroy(): unknown;
@@ -21,16 +21,16 @@ export interface NodeResponse {
 /** What Express and its body parsers add to a request. */
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
-/** A host and a port as RFC 9110 section 7.2 has them; whatever else stands there belongs to no address of ours. */
+/** A host with an optional port (RFC 9110 section 7.2). */
 const hostShape = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /**
- * Makes a listener for `http.createServer`, `https.createServer` and `app.use` of Express out of a backend, or out of
- * any handler of web requests.
+ * Makes a listener for `http.createServer`, `https.createServer` and Express's `app.use` from a backend, or from any
+ * handler of web requests.
  *
- * The request's URL is made of the Host header and of what the connection is: no `X-Forwarded-` header is believed.
- * Behind a proxy that ends TLS give `publicUrl` to `createBackend`. Bodies stream both ways; a body that a parser of
- * Express has read already is passed on as JSON. A browser that goes away aborts the request's `signal`.
+ * The URL of the request is made of its Host header and the kind of connection. `X-Forwarded-` headers are ignored, so
+ * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed in both directions; a body that a
+ * parser of Express has read is passed on as JSON. When the client goes away, the request's `signal` is aborted.
  *
  * @example
  * http.createServer(toNodeHandler(backend)).listen(3000);
@@ -53,13 +53,13 @@ async function serve(
   let request: Request | undefined;
   outgoing.on("close", () => {
     if (!outgoing.writableFinished) gone.abort(new DOMException("The client went away.", "AbortError"));
-    // Held until here: its signal follows the other only while it lives, and a handler may keep the signal alone.
+    // Held until here, because a request's signal follows `gone` only while the request is not garbage collected.
     request = undefined;
   });
-  // A connection that broke is told by "close".
+  // A broken connection is handled by "close".
   outgoing.on("error", () => {});
   incoming.on("error", () => {});
-  // Here, so that the rest of this entry loads where there is no Node.
+  // Imported here, so that the rest of this entry loads where there is no Node.
   const streams = await import("node:stream");
   request = toRequest(incoming, gone.signal, streams);
   if (request === undefined)
@@ -83,19 +83,19 @@ function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams
     const headers = new Headers();
     for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
       const [name = "", value = ""] = rawHeaders.slice(at, at + 2);
-      // HTTP/2 has its request line among the headers.
+      // HTTP/2 lists the request line among the headers.
       if (!name.startsWith(":")) headers.append(name, value);
     }
     const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, streams);
     const init = { method, headers, signal, ...(body !== undefined && { body, duplex: "half" }) };
-    // Joined, not resolved: a path that begins with two slashes must not name another host.
+    // Concatenated, not resolved: a path that begins with two slashes must not name another host.
     return new Request(`${protocol}://${host}${target}`, init as RequestInit);
   } catch {
     return undefined;
   }
 }
 
-/** Path and query; of the absolute form too (RFC 9112 section 3.2.2), whose host is not believed. */
+/** Path and query of a request target. The host of the absolute form (RFC 9112 section 3.2.2) is ignored. */
 function pathOf(target: string): string | undefined {
   if (target.startsWith("/")) return target;
   if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) return undefined;
@@ -124,7 +124,7 @@ async function send(
   for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
-  // What was not read of the body must not be taken for the next request.
+  // The unread rest of the body must not be read as the next request.
   if (!incoming.complete && incoming.httpVersionMajor < 2) outgoing.setHeader("connection", "close");
   outgoing.writeHead(response.status);
   const { body } = response;
@@ -133,7 +133,7 @@ async function send(
     outgoing.end();
     return;
   }
-  // Waits where the client is slow, and stops the source where it goes away.
+  // Waits for a slow client, and stops the source when the client goes away.
   await streams.promises.pipeline(streams.Readable.fromWeb(body as NodeReadableStream), outgoing);
 }
 

@@ -1,84 +1,149 @@
-/** Where everything goes that is printed: results to stdout, notes to stderr, colour to terminals only. */
-import { exitCodes } from "./exit-codes.js";
-import { type Paint, painter } from "./paint.js";
-import { errorJson } from "./report/error-json.js";
-import { errorLines } from "./report/error-lines.js";
-import { printableJson } from "./report/printable-json.js";
+/** Everything that is printed: results on stdout, notes and progress on stderr, colour on terminals only. */
+import type { ServiceEvent } from "../auth/events.js";
+import type { Detection, Evidence } from "../errors.js";
 
-/** What is used of a stream of the process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The part of a stream of the process that is used. */
 export interface Stream {
   readonly isTTY?: boolean;
-  /** Of a terminal. */
-  readonly columns?: number;
   write(text: string): unknown;
 }
 
 export interface Streams {
   readonly stdout: Stream;
   readonly stderr: Stream;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
+
+/** How long a task may take before a note says what the program waits for, and the time between further notes. */
+const firstNoteMs = 1_000;
+const nextNoteMs = 10_000;
 
 export class Output {
   /** `--json`: stdout holds JSON and nothing else. */
   readonly json: boolean;
   /** Colours for stdout. */
   readonly paint: Paint;
-  readonly #paintNote: Paint;
+  /** Colours for stderr. */
+  readonly paintNote: Paint;
   readonly #streams: Streams;
 
-  constructor(streams: Streams, json: boolean) {
+  constructor(streams: Streams, env: Environment, json: boolean) {
     this.json = json;
     this.#streams = streams;
-    this.paint = painter(streams.stdout, streams.env);
-    this.#paintNote = painter(streams.stderr, streams.env);
+    this.paint = painter(streams.stdout, env);
+    this.paintNote = painter(streams.stderr, env);
   }
 
-  /** Whether somebody looks at stdout. */
+  /** Whether stdout is a terminal. */
   get isTerminal(): boolean {
     return this.#streams.stdout.isTTY === true;
   }
 
-  /** Of the terminal that stdout is; absent for a pipe or a file. */
-  get columns(): number | undefined {
-    const { isTTY, columns } = this.#streams.stdout;
-    return isTTY === true ? columns : undefined;
-  }
-
-  /** Lines of a result. */
+  /** Writes lines of a result. */
   lines(lines: readonly string[]): void {
     this.#streams.stdout.write(`${lines.join("\n")}\n`);
   }
 
-  /** A result as indented JSON. */
+  /** Writes a result as indented JSON. */
   value(value: unknown): void {
     this.lines([printableJson(value, 2)]);
   }
 
-  /** One of many results, as a line of JSON. */
+  /** Writes one of many results as a line of JSON. */
   valueLine(value: unknown): void {
     this.lines([printableJson(value)]);
   }
 
-  /** What a person may want to know besides the result. */
+  /** Writes a note for people to stderr. */
   note(text: string): void {
-    this.#streams.stderr.write(`${this.#paintNote("dim", text)}\n`);
+    this.raw(`${this.paintNote("dim", text)}\n`);
   }
 
-  /** What commander writes to stderr. */
+  /** Writes to stderr as it is. */
   raw(text: string): void {
     this.#streams.stderr.write(text);
   }
 
-  /** `body`: of a refused call, once it is known to hold no secret. */
-  error(error: unknown, body?: unknown): void {
-    if (this.json) this.value(errorJson(error, body));
-    else this.#streams.stderr.write(`${errorLines(error, this.#paintNote, body).join("\n")}\n`);
+  /** Runs a task and, when it takes long, notes what the program waits for; `what` completes "Still ...". */
+  async during<T>(what: string, task: () => Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout;
+    const wait = (ms: number) => {
+      timer = setTimeout(() => {
+        this.note(`Still ${what}. Press Ctrl-C to stop.`);
+        wait(nextNoteMs);
+      }, ms);
+    };
+    wait(firstNoteMs);
+    return task().finally(() => clearTimeout(timer));
   }
 
-  interrupted(): void {
-    const message = "Interrupted.";
-    if (this.json) this.value({ error: { code: "interrupted", message, exitCode: exitCodes.interrupted } });
-    else this.note(message);
+  /** Notes the events that explain a wait or a warning. For the option `onEvent`. */
+  readonly onEvent = (event: ServiceEvent): void => {
+    const note = noteOf(event);
+    if (note !== undefined) this.note(note);
+  };
+}
+
+function noteOf(event: ServiceEvent): string | undefined {
+  switch (event.type) {
+    case "rate_limited":
+      return `The rate limit of the tenant is reached. The next token request is possible at ${new Date(event.retryAt).toISOString()} (in ${seconds(event.retryAt - event.at)} s).`;
+    case "token_requested":
+      return event.attempt > 1 ? `Requesting a token again, attempt ${event.attempt}.` : undefined;
+    case "clock_off":
+      return `The server's clock is ${seconds(Math.abs(event.offsetMs))} s ${event.offsetMs > 0 ? "ahead of" : "behind"} this machine's.`;
+    case "tenant_differs":
+      return "The token response names another tenant than the requested one.";
+    case "call_replayed":
+      return "The call was answered 401. It was sent again with a new token.";
+    default:
+      return undefined;
   }
+}
+
+function seconds(ms: number): number {
+  return Math.max(0, Math.ceil(ms / 1000));
+}
+
+const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
+
+export type Paint = (style: keyof typeof styles, text: string) => string;
+
+/** Colours text on a terminal, unless TERM is "dumb" or NO_COLOR is set (no-color.org). */
+export function painter({ isTTY }: Pick<Stream, "isTTY">, env: Environment): Paint {
+  const hasColour = isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
+  return (style, text) => (hasColour ? `\u001b[${styles[style]}m${text}\u001b[0m` : text);
+}
+
+/** DEL and C1 controls, line and paragraph separators, and marks that change the direction of text. */
+const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/**
+ * JSON that leaves a terminal alone: what a server sent must not move the cursor or reverse the text. It is still the
+ * same JSON, because these characters occur in strings only, where an escape means the same.
+ */
+export function printableJson(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, null, indent) ?? "null";
+  return text.replace(unprintable, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** The evidence of a detection, two lines for each request: question, answer, verdict and reason; then the URL. */
+export function evidenceLines(evidence: readonly Evidence[], paint: Paint): string[] {
+  if (evidence.length === 0) return ["  (no request was sent)"];
+  const rows = evidence.map(({ variant, question, status, contentType, ...row }) => ({
+    ...row,
+    asked: `Variant ${variant}, ${question}`,
+    answer: `${status} ${contentType ?? ""}`.trimEnd(),
+  }));
+  const askedWidth = Math.max(...rows.map(({ asked }) => asked.length));
+  const answerWidth = Math.max(...rows.map(({ answer }) => answer.length));
+  return rows.flatMap(({ asked, answer, says, reason, url }) => [
+    `  ${asked.padEnd(askedWidth)}  ${answer.padEnd(answerWidth)}  ${paintVerdict(says, paint, says.padEnd("unknown".length))}  ${reason}`,
+    paint("dim", `    POST ${url}`),
+  ]);
+}
+
+export function paintVerdict(says: Detection["served"]["A"], paint: Paint, text: string = says): string {
+  return paint(says === "yes" ? "green" : says === "no" ? "dim" : "yellow", text);
 }

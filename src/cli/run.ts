@@ -1,49 +1,147 @@
-/** One run of the command line, from arguments to exit code: the only place that catches. */
-import { CommanderError } from "commander";
-import type { Context } from "./context.js";
-import { type ExitCode, exitCodeOf, exitCodes } from "./exit-codes.js";
-import { Output, type Stream } from "./output.js";
-import { createProgram } from "./program.js";
-import { refuseSecrets } from "./refuse-secrets.js";
-import { usageError } from "./usage-error.js";
+/** One run of the command line: the program with its subcommands, and the only place that catches errors. */
+import { Command, CommanderError } from "commander";
+import { version } from "../version.js";
+import { refuseSecrets, usageError } from "./arguments.js";
+import { type ExitCode, exitCodeOf, exitCodes, exitCodesHelp, reportError } from "./error-report.js";
+import { type Environment, Output, type Streams } from "./output.js";
 
-export interface Process {
-  readonly stdout: Stream;
-  readonly stderr: Stream;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Aborted by Ctrl-C, or when nobody reads the output any more; the reason is the exit code. */
+/** What every command gets, so that no command touches the process. */
+export interface Context {
+  readonly output: Output;
+  readonly env: Environment;
+  /** Aborted by Ctrl-C, or when the reader of the output has gone. */
+  readonly signal: AbortSignal;
+  /** Sets the exit code of a command that ends without an error; 0 if it is never called. */
+  readonly finish: (exitCode: ExitCode) => void;
+}
+
+export interface Process extends Streams {
+  readonly env: Environment;
+  /** Its reason is the exit code. */
   readonly signal: AbortSignal;
 }
 
-/** Runs a command and prints what goes wrong: on stderr for people, with `--json` as an object on stdout. */
-export async function run(argv: readonly string[], process: Process): Promise<ExitCode> {
+/** Declares the options, the help and the action of a command. */
+type Define = (command: Command, context: Context) => void;
+
+/** Only the command that runs is loaded: help must not wait for the emulator, zod or jose. */
+const commands: Readonly<Record<string, { description: string; load: () => Promise<Define> }>> = {
+  demo: {
+    description: "Visit four emulated deployments with both credentials: A only, B only, both, neither.",
+    load: async () => (await import("./commands/demo.js")).defineDemo,
+  },
+  detect: {
+    description: "Find out which variant a deployment serves, with at most three requests and no credential.",
+    load: async () => (await import("./commands/detect.js")).defineDetect,
+  },
+  token: {
+    description: "Print an access token on stdout, and its details on stderr.",
+    load: async () => (await import("./commands/token.js")).defineToken,
+  },
+  call: {
+    description: "Call an operation by its id and print the data as JSON.",
+    load: async () => (await import("./commands/call.js")).defineCall,
+  },
+  login: {
+    description: "Log in to Variant B in the browser, so that token and call act for you.",
+    load: async () => (await import("./commands/login.js")).defineLogin,
+  },
+  doctor: {
+    description:
+      "Check a deployment and the credential or login for it, with one token request and one API call.",
+    load: async () => (await import("./commands/doctor.js")).defineDoctor,
+  },
+  keys: {
+    description: "Make a key for a plugin, print its JWKS, and write its registration sheet.",
+    load: async () => (await import("./commands/keys.js")).defineKeys,
+  },
+  emulate: {
+    description: "Serve an emulated deployment until Ctrl-C.",
+    load: async () => (await import("./commands/emulate.js")).defineEmulate,
+  },
+  generate: {
+    description: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
+    load: async () => (await import("./commands/generate.js")).defineGenerate,
+  },
+  unknowns: {
+    description: "List what the description of the service does not show.",
+    load: async () => (await import("./commands/unknowns.js")).defineUnknowns,
+  },
+};
+
+/** Runs a command. Errors go to stderr as text or, with `--json`, to stdout as an object. */
+export async function run(
+  argv: readonly string[],
+  { stdout, stderr, env, signal }: Process,
+): Promise<ExitCode> {
   const json = argv.includes("--json");
-  const output = new Output(process, json);
-  const context: Context = { output, env: process.env, signal: process.signal };
+  const output = new Output({ stdout, stderr }, env, json);
   let exitCode: ExitCode = exitCodes.done;
-  const program = createProgram(context, (code) => {
+  const finish = (code: ExitCode) => {
     exitCode = code;
-  });
+  };
+  const program = createProgram({ output, env, signal, finish });
   try {
     refuseSecrets(argv);
-    await program.parseAsync(argv, { from: "user" });
+    // Commander's own help command would print the help of a command that is not loaded.
+    const words = argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
+    await program.parseAsync(words, { from: "user" });
     return exitCode;
   } catch (error) {
-    if (process.signal.aborted) return interrupted(process.signal.reason);
+    if (signal.aborted) {
+      const exitCode: ExitCode = signal.reason;
+      const message = "Interrupted.";
+      // Otherwise the output is closed.
+      if (exitCode === exitCodes.interrupted)
+        if (json) output.value({ error: { code: "interrupted", message, exitCode } });
+        else output.note(message);
+      return exitCode;
+    }
     if (!(error instanceof CommanderError)) return fail(error);
     if (error.exitCode === 0) return exitCodes.done;
-    // The help that an incomplete command prints has told people already.
+    // An incomplete command has printed its help already.
     if (error.code === "commander.help" && !json) return exitCodes.configuration;
     return fail(usageError(error, program, argv));
   }
 
-  function interrupted(reason: ExitCode): ExitCode {
-    if (reason !== exitCodes.outputClosed) output.interrupted();
-    return reason;
-  }
-
   function fail(error: unknown): ExitCode {
-    output.error(error);
+    reportError(output, error);
     return exitCodeOf(error);
   }
+}
+
+function createProgram(context: Context): Command {
+  const { output } = context;
+  const program = new Command("bivariant")
+    .description("One client for a service that is described in two contradicting ways.")
+    .version(version)
+    .helpCommand(false)
+    .option("--json", "print only JSON on stdout, errors included (except for --help and --version)")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => output.lines([text.trimEnd()]),
+      writeErr: (text) => output.raw(text),
+      // Commander's messages quote values, which may be secrets. `usageError` writes its own.
+      outputError: () => {},
+    })
+    .exitOverride()
+    .addHelpText(
+      "after",
+      `
+Start with:
+  $ bivariant demo                  all four deployments, on this machine
+  $ bivariant emulate               an emulated deployment to try the other commands on
+
+Secrets come from files or the environment, never from the command line.
+With --json an error is { "error": { "code", "message", ... } } on stdout.
+
+${exitCodesHelp}`,
+    )
+    .hook("preSubcommand", async (_, command) => {
+      const define = await commands[command.name()]?.load();
+      define?.(command, context);
+    });
+  for (const [name, { description }] of Object.entries(commands))
+    program.command(name).description(description);
+  return program;
 }

@@ -1,6 +1,8 @@
-/** A request with the bearer: renewed and sent again once after a 401, and never out of the base URL. */
-import type { AccessToken } from "../auth/access-token.js";
-import type { Auth } from "../auth/auth.js";
+/**
+ * A request with the bearer: after a 401 the token is renewed and the request sent once more; redirects are followed by
+ * hand, so that the bearer never leaves the base URL.
+ */
+import type { AccessToken, Auth } from "../auth/auth.js";
 import type { EventBody } from "../auth/events.js";
 import {
   isLoginRequiredError,
@@ -9,117 +11,115 @@ import {
   type RelaunchRequiredError,
   UnexpectedResponseError,
 } from "../errors.js";
-import type { Fetch } from "../variants/target.js";
-import { canBeSentAgain, mostRedirects, type PlainRequest, redirected } from "./redirects.js";
+import { type Fetch, isUnderBase } from "../variants/target.js";
 
-/** A younger token that is refused is not too old: the route refuses it, and renewing would storm. */
+/** A younger token has not expired: the route refuses it, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
 
 export interface BearerFetchContext {
   readonly auth: Auth;
   readonly fetch: Fetch;
   readonly now: () => number;
-  readonly tell: (event: EventBody) => void;
+  readonly emit: (event: EventBody) => void;
 }
 
-export interface BearerRequest<T> {
-  /** Checked by the caller to lie under the base URL. */
+interface BearerRequest<T> {
+  /** The caller has checked that it lies under the base URL. */
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: BodyInit | null | undefined;
+  readonly body: BodyInit | null | undefined;
   /** Ends the wait for a token. */
   readonly signal: AbortSignal | undefined;
-  /** Bounds one request in time, not the wait for a token before it. */
+  /** Sets a time limit for one request, without the wait for a token before it. */
   readonly limit: <R>(send: (signal: AbortSignal) => Promise<R>) => Promise<R>;
-  /** Reads what is wanted of an answer, within the limit. */
+  /** Reads from the response what the caller needs, within the limit. */
   readonly read: (response: Response) => Promise<T>;
   readonly operationId?: string | undefined;
-  /** What else goes into the RequestInit, such as undici's `dispatcher`. */
+  /** Other members of the RequestInit, such as undici's `dispatcher`. */
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
 }
 
-export interface BearerAnswer<T> {
+interface BearerAnswer<T> {
   readonly response: Response;
-  /** Whether the bearer went to who gave the answer: a redirect may have led out of the base. */
+  /** Whether the server that answered got the bearer: a redirect may have left the base URL. */
   readonly withBearer: boolean;
   readonly content: T;
-  /** Of a 401: what to ask the person for, without whom there is no other token. */
+  /** For a 401 where only the person can get another token: what to ask the person for. */
   readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
 }
 
 /**
- * Sends a request with the bearer. After a 401 a token older than 30 s is invalidated, renewed, and the call sent
- * again once if its body can be; a second 401, or one on a young token, is the answer. A 403 is never sent again. Where
- * only a person can get another token the 401 is the answer too, and says what to ask them for.
+ * Sends a request with the bearer. After a 401 a token older than 30 s is invalidated and renewed, and the request is sent
+ * once more if its body can be. A second 401, or one for a young token, is the result. A 403 is never sent again. If
+ * only a person can get another token, the 401 is the result too, together with what to ask the person for.
  */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
-  if (request.anonymous) return send(request, undefined, context);
-  const { auth, now, tell } = context;
-  const token = await auth.getAccessToken({ signal: request.signal });
-  const answer = await send(request, token, context);
+  const { auth, now, emit } = context;
+  const { method, signal, operationId } = request;
+  const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
+    request.limit(async (abort) => {
+      const { response, withBearer } = await follow(request, token, context, abort);
+      return { response, withBearer, content: await request.read(response) };
+    });
+
+  if (request.anonymous) return send();
+  const token = await auth.getAccessToken({ signal });
+  const answer = await send(token);
   if (answer.response.status !== 401 || !answer.withBearer) return answer;
   const ageMs = now() - (token.issuedAt ?? 0);
-  // A clock that was set back makes every token look young: that must not keep a refused one.
+  // After the clock is set back every token looks young: a refused one must not be kept for that.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return answer;
   if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
   auth.invalidate(token);
   if (!canBeSentAgain(request.body)) return answer;
   let renewed: AccessToken;
   try {
-    renewed = await auth.getAccessToken({ signal: request.signal });
+    renewed = await auth.getAccessToken({ signal });
   } catch (error) {
     if (isRelaunchRequiredError(error) || isLoginRequiredError(error)) return { ...answer, required: error };
     throw error;
   }
   if (renewed.value === token.value) return answer;
   if (!answer.response.bodyUsed) answer.response.body?.cancel().catch(() => {});
-  tell({ type: "call_replayed", method: request.method, ...operation(request) });
-  return send(request, renewed, context);
+  emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
+  return send(renewed);
 }
 
-function send<T>(
-  request: BearerRequest<T>,
-  token: AccessToken | undefined,
-  context: BearerFetchContext,
-): Promise<BearerAnswer<T>> {
-  return request.limit(async (signal) => {
-    const { response, withBearer } = await follow(request, token, context, signal);
-    return { response, withBearer, content: await request.read(response) };
-  });
-}
+/** As in the Fetch standard. */
+const mostRedirects = 20;
+const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308];
 
-function operation({ operationId }: { operationId?: string | undefined }): { operationId?: string } {
-  return operationId === undefined ? {} : { operationId };
+/** The parts of a request that a redirect may change. */
+interface Hop {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: BodyInit | null | undefined;
+  /** Whether the bearer is sent: only under the base URL. */
+  readonly withBearer: boolean;
 }
 
 async function follow(
-  {
-    url,
-    method,
-    headers,
-    body,
-    init,
-  }: Pick<BearerRequest<unknown>, "url" | "method" | "headers" | "body" | "init">,
+  { url, method, headers, body, init }: Omit<BearerRequest<unknown>, "read">,
   token: AccessToken | undefined,
   { auth, fetch }: BearerFetchContext,
   signal: AbortSignal,
-): Promise<Omit<BearerAnswer<unknown>, "content">> {
-  let request: PlainRequest = { url, method, body, bearer: token !== undefined };
-  let sent = headers;
-  // A redirect may take the body away: it must not come back from the init.
+): Promise<{ response: Response; withBearer: boolean }> {
+  let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
+  // A redirect may remove the body: the one in `init` must not bring it back.
   const { body: _body, ...rest } = init ?? {};
   for (let hops = 0; ; hops++) {
-    const response = await fetch(request.url, {
+    const bearer = hop.withBearer && token !== undefined ? { authorization: `Bearer ${token.value}` } : {};
+    const response = await fetch(hop.url, {
       ...rest,
-      method: request.method,
-      headers:
-        request.bearer && token !== undefined ? { ...sent, authorization: `Bearer ${token.value}` } : sent,
-      ...(request.body === undefined || request.body === null ? {} : { body: request.body }),
+      method: hop.method,
+      headers: { ...hop.headers, ...bearer },
+      ...(hop.body === undefined || hop.body === null ? {} : { body: hop.body }),
       redirect: "manual",
       signal,
     });
@@ -128,28 +128,71 @@ async function follow(
       throw new UnexpectedResponseError(
         "response_redirected",
         isRefused
-          ? 'The API answered with a redirect, which redirect: "error" refuses.'
-          : "The API answered with a redirect, which a browser does not let be followed by hand.",
+          ? 'The API answered with a redirect, which redirect: "error" forbids.'
+          : "The API answered with a redirect. A browser does not show where it leads, so it was not followed.",
         { status: response.status, variant: auth.variant },
       );
-    const next = init?.redirect === "manual" ? undefined : redirected(response, request, auth.baseUrl);
-    if (next === undefined || hops >= mostRedirects) return { response, withBearer: request.bearer };
+    const next = init?.redirect === "manual" ? undefined : nextHop(response, hop, auth.baseUrl);
+    if (next === undefined || hops >= mostRedirects) return { response, withBearer: hop.withBearer };
     response.body?.cancel().catch(() => {});
-    sent = withoutStaleHeaders(sent, next);
-    request = next;
+    hop = next;
   }
 }
 
-/** What goes along out of the base: what is asked for, not who asks. */
+/**
+ * The request that follows a redirect; `undefined` if no redirect can be followed. Outside the base URL a request carries no
+ * bearer, and a request with a body is not sent at all. Once outside, the bearer does not come back.
+ */
+function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
+  const { status } = response;
+  const location = response.headers.get("location");
+  if (!redirectStatuses.includes(status) || location === null) return undefined;
+  let url: URL;
+  try {
+    url = new URL(location, hop.url);
+  } catch {
+    return undefined;
+  }
+  if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;
+  // Plain http after https would let the network read the rest of the exchange.
+  if (url.protocol === "http:" && hop.url.startsWith("https:")) return undefined;
+  const becomesGet =
+    (status === 303 && hop.method !== "HEAD") ||
+    ((status === 301 || status === 302) && hop.method === "POST");
+  const method = becomesGet ? "GET" : hop.method;
+  const body = becomesGet ? undefined : hop.body;
+  if (!canBeSentAgain(body)) return undefined;
+  const isInside = isUnderBase(url, baseUrl);
+  if (!isInside && method !== "GET" && method !== "HEAD") return undefined;
+  const withBearer = hop.withBearer && isInside;
+  const headers = headersOfHop(hop.headers, withBearer, body !== undefined && body !== null);
+  return { url: url.href, method, headers, body, withBearer };
+}
+
+/** Headers that say what is asked for, not who asks. */
 const harmlessHeaders: readonly string[] = ["accept", "accept-language", "range"];
 
-/** Out of the base nothing goes along that identifies the caller; without a body nothing that describes one. */
-function withoutStaleHeaders(
+/** Outside the base URL no header identifies the caller; without a body no header describes one. */
+function headersOfHop(
   headers: Readonly<Record<string, string>>,
-  { bearer, body }: PlainRequest,
+  withBearer: boolean,
+  hasBody: boolean,
 ): Readonly<Record<string, string>> {
-  const isStale = (name: string) =>
-    (!bearer && !harmlessHeaders.includes(name)) ||
-    ((body === undefined || body === null) && name.startsWith("content-"));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isStale(name)));
+  const isKept = (name: string) =>
+    (withBearer || harmlessHeaders.includes(name)) && (hasBody || !name.startsWith("content-"));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isKept(name)));
+}
+
+/** Whether a body can be sent twice: a stream cannot. */
+export function canBeSentAgain(body: unknown): boolean {
+  return (
+    body === undefined ||
+    body === null ||
+    typeof body === "string" ||
+    body instanceof URLSearchParams ||
+    body instanceof ArrayBuffer ||
+    ArrayBuffer.isView(body) ||
+    body instanceof Blob ||
+    body instanceof FormData
+  );
 }

@@ -1,19 +1,71 @@
-/** Sends an operation and makes an outcome of its answer. */
+/** Looks an operation up and calls it: builds its request, sends it with the bearer, makes an outcome of the response. */
+
+import type { OperationEntry } from "../../generated/operations.js";
 import type { Auth } from "../auth/auth.js";
 import type { EventBody } from "../auth/events.js";
-import { type ApiError, ConfigurationError, UnexpectedResponseError } from "../errors.js";
+import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { readBounded } from "../http/exchange.js";
 import { withTimeLimit } from "../http/time-limit.js";
-import type { Fetch } from "../variants/target.js";
-import { apiErrorOf } from "./api-error.js";
-import { bearerFetch } from "./bearer-fetch.js";
-import { headerRecord } from "./header-record.js";
-import type { Operation } from "./operation-table.js";
-import { requestBody } from "./request-body.js";
-import { type CallParameters, requestUrl } from "./request-url.js";
-import type { Validate } from "./validate.js";
+import { invalidOption } from "../options.js";
+import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
+import type { LookupTypes } from "./outcome.js";
+import { apiErrorOf } from "./refused-call.js";
+import { type CallParameters, headerRecord, requestBody, requestUrl } from "./request.js";
 
-/** What `call` and `paths` take, whatever the operation: as in openapi-fetch, and `envelope` beside. */
+/** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
+export interface Api<T extends LookupTypes> {
+  readonly operations: {
+    readonly A: object;
+    readonly B: object;
+    readonly types?: T;
+  };
+}
+
+interface Operation extends OperationEntry {
+  readonly operationId: string;
+}
+
+export interface OperationIndex {
+  /** @throws ConfigurationError `operation_unknown` */
+  byId(operationId: string): Operation;
+  /** @throws ConfigurationError `operation_unknown` */
+  byPath(method: string, path: string): Operation;
+}
+
+/** Looks operations of one variant up. Costs nothing until a path is asked for, however many operations there are. */
+export function indexOperations(entries: object, variant: Variant): OperationIndex {
+  const table = entries as Readonly<Record<string, OperationEntry>>;
+  let paths: Map<string, string> | undefined;
+
+  const operationOf = (operationId: string | undefined): Operation | undefined => {
+    // Own keys only: an operation may be called "constructor".
+    if (operationId === undefined || !Object.hasOwn(table, operationId)) return undefined;
+    return { ...(table[operationId] as OperationEntry), operationId };
+  };
+
+  const unknownOperation = (looked: string, known: Iterable<string>) =>
+    new ConfigurationError(
+      "operation_unknown",
+      `Variant ${variant} has no ${looked}. It has: ${[...known].join(", ")}.`,
+      { variant },
+    );
+
+  return {
+    byId(operationId) {
+      const operation = operationOf(operationId);
+      if (operation !== undefined) return operation;
+      throw unknownOperation("operation with that id", Object.keys(table));
+    },
+    byPath(method, path) {
+      paths ??= new Map(Object.entries(table).map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
+      const operation = operationOf(paths.get(`${method} ${path}`));
+      if (operation !== undefined) return operation;
+      throw unknownOperation(`${method} operation at that path`, paths.keys());
+    },
+  };
+}
+
+/** The options of `call` and `paths` for any operation: as in openapi-fetch, and `envelope`. */
 export interface CallInit {
   readonly params?: CallParameters | undefined;
   readonly body?: unknown;
@@ -22,114 +74,104 @@ export interface CallInit {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface CallerOptions {
-  readonly auth: Auth;
-  readonly fetch: Fetch;
-  readonly now: () => number;
+export interface CallerOptions extends BearerFetchContext {
   readonly timeoutMs: number;
-  readonly tell: (event: EventBody) => void;
   readonly validate: Validate | undefined;
 }
 
+export interface ValidatedAnswer {
+  readonly variant: Variant;
+  readonly operationId: string;
+  readonly status: number;
+  readonly data: unknown;
+}
+
+/**
+ * Checks the data of a success; reports an event or throws. `bivariant/validate` makes one, and only that imports zod.
+ *
+ * @throws UnexpectedResponseError `response_shape`
+ */
+export type Validate = (answer: ValidatedAnswer, emit: (event: EventBody) => void) => void;
+
 /** An outcome as it is at run time; the generated tables give it its type. */
-export type AnyOutcome =
-  | { ok: true; status: number; variant: "A" | "B"; data: unknown; response: Response }
-  | { ok: false; status: number; variant: "A" | "B"; error: ApiError; response: Response };
+type AnyOutcome =
+  | { ok: true; status: number; variant: Variant; data: unknown; response: Response }
+  | { ok: false; status: number; variant: Variant; error: ApiError; response: Response };
 
 export type Caller = (operation: Operation, init?: CallInit) => Promise<AnyOutcome>;
 
 /** @throws ConfigurationError `option_invalid` */
 export function createCaller(options: CallerOptions): Caller {
-  const { auth, now, timeoutMs, validate, tell } = options;
+  const { auth, now, timeoutMs, validate, emit } = options;
+  const { variant, baseUrl } = auth;
   if (validate !== undefined && typeof validate !== "function")
-    throw new ConfigurationError("option_invalid", "validate is no function. Make one with validator.", {
-      option: "validate",
-    });
+    throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
 
   return async (operation, init = {}) => {
-    if (typeof init !== "object" || init === null)
-      throw new ConfigurationError("option_invalid", "The options of a call are no object.", {
-        option: "init",
-      });
-    const { operationId, method } = operation;
-    const url = requestUrl(operation.path, init.params ?? {}, auth);
-    const body = requestBody(init.body, operation.contentType);
-    const { envelope } = init;
-    const headers = headerRecord(init.headers, init.params?.header, envelopeHeader(envelope));
-    if (body !== undefined) headers["content-type"] ??= operation.contentType ?? "application/json";
+    if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
+    const { params, envelope, signal } = init;
+    const { operationId, method, contentType, anonymous } = operation;
+    const url = requestUrl(operation.path, params ?? {}, auth);
+    const body = requestBody(init.body, contentType);
+    const headers = headerRecord(init.headers, params?.header, envelopeHeader(envelope));
+    if (body !== undefined) headers["content-type"] ??= contentType ?? "application/json";
     headers.accept ??= "application/json";
-    const { anonymous } = operation;
-    const { signal } = init;
-    const {
-      response,
-      content: text,
-      required,
-    } = await bearerFetch(
+    const answer = await bearerFetch(
       {
-        url,
-        method,
-        headers,
-        body,
-        signal,
-        operationId,
-        anonymous,
-        limit: (send) =>
-          withTimeLimit(send, { variant: auth.variant, baseUrl: auth.baseUrl, timeoutMs, signal }),
-        // A success may be large and is the caller's to want; what a refusal says is bounded.
-        read: (answer) => (answer.ok ? answer.text() : readRefusal(answer)),
+        ...{ url, method, headers, body, signal, operationId, anonymous },
+        limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
+        // The caller asked for the data of a success, however large. The body of a refusal is bounded.
+        read: (response) => (response.ok ? response.text() : readRefusal(response, auth)),
       },
       options,
     );
+    const { response, content, required } = answer;
     const { status } = response;
-    const { variant } = auth;
     if (operation.success.includes(status)) {
-      const data = parseSuccess(text, response, variant);
-      // The document's schema is of the raw body: what X-Envelope wraps it in is not shown.
-      if (envelope === undefined) validate?.({ variant, operationId, status, data }, tell);
+      const data = parseSuccess(content, response, auth);
+      // The document's schema is that of the raw body; the description does not show the shape inside an envelope.
+      if (envelope === undefined) validate?.({ variant, operationId, status, data }, emit);
       return { ok: true, status, variant, data, response };
     }
-    const isDocumented = operation.failure.includes(status);
     const error = apiErrorOf({
-      variant,
-      response,
-      body: parseRefusal(text),
+      ...{ variant, response, operationId, required },
+      body: parseRefusal(content),
       now: now(),
-      isDocumented,
-      operationId,
+      isDocumented: operation.failure.includes(status),
       needsPerson: auth.needsPerson ?? false,
-      required,
     });
-    tell({ type: "call_refused", method, status, operationId });
+    emit({ type: "call_refused", method, status, operationId });
     return { ok: false, status, variant, error, response };
   };
-
-  async function readRefusal(response: Response): Promise<string> {
-    return readBounded(response, auth.variant).catch((error) => {
-      if (error instanceof UnexpectedResponseError) return "";
-      throw error;
-    });
-  }
 }
 
-/** Its values are not shown (section 4.3 of the description): any text may be one. */
+/** The description does not show its values (section 4.3), so any text is accepted. */
 function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
-  throw new ConfigurationError("option_invalid", "envelope is no text, or empty.", { option: "envelope" });
+  throw invalidOption("envelope", "must be a non-empty string");
 }
 
-function parseSuccess(text: string, response: Response, variant: "A" | "B"): unknown {
+/** A body that is too large counts as empty: the status matters more. */
+async function readRefusal(response: Response, { variant }: Auth): Promise<string> {
+  return readBounded(response, variant).catch((error) => {
+    if (error instanceof UnexpectedResponseError) return "";
+    throw error;
+  });
+}
+
+function parseSuccess(text: string, response: Response, { variant }: Auth): unknown {
   if (text === "") return undefined;
   const contentType = response.headers.get("content-type");
   try {
-    // A page that says it is one is not read as JSON, whatever it holds.
+    // A response that declares another type, an HTML page for instance, is never read as JSON.
     if (contentType === null || /\bjson\b/i.test(contentType)) return JSON.parse(text);
   } catch {
-    // Told below: the parser's message would quote the body.
+    // The parser's message would quote the body.
   }
   throw new UnexpectedResponseError(
     "response_not_json",
-    `The API answered ${response.status} without JSON. Is baseUrl right, or does a proxy answer in its place?`,
+    `The API answered ${response.status} without JSON. Check baseUrl, and whether a proxy answers in its place.`,
     { status: response.status, variant },
   );
 }

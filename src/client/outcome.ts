@@ -1,5 +1,6 @@
-/** What a call comes to: one type that narrows by ok, by status and by variant, also when destructured. */
+/** The outcome of a call: one type that narrows by ok, by status and by variant, also when destructured. */
 import type { ApiError, Variant } from "../errors.js";
+import { invalidOption } from "../options.js";
 
 /** A documented success. */
 export interface Success<X extends Variant, Status extends number, Data> {
@@ -12,7 +13,7 @@ export interface Success<X extends Variant, Status extends number, Data> {
   readonly response: Response;
 }
 
-/** A refused or failed call. `error` is always truthy, also where the answer was empty. */
+/** A refused or failed call. `error` is always truthy, even if the response was empty. */
 export interface Failure<X extends Variant, Status extends number, Body> {
   readonly ok: false;
   readonly status: Status;
@@ -30,11 +31,11 @@ export interface LookupTypes {
   paths: { A: object; B: object };
 }
 
-/** The operationIds that a variant knows; for either variant, those that both know. */
+/** The operationIds that a variant knows; while the variant is unknown, those that both know. */
 export type OperationId<T extends LookupTypes, X extends Variant> = keyof T[X] & string;
 
-/** What an operation of one variant comes to: each documented status, and one more outcome for all others. */
-type OutcomeOf<X extends Variant, Operation> = Operation extends {
+/** The outcomes of one operation: one per documented status, and one for all other statuses. */
+export type OutcomeOf<X extends Variant, Operation> = Operation extends {
   success: infer S;
   failure: infer F;
   other: infer Other extends number;
@@ -45,7 +46,7 @@ type OutcomeOf<X extends Variant, Operation> = Operation extends {
       | Failure<X, Other, Operation extends { otherBody: infer Body } ? Body : unknown>
   : never;
 
-/** What a call comes to. */
+/** The outcome of the call of an operation. */
 export type Outcome<T extends LookupTypes, X extends Variant, O> = {
   [V in X]: OutcomeOf<V, T[V][O & keyof T[V]]>;
 }[X];
@@ -56,9 +57,35 @@ type ArgsOf<Operations, O> = Operations[O & keyof Operations] extends {
   ? Args
   : never;
 
-/** What a call takes besides the operationId. While the variant is not known: what both accept. */
+/** The arguments of a call besides the operationId. While the variant is unknown: those that both variants accept. */
 export type CallArgs<T extends LookupTypes, X extends Variant, O> = [X] extends ["A"]
   ? ArgsOf<T["A"], O>
   : [X] extends ["B"]
     ? ArgsOf<T["B"], O>
     : ArgsOf<T["both"], O>;
+
+interface AnyOutcome {
+  readonly ok: boolean;
+  readonly data?: unknown;
+  readonly error?: unknown;
+}
+
+type DataOf<O extends AnyOutcome> = Extract<O, { readonly ok: true }>["data"];
+
+/**
+ * Returns the data of a call that succeeded, and throws the `ApiError` of one that did not.
+ *
+ * @throws ApiError
+ * @example
+ * const devices = unwrap(await service.call("listDevices"));
+ * const same = await unwrap(service.call("listDevices"));
+ */
+export function unwrap<O extends AnyOutcome>(outcome: O): DataOf<O>;
+export function unwrap<O extends AnyOutcome>(outcome: Promise<O>): Promise<DataOf<O>>;
+export function unwrap<O extends AnyOutcome>(outcome: O | Promise<O>): DataOf<O> | Promise<DataOf<O>> {
+  if (outcome instanceof Promise) return outcome.then((settled) => unwrap(settled));
+  if (typeof outcome?.ok !== "boolean")
+    throw invalidOption("outcome", "must be the outcome of a call, or a promise of one");
+  if (outcome.ok) return outcome.data as DataOf<O>;
+  throw outcome.error;
+}

@@ -1,45 +1,41 @@
-/** `service.fetch`: any request under the base URL, with the bearer, where no document describes the route. */
+/** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
 import type { Auth } from "../auth/auth.js";
-import { ConfigurationError } from "../errors.js";
+import type { ConfigurationError } from "../errors.js";
 import { withTimeLimit } from "../http/time-limit.js";
+import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
-import { bearerFetch } from "./bearer-fetch.js";
+import { bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
 import type { CallerOptions } from "./caller.js";
-import { headerRecord } from "./header-record.js";
-import { canBeSentAgain } from "./redirects.js";
-import { signalFollower } from "./signal-follower.js";
+import { headerRecord } from "./request.js";
 
 /**
- * Like the global fetch, relative to the base URL. The bearer is added, renewed after a 401, and goes nowhere else.
- * `timeoutMs` bounds the wait for the answer's head; its body is the caller's to read.
+ * Like the global fetch, relative to the base URL. The bearer is added, renewed after a 401, and sent nowhere else.
+ * `timeoutMs` limits the wait for the response's head; the caller reads the body.
  *
- * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL, and for what no fetch takes
+ * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL, and for what no fetch accepts
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
 export function createServiceFetch(options: Omit<CallerOptions, "validate">): ServiceFetch {
   const { auth, timeoutMs } = options;
-  // Most services are never asked for a plain fetch.
+  const { variant, baseUrl } = auth;
+  // Made on first use: most services never fetch an undescribed route.
   let follower: ReturnType<typeof signalFollower> | undefined;
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
-    const method = requestMethod(init);
+    const method = requestMethod(requireObject("init", init));
     const headers = headerRecord(init.headers);
+    const { body } = init;
     const signal = init.signal ?? undefined;
     follower ??= signalFollower();
     const untilTheEnd = follower;
     const { response } = await bearerFetch(
       {
-        ...{ url, method, headers, body: init.body, signal },
-        // The Fetch standard asks for it with a stream; nothing else is there to be said.
-        init: canBeSentAgain(init.body) ? init : ({ duplex: "half", ...init } as RequestInit),
+        ...{ url, method, headers, body, signal },
+        // The Fetch standard requires `duplex` for a stream and allows no other value.
+        init: canBeSentAgain(body) ? init : ({ duplex: "half", ...init } as RequestInit),
         limit: (send) =>
-          withTimeLimit((abort) => send(untilTheEnd(abort, signal)), {
-            variant: auth.variant,
-            baseUrl: auth.baseUrl,
-            timeoutMs,
-            signal,
-          }),
+          withTimeLimit((abort) => send(untilTheEnd(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
         read: async () => undefined,
       },
       options,
@@ -52,36 +48,72 @@ const methodName = /^[!#$%&'*+.^_`|~0-9A-Z-]+$/;
 /** Forbidden by the Fetch standard. */
 const forbiddenMethods: readonly string[] = ["CONNECT", "TRACE", "TRACK"];
 
-/** What a fetch throws a TypeError at, which would be taken for a fault of the network. */
+/** Rejects what makes a fetch throw a TypeError, which would be mistaken for a network fault. */
 function requestMethod(init: RequestInit): string {
-  const refused = (option: string, why: string) =>
-    new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
-  if (typeof init !== "object" || init === null) throw refused("init", "is no object");
   const method = String(init.method ?? "GET").toUpperCase();
   if (!methodName.test(method) || forbiddenMethods.includes(method))
-    throw refused("method", "is none that a fetch takes");
+    throw invalidOption("method", "must be a method that fetch accepts");
   const hasBody = init.body !== undefined && init.body !== null;
   if (hasBody && (method === "GET" || method === "HEAD"))
-    throw refused("body", `does not go with ${method}: give the method, such as "POST"`);
+    throw invalidOption("body", `must not be sent with ${method}`, 'Set the method, such as "POST".');
   return method;
 }
 
 function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
-  const refused = (why: string) =>
-    new ConfigurationError(
-      "option_invalid",
-      `The address given to fetch ${why}. Give a path relative to baseUrl, such as "v1/devices".`,
-      { option: "input" },
-    );
-  if (typeof input !== "string" && !(input instanceof URL)) throw refused("is neither a text nor a URL");
+  const refused = (problem: string): ConfigurationError =>
+    invalidOption("input", problem, 'Pass a path relative to baseUrl, such as "v1/devices".');
+  if (typeof input !== "string" && !(input instanceof URL)) throw refused("must be a string or a URL");
   const text = String(input);
   const isAbsolute = /^[a-z][a-z0-9+.-]*:/i.test(text);
   let url: URL;
   try {
     url = new URL(isAbsolute ? text : `${baseUrl}/${text.replace(/^[/\\]+/, "")}`);
   } catch {
-    throw refused("is no URL");
+    throw refused("is not a valid URL");
   }
-  if (!isUnderBase(url, baseUrl)) throw refused("leads out of baseUrl, where the bearer must not go");
+  if (!isUnderBase(url, baseUrl)) throw refused("is not under baseUrl, and the bearer must not leave that");
   return url.href;
+}
+
+/**
+ * Returns a function that makes the signal of one request. The time limit aborts it, which ends with the response's
+ * head, and so does the caller's signal, which must also end the body. The caller's signal may outlive many requests:
+ * one listener on it serves them all, and holds none of them.
+ */
+function signalFollower(): (limit: AbortSignal, signal: AbortSignal | undefined) => AbortSignal {
+  const followers = new WeakMap<AbortSignal, Set<WeakRef<AbortController>>>();
+  // A signal does not hold its controller, and whatever reads the body holds only the signal.
+  const controllers = new WeakMap<AbortSignal, AbortController>();
+  const forgotten = new FinalizationRegistry<() => void>((forget) => forget());
+
+  const followersOf = (signal: AbortSignal) => {
+    const found = followers.get(signal);
+    if (found !== undefined) return found;
+    const made = new Set<WeakRef<AbortController>>();
+    followers.set(signal, made);
+    const abortAll = () => {
+      for (const follower of made) follower.deref()?.abort(signal.reason);
+    };
+    signal.addEventListener("abort", abortAll, { once: true });
+    return made;
+  };
+
+  return (limit, signal) => {
+    const whole = new AbortController();
+    limit.addEventListener("abort", () => whole.abort(limit.reason), { once: true });
+    controllers.set(whole.signal, whole);
+    if (signal !== undefined) follow(whole, followersOf(signal), forgotten);
+    return whole.signal;
+  };
+}
+
+/** A function of its own, so that no closure in it holds the controller. */
+function follow(
+  controller: AbortController,
+  followers: Set<WeakRef<AbortController>>,
+  forgotten: FinalizationRegistry<() => void>,
+): void {
+  const follower = new WeakRef(controller);
+  followers.add(follower);
+  forgotten.register(controller, () => followers.delete(follower));
 }

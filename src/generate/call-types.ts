@@ -1,19 +1,19 @@
-/** Emits the lookup types of one variant: what each operation takes and what it answers, by operationId. */
+/** Emits the lookup types of one variant: the arguments and answers of each operation, by operationId. */
 import type { Variant } from "./document.js";
-import { type Operation, type Parameter, PLACES, type Response } from "./list-operations.js";
+import { type Operation, type Parameter, PLACES, type Response } from "./operations.js";
 import { literal, propertyName } from "./source-text.js";
 
-// Parameters that the client fills in, so that a caller may leave them out.
+/** Parameters that the client fills in, so that a caller may leave them out. */
 const FILLED_IN: Readonly<Record<Variant, ReadonlySet<string>>> = { A: new Set(["tenantId"]), B: new Set() };
-// X-Envelope travels in CallOptions; the rest are no parameters (OpenAPI 3.1, Parameter Object, name).
-const NO_HEADER_PARAMETERS: ReadonlySet<string> = new Set([
+/** X-Envelope is an option of each call; OpenAPI ignores the other three as parameters (3.1, Parameter Object). */
+const IGNORED_HEADERS: ReadonlySet<string> = new Set([
   "x-envelope",
   "accept",
   "content-type",
   "authorization",
 ]);
 
-/** Only direct lookups into the generated types: conditional types take seconds on a thousand operations. */
+/** Emits only direct lookups: with a thousand operations conditional types take the compiler seconds. */
 export function callTypes(
   variant: Variant,
   operations: readonly Operation[],
@@ -29,8 +29,8 @@ export function callTypes(
     return [
       `  ${propertyName(operation.id)}: {\n`,
       `    args: [init${initRequired(variant, operation) ? "" : "?"}: Inits${variant}[${key}]];\n`,
-      `    success: ${statusTable(operation, (status) => status >= 200 && status < 300, answer)};\n`,
-      `    failure: ${statusTable(operation, (status) => status < 200 || status >= 300, answer)};\n`,
+      `    success: ${statusTable(operation, isSuccess, answer)};\n`,
+      `    failure: ${statusTable(operation, (status) => !isSuccess(status), answer)};\n`,
       `    other: ${otherStatusName(operation.responses)};\n`,
       ...(otherBody ? [`    otherBody: ${answer(otherBody)};\n`] : []),
       "  };\n",
@@ -42,7 +42,11 @@ export function callTypes(
   ].join("\n");
 }
 
-/** Whether a call without options would leave something out that the document requires. */
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Whether the document requires a body or a parameter that only the caller knows. */
 export function initRequired(variant: Variant, operation: Operation): boolean {
   return (
     operation.body?.required === true ||
@@ -59,7 +63,7 @@ function isFilledIn(variant: Variant, parameter: Parameter): boolean {
 }
 
 function isParameter(parameter: Parameter): boolean {
-  return parameter.in !== "header" || !NO_HEADER_PARAMETERS.has(parameter.name.toLowerCase());
+  return parameter.in !== "header" || !IGNORED_HEADERS.has(parameter.name.toLowerCase());
 }
 
 function initType(variant: Variant, operation: Operation): string {
@@ -93,9 +97,10 @@ function parameterGroup(
   if (whole) return [`${place}${mark}: ${group}`];
   const fields = kept.map((parameter) => {
     const optional = isNeeded(variant, parameter) ? "" : "?";
-    const type = `${group}[${literal(parameter.name)}]`;
-    // A lookup of an optional property carries undefined along, which exactOptionalPropertyTypes would let in.
-    return `${propertyName(parameter.name)}${optional}: ${parameter.required ? type : `NonNullable<${type}>`}`;
+    const lookup = `${group}[${literal(parameter.name)}]`;
+    // The lookup of an optional property includes undefined, which would be accepted despite exactOptionalPropertyTypes.
+    const type = parameter.required ? lookup : `NonNullable<${lookup}>`;
+    return `${propertyName(parameter.name)}${optional}: ${parameter.keyword ?? type}`;
   });
   return [`${place}${mark}: { ${fields.join("; ")} }`];
 }

@@ -1,24 +1,23 @@
-/** An OpenAPI document as the generator reads it, and following the references inside it. */
+/** One OpenAPI document: reading and checking it, JSON pointers into it (RFC 6901), following its references. */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { parseDocument } from "yaml";
 import { GenerateError, type GenerateErrorCode } from "./generate-error.js";
-import { atPointer, isObject, type JsonObject } from "./json-pointer.js";
 
 export type Variant = "A" | "B";
 
 export const VARIANTS: readonly Variant[] = ["A", "B"];
 
+export type JsonObject = { readonly [key: string]: unknown };
+
 export interface Document {
   readonly variant: Variant;
-  /** File name without folders, so that what is generated does not depend on where it is generated. */
+  /** File name without folders, so that the output does not depend on where it is generated. */
   readonly file: string;
-  /** Hash of the text after a byte order mark and CRLF line ends are normalised away. */
+  /** Hash of the text without byte order mark and with LF line ends. */
   readonly sha256: string;
   readonly root: JsonObject;
-}
-
-/** A value together with the place it really stands at, after references were followed. */
-export interface Place {
-  readonly value: unknown;
-  readonly pointer: string;
 }
 
 export function documentError(
@@ -30,33 +29,105 @@ export function documentError(
   return new GenerateError(code, message, { document: document.file, pointer });
 }
 
-/** Follows `$ref` until something else stands there. */
+/**
+ * The document at `path`: YAML or JSON, OpenAPI 3.1, with references that all resolve.
+ *
+ * @throws {GenerateError} document_unreadable, document_not_yaml, document_version_unsupported, reference_*
+ */
+export async function readDocument(variant: Variant, path: string): Promise<Document> {
+  const read = await readFile(path, "utf8").catch((cause: unknown) => {
+    throw new GenerateError("document_unreadable", "the file cannot be read", { document: path, cause });
+  });
+  // A checkout on Windows must have the same hash.
+  const text = read.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
+  const file = basename(path);
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  const document: Document = { variant, file, sha256, root: parseRoot(text, file) };
+  const version = document.root.openapi;
+  if (typeof version !== "string" || !/^3\.1\.\d+$/.test(version)) {
+    const found = version === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(version)}`;
+    const message = `the document must be OpenAPI 3.1: ${found}`;
+    throw documentError(document, "document_version_unsupported", "/openapi", message);
+  }
+  walkDocument(document.root, (value, pointer) => {
+    // Most code would read such a property as the prototype.
+    if (isObject(value.properties) && Object.hasOwn(value.properties, "__proto__")) {
+      const message = "a property named __proto__ cannot be expressed";
+      throw documentError(document, "schema_unsupported", pointer, message);
+    }
+    if (typeof value.$ref === "string") follow(document, value, pointer);
+  });
+  return document;
+}
+
+function parseRoot(text: string, file: string): JsonObject {
+  try {
+    const yaml = parseDocument(text);
+    // The parser reports an unknown tag as a warning and ignores it: the value would be wrong.
+    const [problem] = [...yaml.errors, ...yaml.warnings];
+    if (problem !== undefined) throw problem;
+    const root: unknown = yaml.toJS();
+    if (!isObject(root)) throw new TypeError("the top level must be a mapping");
+    return root;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const message = `the file is not a YAML document: ${reason}`;
+    throw new GenerateError("document_not_yaml", message, { document: file, cause });
+  }
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function pointerTo(base: string, ...keys: readonly (string | number)[]): string {
+  const encode = (key: string | number) => String(key).replaceAll("~", "~0").replaceAll("/", "~1");
+  return [base, ...keys.map(encode)].join("/");
+}
+
+/** The value at `pointer`, or undefined. */
+export function atPointer(root: unknown, pointer: string): unknown {
+  let value = root;
+  for (const token of pointer.split("/").slice(1)) {
+    const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (Array.isArray(value)) value = value[Number(key)];
+    else if (isObject(value) && Object.hasOwn(value, key)) value = value[key];
+    else return undefined;
+  }
+  return value;
+}
+
+/** A value and its pointer, after references were followed. */
+interface Place {
+  readonly value: unknown;
+  readonly pointer: string;
+}
+
+/** Follows `$ref` to the first value that is not a reference. */
 export function follow(document: Document, value: unknown, pointer: string): Place {
   const seen = new Set<string>();
   let place: Place = { value, pointer };
   while (isObject(place.value) && typeof place.value.$ref === "string") {
     const target = referenceTarget(document, place.value.$ref, place.pointer);
-    if (seen.has(target))
-      throw documentError(document, "reference_circular", pointer, `${target} leads back to itself`);
+    if (seen.has(target)) {
+      throw documentError(document, "reference_circular", pointer, `${target} refers back to itself`);
+    }
     seen.add(target);
     place = { value: atPointer(document.root, target), pointer: target };
   }
   return place;
 }
 
-/** The pointer inside a local `$ref`. One file per variant: what points outside it is refused. */
+/** The pointer in a local `$ref`. Each variant is one file, so a reference to another file is refused. */
 export function referenceTarget(document: Document, reference: string, pointer: string): string {
   if (!reference.startsWith("#/")) {
-    throw documentError(
-      document,
-      "reference_external",
-      pointer,
-      `${reference} points outside the document; only #/… is followed`,
-    );
+    const message = `${reference} refers to another document; only references that start with #/ are supported`;
+    throw documentError(document, "reference_external", pointer, message);
   }
   const target = decodeFragment(reference.slice(1));
   if (atPointer(document.root, target) === undefined) {
-    throw documentError(document, "reference_missing", pointer, `nothing stands at ${reference}`);
+    const message = `${reference} does not exist in this document`;
+    throw documentError(document, "reference_missing", pointer, message);
   }
   return target;
 }
@@ -67,4 +138,42 @@ function decodeFragment(fragment: string): string {
   } catch {
     return fragment;
   }
+}
+
+/** The values of these keys are instances, in which "$ref" or "x-not-shown" would be an ordinary key ... */
+const INSTANCE_KEYS: ReadonlySet<string> = new Set(["example", "examples", "default", "const", "enum"]);
+/** Maps of schemas. The map itself is not an object of the specification. */
+const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "schemas"]);
+/** ... unless the key is a name that the author chose, as all keys of these maps are. */
+const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
+  ...SCHEMA_MAPS,
+  ...["responses", "parameters", "requestBodies", "headers", "paths", "pathItems", "content"],
+]);
+
+/** Visits every object of a document that is part of the description; skips instances such as examples. */
+export function walkDocument(root: unknown, visit: (value: JsonObject, pointer: string) => void): void {
+  const ancestors = new Set<unknown>();
+  const walkChildren = (value: object, pointer: string, parentKey: string | undefined): void => {
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) walk(item, pointerTo(pointer, index), undefined);
+      return;
+    }
+    const isNamed = parentKey !== undefined && NAMED_BY_AUTHOR.has(parentKey);
+    if (parentKey === undefined || !SCHEMA_MAPS.has(parentKey)) visit(value as JsonObject, pointer);
+    for (const [key, child] of Object.entries(value)) {
+      if (INSTANCE_KEYS.has(key) && !isNamed) continue;
+      walk(child, pointerTo(pointer, key), isNamed ? undefined : key);
+    }
+  };
+  const walk = (value: unknown, pointer: string, parentKey: string | undefined): void => {
+    if (typeof value !== "object" || value === null) return;
+    if (ancestors.has(value)) {
+      const message = "a YAML alias refers to a node that contains it";
+      throw new GenerateError("reference_circular", message, { pointer });
+    }
+    ancestors.add(value);
+    walkChildren(value, pointer, parentKey);
+    ancestors.delete(value);
+  };
+  walk(root, "", undefined);
 }

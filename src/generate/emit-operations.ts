@@ -1,16 +1,20 @@
 /** Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`. */
-import { callTypes, initRequired } from "./call-types.js";
+import { callTypes, initRequired, isSuccess } from "./call-types.js";
 import { type Document, VARIANTS, type Variant } from "./document.js";
-import { METHODS, type Operation, type OperationLists } from "./list-operations.js";
-import { otherStatuses } from "./other-statuses.js";
+import {
+  METHODS,
+  type Operation,
+  type OperationLists,
+  REGISTERED_STATUSES,
+  type Response,
+} from "./operations.js";
 import { fileHeader, literal, propertyName } from "./source-text.js";
 
 export function emitOperations(documents: readonly Document[], lists: OperationLists): string {
-  const aliases = otherStatuses(lists);
   const body = [
     FIXED_TYPES,
-    aliases.declarations,
-    ...VARIANTS.map((variant) => callTypes(variant, lists[variant], aliases.nameFor)),
+    otherStatuses(lists),
+    ...VARIANTS.map((variant) => callTypes(variant, lists[variant], otherStatusName)),
     bothTypes(lists),
     ...VARIANTS.map((variant) => pathTypes(variant, lists[variant])),
     TABLE_TYPES,
@@ -18,7 +22,7 @@ export function emitOperations(documents: readonly Document[], lists: OperationL
     ...VARIANTS.map((variant) => table(variant, lists[variant])),
     "export const operations: OperationTable = { A: operationsA, B: operationsB };\n",
   ].join("\n");
-  // An import that nothing uses is an error under noUnusedLocals.
+  // An unused import is an error under noUnusedLocals.
   const imports = VARIANTS.filter((variant) => body.includes(`${variant}.operations[`)).map(
     (variant) => `import type * as ${variant} from "./variant-${variant.toLowerCase()}.js";\n`,
   );
@@ -40,13 +44,13 @@ export interface CallOptions {
 /** One row of the runtime table. */
 export interface OperationEntry {
   readonly method: string;
-  /** The path template as it stands in the document. */
+  /** The path template of the document. */
   readonly path: string;
   /** Documented 2xx statuses. */
   readonly success: readonly number[];
   /** Documented statuses other than 2xx. */
   readonly failure: readonly number[];
-  /** Media type of the request body, where there is one. */
+  /** Media type of the request body, if there is one. */
   readonly contentType?: string;
   /** Sent without a bearer: \`security: []\` in the document. */
   readonly anonymous?: true;
@@ -71,7 +75,7 @@ function bothTypes({ A, B }: OperationLists): string {
     const key = literal(operation.id);
     return [`  ${propertyName(operation.id)}: { args: [init${mark}: InitsA[${key}] & InitsB[${key}]] };\n`];
   });
-  return `/** What both variants accept: the operationIds that stand in both documents. */\nexport interface OperationsBoth {\n${lines.join("")}}\n`;
+  return `/** What both variants accept: the operationIds that are in both documents. */\nexport interface OperationsBoth {\n${lines.join("")}}\n`;
 }
 
 function pathTypes(variant: Variant, operations: readonly Operation[]): string {
@@ -87,12 +91,12 @@ function pathTypes(variant: Variant, operations: readonly Operation[]): string {
 }
 
 function tableType(lists: OperationLists): string {
-  // Literal types, not interfaces: only they are assignable to an index signature.
+  // Literal types, because interfaces are not assignable to an index signature.
   const variants = VARIANTS.map((variant) => {
     const keys = lists[variant].map(({ id }) => `    readonly ${propertyName(id)}: OperationEntry;\n`);
     return `  readonly ${variant}: {\n${keys.join("")}  };\n`;
   });
-  return `/** The runtime table. \`types\` never exists at run time: it carries the lookup types to \`connect({ api })\`. */\nexport interface OperationTable {\n${variants.join("")}  readonly types?: OperationTypes;\n}\n`;
+  return `/** The runtime table. \`types\` does not exist at run time; it carries the lookup types to \`connect({ api })\`. */\nexport interface OperationTable {\n${variants.join("")}  readonly types?: OperationTypes;\n}\n`;
 }
 
 function table(variant: Variant, operations: readonly Operation[]): string {
@@ -111,6 +115,22 @@ function table(variant: Variant, operations: readonly Operation[]): string {
   return `export const operations${variant}: OperationTable[${literal(variant)}] = {\n${rows.join("")}};\n`;
 }
 
-function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300;
+/** Emits the type of the statuses that an operation does not document: one alias per distinct set of documented ones. */
+function otherStatuses(lists: OperationLists) {
+  const declarations = new Map<string, string>();
+  for (const { responses } of VARIANTS.flatMap((variant) => lists[variant])) {
+    const documented = responses.flatMap((response) => response.statuses);
+    if (documented.length === 0) continue;
+    const name = otherStatusName(responses);
+    declarations.set(name, `export type ${name} = Exclude<HttpStatus, ${documented.join(" | ")}>;\n`);
+  }
+  const all = REGISTERED_STATUSES.map((status) => `\n  | ${status}`).join("");
+  const httpStatus = `/** Every status of the IANA HTTP Status Code Registry. */\nexport type HttpStatus =${all};\n`;
+  return [httpStatus, ...declarations.values()].join("\n");
+}
+
+/** Editors show this name, so it names the statuses that it excludes: `StatusOtherThan200And4XX`. */
+function otherStatusName(responses: readonly Response[]): string {
+  const keys = responses.map(({ key }) => key.toUpperCase()).filter((key) => key !== "DEFAULT");
+  return keys.length === 0 ? "HttpStatus" : `StatusOtherThan${keys.sort().join("And")}`;
 }

@@ -1,47 +1,10 @@
-/** Emits schemas.ts: every schema of both documents as a zod schema that is built when it is first asked for. */
-import { type Document, follow, VARIANTS, type Variant } from "./document.js";
-import { expressSchema } from "./express-schema.js";
-import type { Schema } from "./expression.js";
-import { atPointer, isObject, pointerTo } from "./json-pointer.js";
-import type { Content, Operation, OperationLists } from "./list-operations.js";
+/** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
+import { atPointer, type Document, follow, isObject, pointerTo, VARIANTS, type Variant } from "./document.js";
+import { expressSchema, type Schema } from "./express-schema.js";
+import type { Content, Operation, OperationLists } from "./operations.js";
 import { fileHeader, literal, prettyLiteral, propertyName } from "./source-text.js";
 
-/** @throws {GenerateError} schema_unsupported */
-export function emitSchemas(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
-  const tables = VARIANTS.map((variant) => ({ variant, ...schemaTable(documents[variant], lists[variant]) }));
-  const rows = (cell: (name: string, variant: Variant) => string, mark: string) =>
-    tables.map(({ variant, operations, components }) =>
-      [
-        `  ${mark}${variant}: {\n    ${mark}operations: {\n`,
-        ...operations.map((operation) => operationRow(operation, (name) => cell(name, variant), mark)),
-        `    }${mark ? ";" : ","}\n    ${mark}components: {\n`,
-        ...components.map(
-          (name) => `      ${mark}${propertyName(name)}: ${cell(name, variant)}${mark ? ";" : ","}\n`,
-        ),
-        `    }${mark ? ";" : ","}\n  }${mark ? ";" : ","}\n`,
-      ].join(""),
-    );
-  return [
-    fileHeader("The schemas of both variants for zod; nothing is built before it is asked for.", [
-      documents.A,
-      documents.B,
-    ]),
-    'import { z } from "zod";\n',
-    "/** Builds the schema at the first call and gives the same one ever after. Unknown keys survive parsing. */",
-    "export type LazySchema = () => z.ZodType;\n",
-    `/** By operationId and status (\`default\` for every other), and by component name. */\nexport interface Schemas {\n${rows(() => "LazySchema", "readonly ").join("")}}\n`,
-    ...tables
-      .filter(({ definitions }) => definitions.size > 0)
-      .map(
-        ({ variant, definitions }) =>
-          `const definitions${variant}: Record<string, unknown> = ${prettyLiteral(Object.fromEntries(definitions))};\n`,
-      ),
-    ...(tables.some(({ definitions }) => definitions.size > 0) ? [LAZY] : []),
-    `export const schemas: Schemas = {\n${rows((name, variant) => `lazy(definitions${variant}, ${literal(name)})`, "").join("")}};\n`,
-  ].join("\n");
-}
-
-// A registry of its own: zod would otherwise note every schema in the global one.
+/** A registry of its own keeps the schemas out of zod's global one. */
 const LAZY = `function lazy(definitions: Record<string, unknown>, name: string): LazySchema {
   let schema: z.ZodType | undefined;
   return () => {
@@ -54,6 +17,33 @@ const LAZY = `function lazy(definitions: Record<string, unknown>, name: string):
 }
 `;
 
+/** @throws {GenerateError} schema_unsupported */
+export function emitSchemas(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
+  const tables = VARIANTS.map((variant) => schemaTable(documents[variant], lists[variant]));
+  const withDefinitions = tables.filter(({ definitions }) => definitions.size > 0);
+  const typeRows = tables.map((table) => tableRows(table, () => "LazySchema", "readonly ", ";"));
+  const valueRows = tables.map((table) =>
+    tableRows(table, (name) => `lazy(definitions${table.variant}, ${literal(name)})`, "", ","),
+  );
+  return [
+    fileHeader("The schemas of both variants for zod. Each schema is built at its first use.", [
+      documents.A,
+      documents.B,
+    ]),
+    'import { z } from "zod";\n',
+    "/** Builds the schema at the first call and returns the same one afterwards. Unknown keys survive parsing. */",
+    "export type LazySchema = () => z.ZodType;\n",
+    "/** By operationId and status (`default` for every other status), and by component name. */",
+    `export interface Schemas {\n${typeRows.join("")}}\n`,
+    ...withDefinitions.map(
+      ({ variant, definitions }) =>
+        `const definitions${variant}: Record<string, unknown> = ${prettyLiteral(Object.fromEntries(definitions))};\n`,
+    ),
+    ...(withDefinitions.length > 0 ? [LAZY] : []),
+    `export const schemas: Schemas = {\n${valueRows.join("")}};\n`,
+  ].join("\n");
+}
+
 interface OperationSchemas {
   readonly id: string;
   readonly request?: string | undefined;
@@ -61,6 +51,7 @@ interface OperationSchemas {
 }
 
 interface SchemaTable {
+  readonly variant: Variant;
   readonly operations: readonly OperationSchemas[];
   readonly components: readonly string[];
   readonly definitions: ReadonlyMap<string, Schema>;
@@ -82,42 +73,48 @@ function schemaTable(document: Document, list: readonly Operation[]): SchemaTabl
     if (content?.schema === undefined) return undefined;
     const source = atPointer(document.root, content.schema);
     // A schema that is only a reference needs no name of its own.
-    const bare = isObject(source) && Object.keys(source).length === 1;
-    return nameOf(bare ? follow(document, source, content.schema).pointer : content.schema);
+    const isReference = isObject(source) && Object.keys(source).length === 1;
+    return nameOf(isReference ? follow(document, source, content.schema).pointer : content.schema);
   };
-  const components = Object.keys(
-    (atPointer(document.root, "/components/schemas") as object | undefined) ?? {},
-  );
+  const schemas = atPointer(document.root, "/components/schemas");
+  const components = isObject(schemas) ? Object.keys(schemas) : [];
   for (const name of components) nameOf(pointerTo("/components/schemas", name));
-  const operations = list.map((operation) => ({
-    id: operation.id,
-    request: named(operation.body),
-    responses: operation.responses.flatMap((response) => {
+  const operations = list.map(({ id, body, responses }) => ({
+    id,
+    request: named(body),
+    responses: responses.flatMap((response) => {
       const name = named(response.content);
       if (name === undefined) return [];
-      return (response.key === "default" ? ["default"] : response.statuses.map(String)).map(
-        (key) => [key, name] as const,
-      );
+      const keys = response.key === "default" ? ["default"] : response.statuses.map(String);
+      return keys.map((key) => [key, name] as const);
     }),
   }));
   for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
     const [name, pointer] = next;
     definitions.set(name, expressSchema(atPointer(document.root, pointer), pointer, { document, nameOf }));
   }
-  return { operations, components, definitions };
+  return { variant: document.variant, operations, components, definitions };
 }
 
-function operationRow(operation: OperationSchemas, cell: (name: string) => string, mark: string): string {
-  const end = mark ? ";" : ",";
-  const responses = operation.responses.map(
-    ([key, name]) => `          ${mark}${propertyName(key)}: ${cell(name)}${end}\n`,
+/** The rows of one variant, as types (`readonly a: LazySchema;`) or as values (`a: lazy(…),`). */
+function tableRows(table: SchemaTable, cell: (name: string) => string, mark: string, end: string): string {
+  const row = (indent: string, key: string, value: string) =>
+    `${indent}${mark}${propertyName(key)}: ${value}${end}\n`;
+  const group = (indent: string, key: string, rows: readonly string[]) =>
+    row(indent, key, `{\n${rows.join("")}${indent}}`);
+  const operations = table.operations.map(({ id, request, responses }) =>
+    group("      ", id, [
+      ...(request === undefined ? [] : [row("        ", "request", cell(request))]),
+      group(
+        "        ",
+        "responses",
+        responses.map(([key, name]) => row("          ", key, cell(name))),
+      ),
+    ]),
   );
-  return [
-    `      ${mark}${propertyName(operation.id)}: {\n`,
-    ...(operation.request === undefined
-      ? []
-      : [`        ${mark}request: ${cell(operation.request)}${end}\n`]),
-    `        ${mark}responses: {\n${responses.join("")}        }${end}\n`,
-    `      }${end}\n`,
-  ].join("");
+  const components = table.components.map((name) => row("      ", name, cell(name)));
+  return group("  ", table.variant, [
+    group("    ", "operations", operations),
+    group("    ", "components", components),
+  ]);
 }

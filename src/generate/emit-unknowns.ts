@@ -1,8 +1,6 @@
 /** Emits unknowns.ts: what the documents mark with `x-not-shown`, one entry per id. */
-import { type Document, documentError, VARIANTS, type Variant } from "./document.js";
-import { isObject, pointerTo } from "./json-pointer.js";
+import { type Document, documentError, isObject, pointerTo, type Variant, walkDocument } from "./document.js";
 import { fileHeader, prettyLiteral } from "./source-text.js";
-import { walkDocument } from "./walk-document.js";
 
 interface Unknown {
   readonly id: string;
@@ -12,12 +10,23 @@ interface Unknown {
   readonly pointers: Partial<Record<Variant, string[]>>;
 }
 
+const DECLARATION = `export interface Unknown {
+  readonly id: string;
+  /** Section of the description that leaves it open. */
+  readonly section: string;
+  readonly says: string;
+  readonly variants: readonly ("A" | "B")[];
+  /** JSON pointers of the marks in the document of each variant. */
+  readonly pointers: { readonly A?: readonly string[]; readonly B?: readonly string[] };
+}
+`;
+
 /** @throws {GenerateError} not_shown_invalid */
 export function emitUnknowns(documents: readonly Document[]): string {
   const unknowns = new Map<string, Unknown>();
   for (const document of documents) collect(document, unknowns);
   const list = [...unknowns.values()].sort(
-    (a, b) => compareSections(a.section, b.section) || (a.id < b.id ? -1 : 1),
+    (a, b) => a.section.localeCompare(b.section, "en", { numeric: true }) || (a.id < b.id ? -1 : 1),
   );
   return [
     fileHeader("What the description does not show, from the x-not-shown marks of the documents.", documents),
@@ -26,32 +35,23 @@ export function emitUnknowns(documents: readonly Document[]): string {
   ].join("\n");
 }
 
-const DECLARATION = `export interface Unknown {
-  readonly id: string;
-  /** Section of the description that leaves it open. */
-  readonly section: string;
-  readonly says: string;
-  readonly variants: readonly (${VARIANTS.map((variant) => `"${variant}"`).join(" | ")})[];
-  /** Where the marks stand: JSON pointers into the document of each variant. */
-  readonly pointers: { ${VARIANTS.map((variant) => `readonly ${variant}?: readonly string[]`).join("; ")} };
-}
-`;
-
 function collect(document: Document, unknowns: Map<string, Unknown>): void {
+  const invalid = (pointer: string, message: string): Error =>
+    documentError(document, "not_shown_invalid", pointer, message);
   walkDocument(document.root, (value, pointer) => {
     const marks = value["x-not-shown"];
     if (marks === undefined) return;
     const place = pointerTo(pointer, "x-not-shown");
-    if (!Array.isArray(marks)) throw invalid(document, place, "must be a list of { id, section, says }");
+    if (!Array.isArray(marks)) throw invalid(place, "must be a list of { id, section, says }");
     for (const [index, mark] of marks.entries()) {
-      const { id, section, says } = readMark(document, mark, pointerTo(place, index));
+      if (!isMark(mark)) {
+        throw invalid(pointerTo(place, index), "needs the strings `id` (kebab-case), `section` and `says`");
+      }
+      const { id, section, says } = mark;
       const known = unknowns.get(id) ?? { id, section, says, variants: [], pointers: {} };
       if (known.section !== section || known.says !== says) {
-        throw invalid(
-          document,
-          pointerTo(place, index),
-          `${id} is described in another way at another place`,
-        );
+        const message = `the id ${id} has another section or text elsewhere; both must be the same`;
+        throw invalid(pointerTo(place, index), message);
       }
       if (!known.variants.includes(document.variant)) known.variants.push(document.variant);
       known.pointers[document.variant] = [...(known.pointers[document.variant] ?? []), pointer];
@@ -60,23 +60,9 @@ function collect(document: Document, unknowns: Map<string, Unknown>): void {
   });
 }
 
-function readMark(
-  document: Document,
-  mark: unknown,
-  pointer: string,
-): Pick<Unknown, "id" | "section" | "says"> {
-  if (isObject(mark)) {
-    const { id, section, says } = mark;
-    const texts = typeof id === "string" && typeof section === "string" && typeof says === "string";
-    if (texts && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id) && says !== "") return { id, section, says };
-  }
-  throw invalid(document, pointer, "needs id (kebab-case), section and says, each a string");
-}
-
-function invalid(document: Document, pointer: string, message: string): Error {
-  return documentError(document, "not_shown_invalid", pointer, message);
-}
-
-function compareSections(a: string, b: string): number {
-  return a.localeCompare(b, "en", { numeric: true });
+function isMark(mark: unknown): mark is Pick<Unknown, "id" | "section" | "says"> {
+  if (!isObject(mark)) return false;
+  const { id, section, says } = mark;
+  const areStrings = typeof id === "string" && typeof section === "string" && typeof says === "string";
+  return areStrings && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id) && says !== "";
 }

@@ -1,166 +1,257 @@
 /**
  * Rewrites a JSON Schema (2020-12) into one that `z.fromJSONSchema` reads with the same meaning, or refuses it.
  *
- * zod reads one group of keywords at a time and drops the others without a word: what stands beside `$ref`, `enum` or
- * `const`, one of `anyOf` and `oneOf` where both stand, everything where `type` is missing, `required` without
- * `properties`. Here each group becomes a member of one `allOf`, and what has no equivalent fails.
+ * zod reads one group of keywords at a time and silently drops the others: what is beside `$ref`, `enum` or `const`,
+ * one of `anyOf` and `oneOf` where both are given, everything where `type` is missing, `required` without `properties`.
+ * Here each group becomes a member of one `allOf`, and a keyword without an equivalent is an error.
  */
-import { documentError, referenceTarget } from "./document.js";
-import { expressObject } from "./express-object.js";
-import { expressString } from "./express-string.js";
-import type { Expression, Schema } from "./expression.js";
-import { isObject, type JsonObject, pointerTo } from "./json-pointer.js";
+import {
+  type Document,
+  documentError,
+  isObject,
+  type JsonObject,
+  pointerTo,
+  referenceTarget,
+} from "./document.js";
+
+export type Schema = JsonObject | boolean;
+
+interface Context {
+  readonly document: Document;
+  /** Name under `$defs` of the schema at a pointer of the document. */
+  readonly nameOf: (pointer: string) => string;
+}
 
 const TYPES = ["object", "array", "string", "number", "boolean", "null"];
 
+/** Keywords without a check. zod would apply `default` and freeze `readOnly`; validating must not change the instance. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
-  "title",
-  "description",
-  // zod would apply a default and freeze what is read-only; validating must leave the instance as it is.
-  "default",
-  "readOnly",
-  "writeOnly",
-  "deprecated",
-  "example",
-  "examples",
-  "contentEncoding",
-  "contentMediaType",
-  "contentSchema",
-  "discriminator",
-  "externalDocs",
-  "xml",
-  "$comment",
-  // Reached by pointer where something refers to it.
-  "$defs",
+  ...["title", "description", "default", "readOnly", "writeOnly", "deprecated", "example", "examples"],
+  ...["contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"],
+  // References reach the definitions by pointer.
+  ...["$comment", "$defs"],
 ]);
 
-// Keywords that hold for instances of one type, by that type.
-const TYPED: ReadonlySet<string> = new Set([
-  ...["properties", "required", "additionalProperties", "patternProperties", "propertyNames"],
-  ...["minProperties", "maxProperties"],
-  ...[
-    "items",
-    "prefixItems",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "contains",
-    "minContains",
-    "maxContains",
-  ],
-  ...["minLength", "maxLength", "pattern", "format"],
+/** Keywords that are copied as they are, each of which checks instances of one type. */
+const COPIED = [
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+  ...["minItems", "maxItems", "uniqueItems", "minContains", "maxContains"],
+  ...["minProperties", "maxProperties"],
+];
+
+const TYPED: ReadonlySet<string> = new Set([
+  ...COPIED,
+  ...["properties", "required", "additionalProperties", "patternProperties", "propertyNames"],
+  ...["items", "prefixItems", "contains", "minLength", "maxLength", "pattern", "format"],
 ]);
 
 const COMBINING: ReadonlySet<string> = new Set([
-  "$ref",
-  "enum",
-  "const",
-  "type",
-  "anyOf",
-  "oneOf",
-  "allOf",
-  "not",
+  ...["$ref", "enum", "const", "type", "anyOf", "oneOf", "allOf", "not"],
 ]);
 
-/** @throws {GenerateError} schema_unsupported, with the JSON pointer of the keyword. */
-export function expressSchema(source: unknown, pointer: string, to: Expression): Schema {
+/** @throws {GenerateError} schema_unsupported, with the JSON pointer of the keyword */
+export function expressSchema(source: unknown, pointer: string, context: Context): Schema {
   if (typeof source === "boolean") return source;
-  if (!isObject(source)) throw documentError(to.document, "schema_unsupported", pointer, "is no schema");
+  if (!isObject(source)) throw unsupported(context, pointer, "a schema must be an object or a boolean");
   const keywords = Object.keys(source).filter((key) => !ANNOTATIONS.has(key) && !key.startsWith("x-"));
-  for (const key of keywords) {
-    if (TYPED.has(key) || COMBINING.has(key)) continue;
-    throw unsupported(
-      to,
-      pointerTo(pointer, key),
-      `the keyword ${JSON.stringify(key)} cannot be expressed in zod`,
-    );
+  const unknown = keywords.find((key) => !TYPED.has(key) && !COMBINING.has(key));
+  if (unknown !== undefined) {
+    const message = `the keyword ${JSON.stringify(unknown)} cannot be expressed in zod`;
+    throw unsupported(context, pointerTo(pointer, unknown), message);
   }
+  const list = (key: string) => expressList(source[key], pointerTo(pointer, key), context);
   const members: Schema[] = [];
-  if (source.not !== undefined) members.push(expressNot(source.not, pointerTo(pointer, "not"), to));
+  if (source.not !== undefined) members.push(expressNot(source.not, pointerTo(pointer, "not"), context));
   if (typeof source.$ref === "string") {
-    const name = to.nameOf(referenceTarget(to.document, source.$ref, pointer));
+    const name = context.nameOf(referenceTarget(context.document, source.$ref, pointer));
     members.push({ $ref: `#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}` });
   }
   for (const key of ["enum", "const"]) {
-    if (source[key] !== undefined) members.push(expressValues(source, key, pointer, to));
+    if (source[key] === undefined) continue;
+    const values = Array.isArray(source[key]) && key === "enum" ? source[key] : [source[key]];
+    if (values.some((value) => typeof value === "object" && value !== null)) {
+      const message = "objects and arrays as values cannot be expressed in zod";
+      throw unsupported(context, pointerTo(pointer, key), message);
+    }
+    members.push({ [key]: source[key] });
   }
-  members.push(...expressTyped(source, keywords, pointer, to));
-  for (const key of ["anyOf", "oneOf"]) {
-    if (source[key] !== undefined)
-      members.push({ [key]: expressList(source[key], pointerTo(pointer, key), to) });
-  }
-  if (source.allOf !== undefined) members.push(...expressList(source.allOf, pointerTo(pointer, "allOf"), to));
+  members.push(...expressTyped(source, keywords, pointer, context));
+  for (const key of ["anyOf", "oneOf"]) if (source[key] !== undefined) members.push({ [key]: list(key) });
+  if (source.allOf !== undefined) members.push(...list("allOf"));
   if (members.length === 0) return {};
   return members.length === 1 && members[0] !== undefined ? members[0] : { allOf: members };
 }
 
-/** `{ not: {} }` is how documents write "never"; nothing else of `not` has an equivalent. */
-function expressNot(not: unknown, pointer: string, to: Expression): Schema {
+/** `{ not: {} }` is how documents write "never". No other use of `not` has an equivalent. */
+function expressNot(not: unknown, pointer: string, context: Context): Schema {
   if (not === true || (isObject(not) && Object.keys(not).length === 0)) return false;
-  throw unsupported(to, pointer, 'the keyword "not" cannot be expressed in zod');
+  throw unsupported(context, pointer, 'the keyword "not" cannot be expressed in zod');
 }
 
-function expressValues(source: JsonObject, key: string, pointer: string, to: Expression): Schema {
-  const values = key === "enum" && Array.isArray(source.enum) ? source.enum : [source[key]];
-  if (values.some((value) => typeof value === "object" && value !== null)) {
-    throw unsupported(to, pointerTo(pointer, key), "objects and arrays as values cannot be expressed in zod");
+function expressList(list: unknown, pointer: string, context: Context): Schema[] {
+  if (!Array.isArray(list) || list.length === 0) {
+    throw unsupported(context, pointer, "must be a non-empty list of schemas");
   }
-  return { [key]: source[key] };
+  return list.map((member, index) => expressSchema(member, pointerTo(pointer, index), context));
 }
 
-function expressList(list: unknown, pointer: string, to: Expression): Schema[] {
-  if (!Array.isArray(list) || list.length === 0) throw unsupported(to, pointer, "must be a list of schemas");
-  return list.map((member, index) => expressSchema(member, pointerTo(pointer, index), to));
-}
-
-/** The keywords that depend on the type. Without `type` they bind only instances of theirs: all types are named. */
+/** The keywords that depend on the type. Without `type` each checks only instances of its own type, so all types are named. */
 function expressTyped(
   source: JsonObject,
   keywords: readonly string[],
   pointer: string,
-  to: Expression,
+  context: Context,
 ): Schema[] {
-  const typed = keywords.filter((key) => TYPED.has(key));
-  if (source.type === undefined && typed.length === 0) return [];
-  if (typed.length === 0 && valuesHaveType(source)) return [];
+  const isTyped = keywords.some((key) => TYPED.has(key));
+  if (!isTyped && (source.type === undefined || valuesHaveType(source))) return [];
   const type = source.type ?? TYPES;
   const schema: Record<string, unknown> = { type };
-  for (const key of ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
-    if (source[key] !== undefined) schema[key] = source[key];
-  }
-  for (const key of ["minItems", "maxItems", "uniqueItems", "minContains", "maxContains"]) {
-    if (source[key] !== undefined) schema[key] = source[key];
-  }
+  for (const key of COPIED) if (source[key] !== undefined) schema[key] = source[key];
   for (const key of ["items", "contains"]) {
-    if (source[key] !== undefined) schema[key] = expressSchema(source[key], pointerTo(pointer, key), to);
+    if (source[key] !== undefined) schema[key] = expressSchema(source[key], pointerTo(pointer, key), context);
   }
   if (source.prefixItems !== undefined) {
-    schema.prefixItems = expressList(source.prefixItems, pointerTo(pointer, "prefixItems"), to);
+    schema.prefixItems = expressList(source.prefixItems, pointerTo(pointer, "prefixItems"), context);
   }
-  Object.assign(schema, expressObject(source, pointer, { ...to, express: expressSchema }));
-  const [pattern, ...morePatterns] = expressString(source, pointer, to);
-  Object.assign(schema, pattern);
-  return [schema, ...morePatterns.map((more) => ({ type, ...more }))];
+  Object.assign(schema, expressObject(source, pointer, context));
+  // zod reads one pattern and one format of a schema.
+  const [first, ...others] = expressString(source, pointer, context);
+  return [Object.assign(schema, first), ...others.map((other) => ({ type, ...other }))];
 }
 
-/** Whether `type` says no more than the listed values already do. */
+/** Whether each listed value already has the type, so that `type` adds nothing. */
 function valuesHaveType(source: JsonObject): boolean {
-  const values = Array.isArray(source.enum)
-    ? source.enum
-    : source.const !== undefined
-      ? [source.const]
-      : undefined;
+  if (source.enum === undefined && source.const === undefined) return false;
+  const values = Array.isArray(source.enum) ? source.enum : [source.const];
   const types = [source.type].flat();
-  return values?.every((value) => types.some((type) => hasType(value, type))) ?? false;
+  return values.every((value) =>
+    types.some((type) => {
+      if (type === "null") return value === null;
+      return type === "integer" ? Number.isInteger(value) : typeof value === type && value !== null;
+    }),
+  );
 }
 
-function hasType(value: unknown, type: unknown): boolean {
-  if (type === "null") return value === null;
-  if (type === "integer") return Number.isInteger(value);
-  return typeof value === type && value !== null;
+function unsupported({ document }: Context, pointer: string, message: string): Error {
+  return documentError(document, "schema_unsupported", pointer, message);
 }
 
-function unsupported(to: Expression, pointer: string, message: string): Error {
-  return documentError(to.document, "schema_unsupported", pointer, message);
+/**
+ * Closed objects and `propertyNames` become patterns that allow no value: inside an `allOf`, zod reports a key that one
+ * member refuses only where every member refuses it.
+ */
+function expressObject(source: JsonObject, pointer: string, context: Context): JsonObject {
+  const at = (key: string) => pointerTo(pointer, key);
+  const express = (key: string): Schema =>
+    source[key] === undefined ? true : expressSchema(source[key], at(key), context);
+  const expressMap = (key: string): Map<string, Schema> => {
+    const entries = isObject(source[key]) ? Object.entries(source[key]) : [];
+    return new Map(
+      entries.map(([name, value]) => [name, expressSchema(value, pointerTo(at(key), name), context)]),
+    );
+  };
+  const properties = expressMap("properties");
+  const patterns = expressMap("patternProperties");
+  for (const pattern of patterns.keys()) {
+    checkPattern(pattern, pointerTo(at("patternProperties"), pattern), context);
+  }
+  const additional = express("additionalProperties");
+  const open = typeof additional === "boolean" ? additional : Object.keys(additional).length === 0;
+  const rest = notMatching([exactly([...properties.keys()]), ...patterns.keys()]);
+  const names = namePatterns(express("propertyNames"));
+  if (names === undefined) throw unsupported(context, at("propertyNames"), "cannot be expressed in zod");
+  for (const pattern of names) patterns.set(notMatching([pattern]), false);
+  // zod drops a schema for the other properties when there are patterns.
+  const byPattern = !open && (additional === false || patterns.size > 0);
+  if (byPattern) patterns.set(rest, additional);
+  const required = Array.isArray(source.required)
+    ? source.required.filter((key) => typeof key === "string")
+    : [];
+  for (const key of required) {
+    if (!properties.has(key)) properties.set(key, open || byPattern ? {} : additional);
+  }
+  return {
+    ...(properties.size > 0 && { properties: Object.fromEntries(properties) }),
+    ...(required.length > 0 && { required }),
+    ...(patterns.size > 0 && { patternProperties: Object.fromEntries(patterns) }),
+    ...(!open && !byPattern && { additionalProperties: additional }),
+  };
+}
+
+/** The patterns that a property name must all match; undefined when patterns cannot express the schema. */
+function namePatterns(schema: Schema): string[] | undefined {
+  if (schema === true) return [];
+  if (schema === false) return [exactly([])];
+  const { type, pattern, minLength, enum: names, const: name, allOf, ...more } = schema;
+  if (Object.keys(more).length > 0) return undefined;
+  const found: string[] = [];
+  if (type !== undefined && ![type].flat().includes("string")) found.push(exactly([]));
+  if (typeof pattern === "string") found.push(pattern);
+  if (minLength !== undefined) found.push("[\\s\\S]");
+  if (Array.isArray(names)) found.push(exactly(names.filter((value) => typeof value === "string")));
+  if (name !== undefined) found.push(exactly([String(name)]));
+  for (const member of Array.isArray(allOf) ? (allOf as Schema[]) : []) {
+    const patterns = namePatterns(member);
+    if (patterns === undefined) return undefined;
+    found.push(...patterns);
+  }
+  return found;
+}
+
+function exactly(names: readonly string[]): string {
+  // An empty negative lookahead matches no name at all.
+  if (names.length === 0) return "(?!)";
+  return `^(?:${names.map((name) => name.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|")})$`;
+}
+
+function notMatching(patterns: readonly string[]): string {
+  return `^${patterns.map((pattern) => `(?![\\s\\S]*(?:${pattern}))`).join("")}`;
+}
+
+const CHARACTER = "(?:[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]|(?![\\uD800-\\uDBFF][\\uDC00-\\uDFFF])[\\s\\S])";
+const LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+/** RFC 3339 full-date. Every year may have a 29th of February: a pattern for leap years would be long. */
+const DATE =
+  "\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|[12]\\d))";
+
+/** Formats that zod checks differently: a time without seconds, versions of UUIDs, hosts without a dot. */
+const FORMAT_PATTERNS: Readonly<Record<string, string>> = {
+  "date-time": `^${DATE}[Tt\\s](?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d(?::?\\d\\d)?)$`,
+  uuid: "^(?:urn:uuid:)?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$",
+  email: `^[A-Za-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})+$`,
+};
+
+/** Formats that zod checks with the same meaning. Every other format is an annotation, as in JSON Schema itself. */
+const FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6", "uri"]);
+
+/** One entry per pattern or format. zod counts UTF-16 units, JSON Schema counts characters: a length becomes a pattern. */
+function expressString(source: JsonObject, pointer: string, context: Context): JsonObject[] {
+  const found: JsonObject[] = [];
+  const { minLength: least, maxLength: most, pattern, format } = source;
+  if (typeof pattern === "string") {
+    checkPattern(pattern, pointerTo(pointer, "pattern"), context);
+    found.push({ pattern });
+  }
+  if (least === 1 && most === undefined) found.push({ minLength: 1 });
+  else if (least !== undefined || most !== undefined) {
+    found.push({ pattern: `^${CHARACTER}{${least ?? 0},${most ?? ""}}$` });
+  }
+  if (typeof format !== "string") return found;
+  if (FORMAT_PATTERNS[format] !== undefined) found.push({ pattern: FORMAT_PATTERNS[format] });
+  else if (FORMATS.has(format)) found.push({ format });
+  return found;
+}
+
+/** JSON Schema patterns are Unicode patterns, zod's are not. A pattern that differs between the two is refused. */
+function checkPattern(pattern: string, pointer: string, context: Context): void {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the lower bound of the basic plane
+  const unicodeOnly = /\\[pP]\{|\\u\{|[^\u0000-\uFFFF]/u.test(pattern);
+  try {
+    new RegExp(pattern);
+    new RegExp(pattern, "u");
+    if (!unicodeOnly) return;
+  } catch {
+    // Refused below.
+  }
+  throw unsupported(context, pointer, "the pattern cannot be expressed in zod");
 }

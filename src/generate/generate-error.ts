@@ -1,6 +1,4 @@
-/** The one error of the generator: a stable code, and where in which document it arose. */
-
-/** What went wrong, for programs; the message says it for people. */
+/** The error of the generator: a stable code, and the place in the document. */
 export type GenerateErrorCode =
   | "document_unreadable"
   | "document_not_yaml"
@@ -18,14 +16,14 @@ export type GenerateErrorCode =
   | "peer_unsuitable";
 
 export interface GenerateErrorDetails {
-  /** File of the document. */
+  /** File name of the document. */
   readonly document?: string | undefined;
   /** JSON pointer (RFC 6901) into the document. */
   readonly pointer?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** Thrown by `generate` and `checkGenerated`; `pointer` names the place in `document` where there is one. */
+/** Thrown by `generate` and `checkGenerated`. `document` and `pointer` name the place, if there is one. */
 export class GenerateError extends Error {
   override readonly name = "GenerateError";
   readonly code: GenerateErrorCode;

@@ -8,7 +8,7 @@ export function literal(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** A property name, quoted where it must be. `__proto__` in brackets, else it would set the prototype. */
+/** A property name, quoted where necessary. `__proto__` is in brackets, because it would set the prototype. */
 export function propertyName(name: string): string {
   if (name === "__proto__") return '["__proto__"]';
   return IDENTIFIER.test(name) || /^(?:0|[1-9]\d{0,8})$/.test(name) ? name : literal(name);

@@ -1,8 +1,8 @@
-/** One HTTP request and its bounded answer: what a detection and a token request have in common. */
+/** One HTTP exchange, as detections and token requests use it: a request, its bounded answer, and Retry-After. */
 import { UnexpectedResponseError, type Variant } from "../errors.js";
-import { type StopSignal, withTimeLimit } from "./time-limit.js";
+import { type TimeLimitOptions, withTimeLimit } from "./time-limit.js";
 
-/** An answer, read whole. */
+/** An answer whose body was read completely. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -12,45 +12,37 @@ export interface Answer {
   readonly receivedAt: number;
 }
 
-export interface ExchangeOptions {
-  readonly variant: Variant;
-  /** Whom the request goes to, for messages. */
-  readonly baseUrl: string;
+/** The time limit is that of the whole exchange, from sending to the last byte. */
+interface ExchangeOptions extends TimeLimitOptions {
   readonly now: () => number;
-  /** For the whole exchange, from sending to the last byte. */
-  readonly timeoutMs: number;
-  readonly signal?: StopSignal | undefined;
 }
 
 const maximumBodyBytes = 1024 * 1024;
 
 /**
- * Sends one request and reads its answer, up to 1 MiB. Redirects are not followed: they are the caller's to judge,
- * since what they would carry along is a credential.
+ * Sends one request and reads its answer, up to 1 MiB. Redirects are not followed, since a request may carry a
+ * credential: the caller judges them.
  *
- * @throws TransportError on a fault of the network, the time or the certificate
+ * @throws TransportError when the network, the time limit or the certificate fails
  * @throws UnexpectedResponseError `response_too_large`
  * @throws the signal's reason when it is aborted
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
-  { variant, baseUrl, now, timeoutMs, signal }: ExchangeOptions,
+  { now, ...limit }: ExchangeOptions,
 ): Promise<Answer> {
-  return withTimeLimit(
-    async (abort) => {
-      const sentAt = now();
-      const response = await send(abort);
-      const receivedAt = now();
-      const text = await readBounded(response, variant);
-      // What browsers give for a redirect that is not followed has the status 0.
-      const status = response.type === "opaqueredirect" ? 302 : response.status;
-      return { status, headers: response.headers, text, sentAt, receivedAt };
-    },
-    { variant, baseUrl, timeoutMs, signal },
-  );
+  return withTimeLimit(async (abort) => {
+    const sentAt = now();
+    const response = await send(abort);
+    const receivedAt = now();
+    const text = await readBounded(response, limit.variant);
+    // In a browser a redirect that is not followed has the status 0.
+    const status = response.type === "opaqueredirect" ? 302 : response.status;
+    return { status, headers: response.headers, text, sentAt, receivedAt };
+  }, limit);
 }
 
-/** The text of a body of at most 1 MiB; a byte order mark is dropped. */
+/** Reads the text of a body of at most 1 MiB, without a byte order mark. */
 export async function readBounded(response: Response, variant: Variant): Promise<string> {
   const tooLarge = () =>
     new UnexpectedResponseError("response_too_large", "The answer is larger than 1 MiB.", {
@@ -67,7 +59,7 @@ export async function readBounded(response: Response, variant: Variant): Promise
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  // Decoded when it is known whether more comes: at one go where all came at once, as it mostly does.
+  // A chunk is decoded when the next one arrives: a body in one chunk, the usual case, is decoded in one call.
   let latest: Uint8Array | undefined;
   for (;;) {
     const { done, value } = await reader.read();
@@ -82,7 +74,7 @@ export async function readBounded(response: Response, variant: Variant): Promise
   }
 }
 
-/** A text as a JSON object, or `undefined`. */
+/** Parses a text as a JSON object; `undefined` when it is not one. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -94,21 +86,21 @@ export function jsonObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** No server is taken at its word for longer. */
+/** A longer Retry-After is cut to this. */
 const longestMs = 366 * 24 * 3_600 * 1_000;
 
 /**
- * How long an answer asks to wait, in milliseconds; `undefined` when it does not say, says it wrongly, or names a
- * moment that is not in the future.
+ * Returns how long an answer asks to wait, in milliseconds (RFC 9110 section 10.2.3); `undefined` when the header is
+ * absent, malformed or not in the future.
  */
 export function parseRetryAfterMs(headers: Headers, now: number): number | undefined {
   const value = headers.get("retry-after")?.trim();
   if (value === undefined || value === "") return undefined;
   if (/^\d+$/.test(value)) return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
-  // Only the forms of an HTTP date: Date.parse reads "-1" and "1.5" as years.
+  // Only HTTP dates: Date.parse would read "-1" and "1.5" as years.
   if (!/^[A-Za-z]{3,9},? /.test(value)) return undefined;
   const at = Date.parse(value);
-  // The date is by the server's clock: where the answer tells that too, the difference is what counts.
+  // The date is by the server's clock, so it is compared with the Date of the same answer where there is one.
   const serverNow = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
   const waitMs = at - (Number.isNaN(serverNow) ? now : serverNow);
   return waitMs > 0 ? Math.min(waitMs, longestMs) : undefined;

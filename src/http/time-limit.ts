@@ -1,21 +1,21 @@
-/** A task with a time limit that a caller can abort, and that neither a deaf fetch nor a slow drip outlives. */
+/** Time limits and aborts of requests, and the transport errors that failed requests become. */
 import { isBivariantError, TransportError, type Variant } from "../errors.js";
 import { requireSignal } from "../options.js";
 
 export interface TimeLimitOptions {
   readonly variant: Variant;
-  /** Whom the request goes to, for messages. */
+  /** The address of the deployment, for error messages. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly signal?: StopSignal | undefined;
 }
 
 /**
- * Runs a task that sends a request, and aborts it at its time limit. Neither `AbortSignal.timeout` nor
- * `AbortSignal.any`: both cost more than the call they guard, and the latter leaks.
+ * Runs a task that sends a request, and aborts it at its time limit. `AbortSignal.timeout` and `AbortSignal.any` are
+ * not used: both cost more than the call they guard, and the latter leaks.
  *
- * @throws ConfigurationError `option_invalid` for a signal that is none
- * @throws TransportError `timed_out`, or what the fault of the task amounts to
+ * @throws ConfigurationError `option_invalid` when `signal` is not an AbortSignal
+ * @throws TransportError `timed_out`, or the transport error that the fault of the task becomes
  * @throws the signal's reason when it is aborted
  */
 export function withTimeLimit<T>(
@@ -31,7 +31,7 @@ export function withTimeLimit<T>(
 }
 
 /**
- * Waits for a task that nothing can abort: at the time limit only the wait for it ends, and `stopped` is called.
+ * Waits for a task that cannot be aborted: at the time limit only the wait ends, and `stopped` is called.
  *
  * @throws as `withTimeLimit`
  */
@@ -47,7 +47,7 @@ export function waitWithin<T>(
       clearTimeout(timer);
       forget?.();
     };
-    // A fetch of the caller's may ignore the signal: the wait ends here all the same.
+    // The caller's own fetch may ignore the signal, so the wait ends here too.
     const stop = (reason: unknown) => {
       end();
       reject(reason);
@@ -72,14 +72,11 @@ function timedOut(variant: Variant, baseUrl: string, timeoutMs: number): Transpo
   return new TransportError(
     "timed_out",
     `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`,
-    {
-      retryable: true,
-      variant,
-    },
+    { retryable: true, variant },
   );
 }
 
-/** The part of an `AbortSignal` that a wait needs, so that a caller's own may stand here too. */
+/** The part of an `AbortSignal` that a wait needs: the caller's signals and `StopController` both have it. */
 export interface StopSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -88,7 +85,7 @@ export interface StopSignal {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** A signal together with what aborts it. Never given to a fetch, which asks for a real one. */
+/** A signal and its controller in one object, cheaper than an AbortController. A fetch needs a real signal. */
 export class StopController implements StopSignal {
   readonly #listeners = new Set<() => void>();
   #aborted = false;
@@ -129,10 +126,10 @@ interface Waiting {
   readonly listener: () => void;
 }
 
-/** By the caller's own signal, and only while somebody waits: nothing is kept beyond that. */
+/** The waits for each signal of a caller: one listener on the signal for all of them, removed with the last wait. */
 const waiting = new WeakMap<StopSignal, Waiting>();
 
-/** Calls `end` once when the signal is aborted. Gives what takes that back. */
+/** Calls `end` once when the signal is aborted. Returns a function that cancels this. */
 export function whenAborted(signal: StopSignal, end: () => void): () => void {
   const { ends, listener } = waiting.get(signal) ?? listenTo(signal);
   ends.add(end);
@@ -158,7 +155,7 @@ function listenTo(signal: StopSignal): Waiting {
 const tlsCode =
   /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT|ERROR_IN_CRL)/;
 
-/** Tells a bad certificate from a network that failed. The fault itself stays behind: it may hold the request. */
+/** Turns the fault of a fetch into an error that tells a refused certificate from a failed network. */
 export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
   const code = systemCode(fault);
   if (code !== undefined && tlsCode.test(code))
@@ -174,10 +171,10 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
   );
 }
 
-/** Faults of the way to the server: no byte of the request was sent. */
+/** Faults before the connection was made: no byte of the request was sent. */
 const unsentCode = /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
-/** Whether a request surely did not reach the server, so that nothing in it is spent. */
+/** Whether it is certain that the request did not reach the server, so that no code or token in it is spent. */
 export function wasNotSent({ code, cause }: TransportError): boolean {
   return code === "tls_failed" || unsentCode.test(systemCode(cause) ?? "");
 }

@@ -1,22 +1,22 @@
-/** What the page asks of its own backend, and how the backend's refusals become errors. */
+/** Requests from the page to its own backend, and the error codes in the answers. */
 import { PageError, type PageErrorCode } from "./page-error.js";
 
 export interface BackendClient {
-  /** What the backend's routes are under. */
+  /** The URL under which the backend's routes are. */
   readonly url: URL;
-  /** `fetch` that follows no redirect: a 307 would carry code, verifier or session to wherever it points. */
+  /** A `fetch` that follows no redirect, because a 307 would take code, verifier or session to another place. */
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly timeoutMs: number;
 }
 
 export type Header = [name: string, value: string];
 
-/** Only such codes are handed on, whether from an answer or from an address that anybody may have made. */
+/** A code from an answer or from the address, if it is well-formed: anyone can make an address. */
 export function errorCodeOf(value: unknown): PageErrorCode {
   return (/^[a-z_]{1,40}$/.test(value as string) && (value as PageErrorCode)) || "backend_failed";
 }
 
-/** POSTs JSON to one of the backend's routes. Never a second time: a code may be in it. */
+/** POSTs JSON to a route of the backend. It is never sent a second time, because it may hold a code. */
 export async function post(
   backend: BackendClient,
   route: string,
@@ -35,7 +35,7 @@ export async function post(
   }
 }
 
-/** The JSON object of an answer; without any field if it is none. */
+/** The JSON object of an answer; an empty object for anything else. */
 export async function bodyOf(response: Response): Promise<Record<string, unknown>> {
   return (await response.json().catch(() => {})) || {};
 }

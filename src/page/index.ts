@@ -1,5 +1,6 @@
 // The public entry `bivariant/page`: the browser half of a plugin or an app that people log in to.
+
+export type { AuthCode } from "./handshake.js";
 export { isPageError, PageError, type PageErrorCode } from "./page-error.js";
-export type { AuthCode } from "./read-auth-code.js";
 export type { Session, SessionEnd, SessionInfo } from "./session.js";
 export { type SessionOptions, startSession } from "./start-session.js";

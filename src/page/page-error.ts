@@ -1,8 +1,8 @@
-/** The page's own error: why there is no session, or no longer. */
+/** The page's own error: why there is no session, or why it ended. */
 
-/** What the page itself finds, and what its backend says, each with what can be done; stable, lower snake case. */
+/** The codes of the page and of its backend, each with what can be done. They are stable. */
 export type PageErrorCode =
-  /** `hostOrigins`, `backend`, `timeoutMs` or `fetch` is wrong: mend the page. */
+  /** `hostOrigins`, `backend`, `timeoutMs` or `fetch` is wrong: correct the page. */
   | "option_invalid"
   /** The frame has a `sandbox` without `allow-same-origin` (or the page is a local file): the host must change it. */
   | "opaque_origin"
@@ -10,34 +10,34 @@ export type PageErrorCode =
   | "insecure_context"
   /** Opened on its own, but with the parameters of a launch, or with `login: false`: open it from the host. */
   | "not_framed"
-  /** Embedded by a page that is not in `hostOrigins`, or the browser does not tell by which of several. */
+  /** Embedded by a page that is not in `hostOrigins`, or the browser does not say which of several it is. */
   | "host_origin_unknown"
   /** Embedded without a launch, or reloaded after one: open it again from the host. */
   | "opaque_code_missing"
   /** No `host:auth-code` came in time: open it again from the host. */
   | "host_silent"
-  /** `host:auth-code` came from the host, but not with three strings of sensible length. */
+  /** The host's `host:auth-code` does not hold three strings of sensible length. */
   | "auth_code_invalid"
-  /** `host:auth-code` answers another launch: open it again from the host. */
+  /** The host's `host:auth-code` belongs to another launch: open it again from the host. */
   | "state_mismatch"
   /** The launch or the session is for another tenant than `tenantId`. */
   | "tenant_mismatch"
-  /** The backend did not answer, or nonsense. Nothing was sent twice. */
+  /** The backend did not answer, or its answer is invalid. Nothing was sent twice. */
   | "backend_failed"
   /** The session is over; `reason` says how. */
   | "session_ended"
-  /** The page: `session.fetch` goes to the backend's origin only. The backend: it does not know the page's. */
+  /** `session.fetch` was called with another origin than the backend's, or the backend does not allow the page's. */
   | "origin_refused"
-  /** This and the rest is said by the backend. It serves no deployment with this host and tenant. */
+  /** From the backend, as all that follow: no deployment is configured for this host and tenant. */
   | "host_unknown"
-  /** This code was used before. */
+  /** The code was sent before. */
   | "code_spent"
-  /** The exchange failed (`reason`) or the session's token is over: open the plugin again from the host. */
+  /** The exchange failed (see `reason`), or the session's token has expired: open it again from the host. */
   | "relaunch_required"
-  /** The backend's credential is wrong: its own log says more. */
+  /** The backend received no token: its log says why. */
   | "exchange_failed"
   | "rate_limited"
-  /** The person came back from the login without a session: by the back button, or cookies are blocked. */
+  /** The person came back from the login without a session: with the back button, or cookies are blocked. */
   | "session_missing"
   | "login_denied"
   | "login_refused"
@@ -45,8 +45,8 @@ export type PageErrorCode =
   | "login_outcome_unknown";
 
 /**
- * What `startSession` and the methods of a session reject with. Neither message nor `cause` holds a code, a verifier
- * or a session token.
+ * The error of `startSession` and of the methods of a session. Neither message nor `cause` holds a code, a verifier or a
+ * session token.
  *
  * @example
  * startSession(options).catch((error) => {
@@ -55,9 +55,9 @@ export type PageErrorCode =
  */
 export class PageError extends Error {
   override readonly name: string = "PageError";
-  /** A backend newer than this page may send one that is not listed. */
+  /** A backend that is newer than this page may send a code that is not listed. */
   declare readonly code: PageErrorCode;
-  /** More of the same: `launch_expired` beside `relaunch_required`; why a session ended. */
+  /** More detail: `launch_expired` with `relaunch_required`, for instance, or why a session ended. */
   declare readonly reason: string | undefined;
 
   constructor(
@@ -71,7 +71,7 @@ export class PageError extends Error {
   }
 }
 
-/** Survives frames and two copies of this module on one page, which `instanceof` does not. */
+/** Works across frames and with two copies of this module on one page, where `instanceof` does not. */
 export function isPageError(error: unknown): error is PageError {
   return (error as Error | undefined)?.name === "PageError";
 }

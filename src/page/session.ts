@@ -1,50 +1,50 @@
-/** The session: the backend's token in a closure, calls with it to the backend's origin, and the one end. */
+/** The session of a page: a token in a closure, calls with it to the backend's origin, and one end. */
 import { type BackendClient, bodyOf, errorCodeOf, type Header, post } from "./backend-client.js";
 import { PageError } from "./page-error.js";
 
-/** What the page may know of its session; the service's tokens stay at the backend. */
+/** What the page knows about its session. The service's tokens stay at the backend. */
 export interface SessionInfo {
   readonly variant: "A" | "B";
   readonly tenantId: string;
-  /** Absent when the service did not name one. */
+  /** Absent if the service named no operator. */
   readonly operator?: {
     readonly userId: string;
     readonly firstname?: string;
     readonly lastname?: string;
   };
-  /** Epoch milliseconds, by the backend's clock: no call prolongs the session beyond. */
+  /** The fixed end in epoch milliseconds, by the backend's clock. */
   readonly expiresAt: number;
 }
 
-/** How a session ended, and what to ask the person for: told once. */
+/** How a session ended, and what to ask the person for. */
 export interface SessionEnd {
   /** `relaunch_required`, `login_required`, `session_expired`, another `session_...`, or `logged_out`. */
   readonly reason: string;
-  /** To open the plugin again from the host application, or to log in again: `startSession` does that. */
+  /** Opening the plugin again from the host application, or logging in again, for which `startSession` is called. */
   readonly ask: "relaunch" | "login";
 }
 
 export interface Session extends SessionInfo {
   /**
-   * `fetch` with the session, to the backend's origin and nowhere else. A relative URL is relative to the backend's;
-   * redirects are not followed, so that none takes the session along. Other answers than the end of the session
-   * are handed out as they came, a 401 of your own among them.
+   * `fetch` with the session, to the backend's origin only. A relative URL is relative to the backend's. Redirects are
+   * not followed, because they could take the session elsewhere. All answers are returned as they are, except one that
+   * ends the session.
    *
-   * @throws PageError `session_ended` (with its `reason`) for the call that finds the end, and all later ones, at
-   *   once; `origin_refused` for a URL of another origin. Faults of the network are those of `fetch`.
+   * @throws PageError `session_ended` with its `reason`, for the call that finds the end and for all later calls;
+   *   `origin_refused` for a URL of another origin. Network errors are those of `fetch`.
    */
   fetch(input: string | URL, init?: RequestInit): Promise<Response>;
-  /** Ends the session here at once, then at the backend. @throws PageError `backend_failed` if it goes on there */
+  /** Ends the session here at once, then at the backend. @throws PageError `backend_failed` if it continues there */
   logout(): Promise<void>;
 }
 
-/** The answer of the backend's routes `launch` and `session`: with a token, or with a cookie and this for it. */
+/** The answer of the routes `launch` and `session`: a token, or a CSRF token for the session in a cookie. */
 interface SessionAnswer extends SessionInfo {
   readonly session?: string;
   readonly csrf?: string;
 }
 
-/** @throws PageError what the backend said, `backend_failed` for nonsense, `tenant_mismatch` */
+/** @throws PageError the backend's code, `backend_failed` for an invalid answer, `tenant_mismatch` */
 export async function openSession(
   backend: BackendClient,
   response: Response,
@@ -75,7 +75,7 @@ export async function openSession(
       headers.set(...own);
       const answer = await backend.fetch(url.href, { ...init, headers });
       if (answer.status === 401) {
-        // One whose body does not end in time says nothing of the session.
+        // A body that does not end in time does not end the session.
         const { error } = await new Promise<{ error?: unknown }>((resolve) => {
           setTimeout(resolve, backend.timeoutMs, {});
           bodyOf(answer.clone()).then(resolve);
@@ -90,7 +90,7 @@ export async function openSession(
       const sent = post(backend, "/logout", {}, own);
       end("logged_out");
       const { status } = await sent;
-      // A 401: there it was over already.
+      // With a 401 it was over there already.
       if (status > 299 && status !== 401) throw new PageError("backend_failed");
     },
   };

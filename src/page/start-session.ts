@@ -2,77 +2,82 @@
  * Starts the session of a page: a launch in the host's frame (Variant A), a login on its own (Variant B).
  *
  * Requirements
- * 1. Nothing is posted but to one exact origin out of `hostOrigins`; never to "*". What is posted names the launch.
- * 2. Only the parent window is listened to, only at that origin, and only to its first `host:auth-code` after the
- *    challenge went out. Source, shape, origin, then state and tenant are checked, in this order: siblings, openers
- *    and other frames of the host's own origin are nobody, at every moment.
- * 3. Code and verifier go to the plugin's own backend, once, in a body: into no URL, no storage, no message, and along
- *    with no redirect (the description, section 4.1: the backend does the exchange).
- * 4. The session lives in memory. A page needs no cookie, no storage and no second window for a launch.
- * 5. The launch parameters leave the address as soon as they are read: no other script, referrer or bookmark gets them,
- *    and a reload does not post a launch again that the host has answered (section 3: codes are single-use), to wait
- *    in vain. It resumes where the backend keeps sessions in a cookie; else it says at once `opaque_code_missing`.
- * 6. A page that was opened on its own comes back from its login with a session or an error: never in circles.
+ * 1. Messages are posted only to one exact origin of `hostOrigins`, never to "*". The message names the launch.
+ * 2. Only the parent window at that origin is listened to, and only its first `host:auth-code` after the challenge was
+ *    posted. Source, shape, origin, state and tenant are checked, in this order. Siblings, openers and other frames of the
+ *    host's own origin are ignored at all times.
+ * 3. Code and verifier are sent only to the plugin's own backend, once, in a body. They are in no URL, storage or message,
+ *    and follow no redirect (the description, section 4.1: the backend exchanges the code).
+ * 4. The session is in memory. A launch needs no cookie, no storage and no second window.
+ * 5. The launch parameters leave the address as soon as they are read, so that no other script, referrer or bookmark has
+ *    them. A reload then does not post a launch again that the host has answered (section 3: codes are single-use). It
+ *    resumes where the backend keeps sessions in a cookie, and otherwise rejects at once with `opaque_code_missing`.
+ * 6. A page that was opened on its own comes back from its login with a session or an error, and never goes in circles.
  *
  * The protocol of a launch
  * 1. Refuse an opaque origin, an insecure context and wrong options.
- * 2. Read the launch parameters and take them out of the address.
- * 3. Find out which allowed origin embeds the page; a launch without a frame ends here. Make a code verifier and its
- *    S256 challenge.
- * 4. Listen; post `plugin:pkce-init` with the challenge and `opaque_code` to that origin of the parent window.
+ * 2. Read the launch parameters and remove them from the address.
+ * 3. Find out which allowed origin embeds the page; a launch without a frame ends here. Make a code verifier and its S256
+ *    challenge.
+ * 4. Listen, and post `plugin:pkce-init` with the challenge and `opaque_code` to that origin of the parent window.
  * 5. Wait for `host:auth-code` with code, state and tenantId.
- * 6. Stop listening, whatever came.
- * 7. POST code, verifier, tenant and the host's origin to `{backend}/launch`; keep the session that it answers.
+ * 6. Stop listening.
+ * 7. POST code, verifier, tenant and the host's origin to `{backend}/launch`, and keep the session of the answer.
  *
  * The protocol of a login
  * 1. As above.
- * 2. Take `#login_error` out of the address too, and reject with it.
- * 3. POST tenant and mark to `{backend}/session`: there is one after this page's own login, or by its cookie.
- * 4. None: go to `{backend}/login`, which comes back here with a new mark in the address.
+ * 2. Remove `#login_error` from the address too, and reject with it.
+ * 3. POST tenant and mark to `{backend}/session`: there is a session after this page's own login, or by a cookie.
+ * 4. Without a session, go to `{backend}/login`, which comes back here with a new mark in the address.
  */
 import { type BackendClient, errorCodeOf, post } from "./backend-client.js";
-import { goToLogin, RETURN_MARK } from "./go-to-login.js";
-import { areOrigins, hostOriginOf, urlOf } from "./host-origin.js";
+import {
+  type AuthCode,
+  areOrigins,
+  challengeOf,
+  createVerifier,
+  hostOriginOf,
+  readAuthCode,
+  shakeHands,
+  urlOf,
+} from "./handshake.js";
 import { PageError } from "./page-error.js";
-import { challengeOf, createVerifier } from "./pkce.js";
-import { type AuthCode, readAuthCode } from "./read-auth-code.js";
 import { openSession, type Session, type SessionEnd } from "./session.js";
-import { shakeHands } from "./shake-hands.js";
 
 export interface SessionOptions {
   /** Origins of the host applications that may launch this page, exactly: `["https://customer.example"]`. */
   readonly hostOrigins: readonly string[];
   /**
-   * What the backend's routes are under, without a slash at its end: a path of this origin or, for another origin, a
-   * whole URL. Cookies then stay behind: no login, and no sessions in cookies. Default: `/auth`.
+   * Where the backend's routes are, without a slash at the end: a path of this origin, or a whole URL for another origin.
+   * Cookies are not sent to another origin, so logins and sessions in cookies do not work there. Default: `/auth`.
    */
   readonly backend?: string | undefined;
-  /** Names of the launch parameters. The description shows `opaque_code`; the rest is assumed. */
+  /** Names of the launch parameters. The description shows only `opaque_code`; `state` is an assumption. */
   readonly parameters?: { readonly opaqueCode?: string; readonly state?: string } | undefined;
-  /** What `host:auth-code` must say, where it is known otherwise. Default: the launch parameter, if there is one. */
+  /** The `state` that `host:auth-code` must have, if it is known otherwise. Default: the launch parameter, if any. */
   readonly state?: string | undefined;
-  /** The tenant, where the page knows which one it must be. */
+  /** The tenant of the session, if the page knows it. */
   readonly tenantId?: string | undefined;
-  /** The tenant to log in to. Default: `tenantId`; the backend's only one. */
+  /** The tenant to log in to. Default: `tenantId`, else the backend's only tenant. */
   readonly tenant?: string | undefined;
   /** Whether a page opened on its own goes to log in; otherwise it rejects with `not_framed`. Default: true. */
   readonly login?: boolean | undefined;
-  /** The message to the host, whose field names are not shown. Default: `{ type, challenge, opaque_code }`. */
+  /** Makes the message to the host; its field names are an assumption. Default: `{ type, challenge, opaque_code }`. */
   readonly initMessage?: ((challenge: string, opaqueCode: string) => unknown) | undefined;
-  /** Reads the host's answer; `undefined` for other messages. Default: `{ type, code, state, tenantId }`. */
+  /** Reads the host's answer, and returns `undefined` for other messages. Default: `{ type, code, state, tenantId }`. */
   readonly readAuthCode?: ((data: unknown) => AuthCode | undefined) | undefined;
-  /** For the host's answer, and for each of the backend's. Default: 30 000. */
+  /** The time limit for the host's answer, and for each answer of the backend. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Told once when the session is over: ask the person, once, for what `ask` says. */
+  /** Called once when the session ends, with what to ask the person for. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined;
 }
 
 /**
- * Starts a session with the page's own backend, whichever variant there is. Call it once when the page has loaded: a
- * launch is good for one attempt. While the browser goes to log in the promise stays pending.
+ * Starts a session with the page's own backend, for either variant. Call it once when the page has loaded: a launch
+ * allows one attempt. The promise stays pending while the browser goes to the login.
  *
- * @throws PageError its `code` says what happened: `opaque_code_missing`, `relaunch_required`, `host_silent`,
+ * @throws PageError whose `code` says what happened: `opaque_code_missing`, `relaunch_required`, `host_silent`,
  *   `login_denied`, ...
  * @see the description, sections 5.3 and 6
  * @example
@@ -99,7 +104,7 @@ export async function startSession(
 ): Promise<Session> {
   if (self.origin === "null") throw new PageError("opaque_origin", "needs allow-same-origin");
   if (!crypto.subtle) throw new PageError("insecure_context");
-  // A path is one of this origin, even "//evil.example": another origin has to be named with its scheme.
+  // A path is relative to this origin, even "//evil.example". Another origin must be given with its scheme.
   const url = urlOf(/^\//.test(backend) ? location.origin + backend : backend);
   if (!(areOrigins(hostOrigins) && url && timeoutMs > 0 && fetch?.call))
     throw new PageError("option_invalid");
@@ -146,4 +151,21 @@ export async function startSession(
     }
   }
   return openSession(client, response, tenant, onEnded);
+}
+
+/**
+ * The mark of a login in the address that it comes back to. With it the backend knows which tab asks for its session, and
+ * the page knows that another login would not help.
+ */
+export const RETURN_MARK = "bivariant_login";
+
+/** Goes to the backend's login, and stays pending meanwhile. @throws PageError `session_missing` */
+export function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
+  address.searchParams.set(RETURN_MARK, createVerifier());
+  const query = { return_to: address.pathname + address.search, ...(tenant && { tenant }) };
+  location.assign(`${backend}/login?${new URLSearchParams(query)}`);
+  return new Promise((_, reject) => {
+    // The person went back, and the browser restored the page as it was.
+    addEventListener("pageshow", ({ persisted }) => persisted && reject(new PageError("session_missing")));
+  });
 }

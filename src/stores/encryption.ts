@@ -1,8 +1,22 @@
-/** What a store outside this process keeps its values as: encrypted and bound to their place, or plain. */
+/** How a store outside this process keeps its values: encrypted and bound to their place, or as plain text. */
 import { CompactEncrypt, compactDecrypt } from "jose";
-import { type EncryptionKey, readEncryptionKey } from "./encryption-key.js";
+import { decode, encode } from "jose/base64url";
+import { invalidOption } from "../options.js";
 
-/** Where a value belongs. All of it is bound to an encrypted value: moved or changed, the value does not open. */
+/**
+ * 256 bits: 32 bytes; the same as base64, base64url or hex text; or a secret AES-GCM `CryptoKey` of 256 bits that may
+ * encrypt and decrypt (it need not be extractable).
+ */
+export type EncryptionKey = Uint8Array | string | CryptoKeyLike;
+
+/** The parts of a `CryptoKey` that are read. A server has no DOM types, and this needs none. */
+export interface CryptoKeyLike {
+  readonly type: string;
+  readonly algorithm: { readonly name: string };
+  readonly usages: readonly string[];
+}
+
+/** Where a value belongs. An encrypted value is bound to all of this: elsewhere, it cannot be decrypted. */
 export interface Place {
   /** What stands for the key name. */
   readonly name: string;
@@ -13,16 +27,16 @@ export interface Place {
 
 export interface Encryption {
   readonly cipher: "dir+A256GCM" | "none";
-  /** Tells keys apart and says nothing about them; `undefined` without a key. */
+  /** Identifies the key without revealing anything about it; `undefined` without a key. */
   keyId(): Promise<string | undefined>;
-  /** Stands for a key name, which may hold client ids and base URLs, where others may read. */
+  /** Replaces a key name, which may hold client ids and base URLs, where others may read. */
   nameOf(key: string): Promise<string>;
   seal(value: string, place: Place): Promise<string>;
-  /** `undefined`: it is no value of this place and this key. */
+  /** Returns `undefined` for a value that was not sealed with this key for this place. */
   open(sealed: string, place: Place): Promise<string | undefined>;
 }
 
-/** Values and key names as they are. */
+/** Leaves values and key names as they are. */
 export const plaintext: Encryption = {
   cipher: "none",
   keyId: async () => undefined,
@@ -32,10 +46,10 @@ export const plaintext: Encryption = {
 };
 
 /**
- * Values as JWE in compact form (RFC 7516; `dir` and `A256GCM` of RFC 7518), with their place in the protected header,
- * and key names as HMAC-SHA-256. The length of a value, its expiry and when it changes can be seen.
+ * Encrypts values as compact JWE (RFC 7516; `dir` and `A256GCM` of RFC 7518) with their place in the protected header,
+ * and replaces key names by their HMAC-SHA-256. The length, the expiry and the time of a change remain visible.
  *
- * @throws ConfigurationError `option_invalid` for what is no key
+ * @throws ConfigurationError `option_invalid` for a wrong key
  * @example
  * const encryption = encryptionWith(process.env.STORE_KEY);
  * const name = await encryption.nameOf("token of acme");
@@ -43,17 +57,17 @@ export const plaintext: Encryption = {
  */
 export function encryptionWith(key: EncryptionKey): Encryption {
   const reading = readEncryptionKey(key);
-  let deriving: Promise<CryptoKey> | undefined;
+  let deriving: Promise<SecretKey> | undefined;
   const authenticate = async (text: string): Promise<string> => {
     deriving ??= reading.then(deriveNameKey);
     const bytes = new TextEncoder().encode(text);
-    return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", await deriving, bytes)));
+    return encode(new Uint8Array(await crypto.subtle.sign("HMAC", await deriving, bytes)));
   };
   return {
     cipher: "dir+A256GCM",
-    // Never the JSON of a key name, which begins with a quotation mark.
+    // Differs from every key name, because the JSON of a name starts with a quotation mark.
     keyId: () => authenticate("key id"),
-    // As JSON, since half a surrogate pair would be lost in UTF-8, and two names would be one.
+    // As JSON: UTF-8 alone would lose half a surrogate pair, and two names would become one.
     nameOf: (name) => authenticate(JSON.stringify(name)),
     async seal(value, { name, version, expiresAt }) {
       const place = { name, version, ...(expiresAt === undefined ? {} : { expiresAt }) };
@@ -78,21 +92,62 @@ export function encryptionWith(key: EncryptionKey): Encryption {
   };
 }
 
+/** A `CryptoKey`, under whatever name the platform's types have it. */
+type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+
 /**
- * A key for names out of one that can only encrypt: two blocks of its AES-GCM key stream. One message under one fixed
- * nonce is all that it ever encrypts so, and the random nonces of the values meet that one with a chance of 2^-96.
+ * Derives a key for names from one that can only encrypt: two blocks of its AES-GCM key stream. This encrypts a single
+ * message under one fixed nonce, and the random nonce of a value equals that one with a chance of 2^-96.
  */
-async function deriveNameKey(key: CryptoKey): Promise<CryptoKey> {
+async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   const iv = new TextEncoder().encode("bivariant/v1");
   const stream = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, key, new Uint8Array(32));
-  return crypto.subtle.importKey("raw", stream.slice(0, 32), { name: "HMAC", hash: "SHA-256" }, false, [
-    "sign",
-  ]);
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  return crypto.subtle.importKey("raw", stream.slice(0, 32), algorithm, false, ["sign"]);
 }
 
-function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_")
-    .replace(/=+$/, "");
+const keyBytes = 32;
+
+/** How to make a key, for messages. */
+export const makeKey = "Make a key with: openssl rand -base64 32";
+
+/** The key as a `CryptoKey` that cannot be exported. Error messages contain nothing of the key. */
+function readEncryptionKey(key: unknown): Promise<SecretKey> {
+  if (isCryptoKey(key)) return Promise.resolve(requireAes(key));
+  const bytes = typeof key === "string" ? bytesOfText(key.trim()) : key;
+  if (!(bytes instanceof Uint8Array)) throw invalidKey("must be bytes, text or a CryptoKey");
+  if (bytes.length !== keyBytes) throw invalidKey(`must hold ${keyBytes} bytes, not ${bytes.length}`);
+  const usages = ["encrypt", "decrypt"] as const;
+  const importing = crypto.subtle.importKey("raw", new Uint8Array(bytes), "AES-GCM", false, usages);
+  // The first use reports a failure. Until then, the rejection must not end the process.
+  importing.catch(() => {});
+  return importing;
+}
+
+function isCryptoKey(value: unknown): value is CryptoKey {
+  return Object.prototype.toString.call(value) === "[object CryptoKey]";
+}
+
+function requireAes(key: CryptoKey): CryptoKey {
+  const { name, length } = key.algorithm as AesKeyAlgorithm;
+  if (name !== "AES-GCM" || length !== 8 * keyBytes)
+    throw invalidKey("must be an AES-GCM key of 256 bits if it is a CryptoKey");
+  if (!key.usages.includes("encrypt") || !key.usages.includes("decrypt"))
+    throw invalidKey("must be allowed to both encrypt and decrypt");
+  return key;
+}
+
+function bytesOfText(text: string): Uint8Array {
+  if (/^[0-9a-f]{64}$/i.test(text))
+    return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  // 32 bytes are 43 characters of base64, and one of padding that base64url leaves out.
+  if (!/^(?:[A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text))
+    throw invalidKey(
+      "must be 32 bytes as base64, base64url or hex if it is text. A passphrase is refused, because it can be guessed from a copy of the file",
+    );
+  return decode(text.slice(0, 43).replace(/\+/g, "-").replace(/\//g, "_"));
+}
+
+function invalidKey(problem: string): Error {
+  return invalidOption("key", problem, `${makeKey}.`);
 }

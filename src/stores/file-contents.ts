@@ -1,10 +1,12 @@
-/** What is in the file of a file store: JSON that says whose it is, how it is encrypted and with which key. */
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
-import { StoreError } from "../errors.js";
+/**
+ * What is on the disk of a file store: a JSON file with its kind, its cipher, an id of its key and the entries. It is
+ * replaced as a whole, set aside when it is damaged, and used only if no other user could have written it.
+ */
+import { constants, type Stats } from "node:fs";
+import { chmod, lstat, open, readdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { isBivariantError, StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
-import { systemCode } from "./file-fault.js";
-import { isOwn, isPrivate } from "./file-owner.js";
 
 const kind = "bivariant token store";
 const format = 1;
@@ -16,17 +18,17 @@ export interface Entry {
   readonly value: string;
 }
 
-/** By what stands for the key name. */
+/** Entries by what stands for their key names. */
 export type Entries = Map<string, Entry>;
 
-/** The file is torn, somebody else's, or changed by hand: it is to be set aside. */
+/** The file is torn, was changed by hand or belongs to another program. It must be set aside. */
 export class Damaged extends Error {}
 
 /**
- * The entries; none when there is no file.
+ * The entries of a file; none if there is no file.
  *
  * @throws Damaged
- * @throws StoreError `store_unavailable` when it is not for others to read, or another key's: it is left as it is
+ * @throws StoreError `store_unavailable` when others may use the file, or it has another key. The file is left as it is.
  */
 export async function readEntries(path: string, encryption: Encryption): Promise<Entries> {
   const bytes = await readPrivately(path);
@@ -35,32 +37,25 @@ export async function readEntries(path: string, encryption: Encryption): Promise
 
 export async function formatEntries(entries: Entries, encryption: Encryption): Promise<string> {
   const { cipher } = encryption;
-  // No newline at the end: cut anywhere, the text is no JSON any more.
-  return JSON.stringify({
-    kind,
-    format,
-    cipher,
-    keyId: await encryption.keyId(),
-    entries: Object.fromEntries(entries),
-  });
+  const keyId = await encryption.keyId();
+  // Without a newline at the end: cut anywhere, the text is not JSON any more.
+  return JSON.stringify({ kind, format, cipher, keyId, entries: Object.fromEntries(entries) });
 }
 
 async function readPrivately(path: string): Promise<Uint8Array | undefined> {
-  // Non-blocking, since opening a pipe would wait for its writer.
+  // Without blocking, because opening a pipe would wait for its writer.
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-  const handle = await open(path, flags).catch((error) => {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
-  });
+  const handle = await open(path, flags).catch(undefinedIfMissing);
   if (handle === undefined) return undefined;
   try {
     const stats = await handle.stat();
-    if (!stats.isFile()) unavailable(`${path} is no file: name a file for the store`);
+    if (!stats.isFile()) throw unavailable(`${path} is not a file. Use the path of a file.`);
     if (!isOwn(stats))
-      unavailable(`${path} belongs to another user: name another file, or make it this user's`);
+      throw unavailable(`${path} belongs to another user. Use another path, or change the owner.`);
     if (!isPrivate(stats)) {
       const mode = (stats.mode & 0o777).toString(8).padStart(4, "0");
-      unavailable(`Others may use ${path} (mode ${mode}); run: chmod 600 '${path.replace(/'/g, "'\\''")}'`);
+      const command = `chmod 600 '${path.replace(/'/g, "'\\''")}'`;
+      throw unavailable(`Other users may use ${path} (mode ${mode}). Run: ${command}`);
     }
     return await handle.readFile();
   } finally {
@@ -69,56 +64,163 @@ async function readPrivately(path: string): Promise<Uint8Array | undefined> {
 }
 
 async function parse(bytes: Uint8Array, path: string, encryption: Encryption): Promise<Entries> {
-  const file = json(bytes);
+  let file: unknown;
+  try {
+    file = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch {
+    // The parser's message would quote the file.
+    throw new Damaged("it is not JSON");
+  }
   if (!isRecord(file) || file.kind !== kind || typeof file.format !== "number")
     throw new Damaged("it is not the file of a store");
   if (file.format > format)
-    unavailable(`${path} was written by a newer version of this package: use that one`);
+    throw unavailable(`${path} was written by a newer version of this package. Update the package.`);
   if (file.format !== format) throw new Damaged("its format is unknown");
   if (file.cipher !== encryption.cipher) {
-    if (file.cipher !== "none" && file.cipher !== "dir+A256GCM") throw new Damaged("its cipher is unknown");
-    unavailable(
-      file.cipher === "none"
-        ? `${path} is not encrypted, and a key was given: open it with plaintext: true, or remove it and start anew`
-        : `${path} is encrypted: give the key that it was written with`,
-    );
+    if (file.cipher === "none")
+      throw unavailable(
+        `${path} is not encrypted. Open it with plaintext: true instead of a key, or remove it to start anew.`,
+      );
+    if (file.cipher !== "dir+A256GCM") throw new Damaged("its cipher is unknown");
+    throw unavailable(`${path} is encrypted. Open it with the key that it was written with.`);
   }
   if (file.keyId !== (await encryption.keyId()))
-    unavailable(
-      `${path} was written with another key: give that one, or name another file; it was left as it is`,
-    );
+    throw unavailable(`${path} was written with another key. Use that key, or the path of another file.`);
   if (!isRecord(file.entries)) throw new Damaged("it has no entries");
   const entries: Entries = new Map();
   for (const [name, entry] of Object.entries(file.entries)) {
-    if (!isEntry(entry)) throw new Damaged("one of its entries is none");
+    if (!isEntry(entry)) throw new Damaged("one of its entries is invalid");
     entries.set(name, entry);
   }
   return entries;
 }
 
-function json(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
-  } catch {
-    // What the parser says would quote the file.
-    throw new Damaged("it is not JSON: torn, or another program's");
-  }
-}
-
 function isEntry(value: unknown): value is Entry {
   if (!isRecord(value)) return false;
   const { version, expiresAt, value: text } = value;
-  return (
-    typeof version === "string" &&
-    typeof text === "string" &&
-    (expiresAt === undefined || typeof expiresAt === "number")
-  );
+  const isExpiry = expiresAt === undefined || typeof expiresAt === "number";
+  return typeof version === "string" && typeof text === "string" && isExpiry;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function unavailable(message: string): never {
-  throw new StoreError("store_unavailable", `${message}.`);
+/**
+ * Replaces the file as a whole: a reader sees the old contents or the new ones, whenever this process or the machine
+ * stops. `own` is the folder of the holder of the write lock.
+ */
+export async function replaceFile(path: string, contents: string, own: string): Promise<void> {
+  const made = join(own, "contents");
+  try {
+    const handle = await open(made, "wx", 0o600);
+    try {
+      await handle.writeFile(contents);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(made, path);
+  } catch (error) {
+    await rm(made, { force: true }).catch(() => {});
+    throw error;
+  }
+  await syncFolder(dirname(path));
+}
+
+/** Moves a damaged file to `<path>.corrupt-<timestamp>`, and returns the error that reports it. */
+export async function setAside(path: string, why: string, own: string): Promise<StoreError> {
+  const problem = `${path} cannot be read as a store: ${why}.`;
+  try {
+    // Through the own folder: a process that lost the lock must not move away what another one wrote.
+    await rename(path, join(own, "aside"));
+    return await finishAside(path, problem, own);
+  } catch (error) {
+    // The file or the lock is gone, because another process continued with it.
+    if (systemCode(error) === "ENOENT") throw error;
+    const message = `${problem} It could not be set aside (${systemCode(error) ?? "unknown"}). Move it away.`;
+    return new StoreError("store_corrupt", message, { cause: error });
+  }
+}
+
+/** Removes what a killed holder left in the folder. Returns an error to report if that was a file to be set aside. */
+export async function clearUp(path: string, own: string): Promise<StoreError | undefined> {
+  const left = await readdir(own);
+  for (const name of left) if (name !== "aside") await rm(join(own, name), { force: true });
+  return left.includes("aside") ? finishAside(path, `${path} could not be read as a store.`, own) : undefined;
+}
+
+async function finishAside(path: string, problem: string, own: string): Promise<StoreError> {
+  const aside = join(own, "aside");
+  await chmod(aside, 0o600);
+  const start = `${path}.corrupt-${new Date().toISOString().replace(/[-:.]/g, "")}`;
+  let to = start;
+  for (let count = 2; (await lstat(to).catch(() => undefined)) !== undefined; count++)
+    to = `${start}-${count}`;
+  await rename(aside, to);
+  await syncFolder(dirname(path));
+  return new StoreError("store_corrupt", `${problem} It was set aside as ${to}; the store is empty now.`);
+}
+
+/** Makes the rename itself survive a power failure, where the system can do that. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r").catch(() => undefined);
+  await handle?.sync().catch(() => {});
+  await handle?.close();
+}
+
+/** Root can use the files of all users, but a store belongs to its user. Windows has no owners of this kind. */
+function isOwn({ uid }: Stats): boolean {
+  return process.geteuid === undefined || uid === process.geteuid();
+}
+
+function isPrivate({ mode }: Stats): boolean {
+  return process.platform === "win32" || (mode & 0o077) === 0;
+}
+
+/** Checks the folder of locks and unfinished writes: not a link, owned by this user, and private. @throws StoreError */
+export async function requirePrivateFolder(folder: string): Promise<void> {
+  const stats = await lstat(folder).catch(undefinedIfMissing);
+  if (stats === undefined || (stats.isDirectory() && isOwn(stats) && isPrivate(stats))) return;
+  throw unavailable(
+    `${folder} must be a folder that only this user may use (mode 0700). Remove it if no process uses the store.`,
+  );
+}
+
+const nextSteps: Readonly<Record<string, string>> = {
+  EACCES: "Give this user the right to read and write the folder and the file.",
+  EPERM: "Give this user the right to read and write the folder and the file.",
+  EROFS: "The file system is read-only. Use a path elsewhere.",
+  ENOENT: "The parent of its folder does not exist. Make it with mkdir -p.",
+  ENOTDIR: "A part of the path is not a folder. Use a path elsewhere.",
+  EISDIR: "This is a folder. Use the path of a file in it.",
+  ELOOP: "The links form a circle. Use the path of the file itself.",
+  ENAMETOOLONG: "Use a shorter path.",
+  ENOSPC: "The disk is full. Make room; the earlier contents are unchanged.",
+  EDQUOT: "The quota is used up. Make room; the earlier contents are unchanged.",
+  EFBIG: "The file may not grow so large. The earlier contents are unchanged.",
+  EMFILE: "This process has too many files open.",
+  ENFILE: "This machine has too many files open.",
+};
+
+/** The code of a system error; `undefined` for any other value. */
+export function systemCode(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && !isBivariantError(error) ? code : undefined;
+}
+
+export function undefinedIfMissing(error: unknown): undefined {
+  if (systemCode(error) !== "ENOENT") throw error;
+}
+
+/** A fault of the file system as `store_unavailable` with the next step; any other error as it is. */
+export function asStoreError(error: unknown, path: string): unknown {
+  const code = systemCode(error);
+  if (code === undefined) return error;
+  const next = nextSteps[code] ?? "Look at the file and its folder.";
+  return unavailable(`The store ${path} failed (${code}). ${next}`, error);
+}
+
+export function unavailable(message: string, cause?: unknown): StoreError {
+  return new StoreError("store_unavailable", message, cause === undefined ? {} : { cause });
 }

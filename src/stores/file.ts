@@ -3,46 +3,54 @@ import { lstat, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
-import { ConfigurationError, StoreError } from "../errors.js";
-import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./checked-arguments.js";
-import { type Encryption, encryptionWith, plaintext } from "./encryption.js";
-import { type EncryptionKey, makeKey } from "./encryption-key.js";
-import { Damaged, type Entries, type Entry, formatEntries, readEntries } from "./file-contents.js";
-import { asStoreError, systemCode } from "./file-fault.js";
-import { takeKeyLock } from "./file-key-lock.js";
-import { watchHolders } from "./file-lock-holder.js";
-import { clearUp, replaceFile, setAside } from "./file-replace.js";
-import { writeLock } from "./file-write-lock.js";
-import { turns } from "./turns.js";
+import { StoreError } from "../errors.js";
+import { invalidOption, requireClock, requireObject } from "../options.js";
+import { requireEntry, requireKey, requireLock } from "./arguments.js";
+import { type Encryption, type EncryptionKey, encryptionWith, makeKey, plaintext } from "./encryption.js";
+import {
+  asStoreError,
+  clearUp,
+  Damaged,
+  type Entries,
+  type Entry,
+  formatEntries,
+  readEntries,
+  replaceFile,
+  setAside,
+  systemCode,
+  unavailable,
+} from "./file-contents.js";
+import { FileLocks } from "./file-lock.js";
+import { mutex } from "./mutex.js";
 
-export type { EncryptionKey } from "./encryption-key.js";
+export type { EncryptionKey } from "./encryption.js";
 
-/** Writes take milliseconds: who waits longer stands behind a process that hangs. Its own may be many. */
+/** A write takes milliseconds, so a longer wait means that another process hangs. This process may queue many writes. */
 const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
 
 export interface FileStoreOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
   readonly key?: EncryptionKey | undefined;
-  /** Keeps values and key names as they are. Default false. */
+  /** Keeps values and key names readable. Default false. */
   readonly plaintext?: boolean | undefined;
-  /** Epoch milliseconds: what entries expire by. */
+  /** Epoch milliseconds, for the expiry of entries. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
 /**
- * Keeps values in one file, encrypted, for any number of processes on it at once. Each write replaces the file as a
- * whole, so that a process killed at any moment leaves the old contents or the new ones. Locks and unfinished writes
- * live in the folder `<path>.locks` beside it; a killed holder's lock is free at once on the same machine and after
- * five seconds without a sign of life otherwise, also for a holder that was suspended so long: what it then writes
- * with `ifVersion` is a conflict.
+ * Keeps values in one file, encrypted, for any number of processes at once. Each write replaces the file as a whole: a
+ * process that is killed at any moment leaves the old contents or the new ones. Locks and unfinished writes are in the
+ * folder `<path>.locks` beside it. The lock of a killed process is free at once on the same machine, otherwise after five
+ * seconds without a sign of life. A process that was suspended for so long loses its lock too; if it then writes with
+ * `ifVersion`, that is a conflict.
  *
- * The file must be its user's alone (its own, mode 0600), the folder of the locks too (0700); else they are refused. A
- * link at `path` is followed, and its target replaced. The folder is made if it is missing, its parent is not. A file
- * that is torn, changed by hand or another program's is set aside as `<path>.corrupt-<timestamp>` and reported once; one
- * of another key is refused and left.
+ * The file must belong to its user alone (mode 0600), and so must the folder of the locks (0700); otherwise they are
+ * refused. A link at `path` is followed, and its target is replaced. The folder of the file is made if it is missing, but
+ * not its parent. A file that is torn, was changed by hand or belongs to another program is set aside as
+ * `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is refused and left as it is.
  *
- * With a key, values are JWE (RFC 7516, `dir` with `A256GCM`) bound to their key name, version and expiry, and key
- * names are HMACs. Whoever may write the file can still remove entries, or bring back an older file.
+ * With a key, values are JWE (RFC 7516, `dir` with `A256GCM`) that are bound to their key name, version and expiry, and
+ * key names are HMACs. A program that may write the file can still remove entries, or bring back an older file.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -52,13 +60,12 @@ export interface FileStoreOptions {
  */
 export function fileStore(path: string, options: FileStoreOptions = {}): TokenStore {
   if (typeof path !== "string" || path === "" || path.includes("\0"))
-    throw new ConfigurationError("option_invalid", "path is not the path of a file.", { option: "path" });
+    throw invalidOption("path", "must be the path of a file");
   const given = resolve(path);
-  const encryption = chosenEncryption(optionsOf(options));
-  const now = checkNow(options.now);
-  const watch = watchHolders();
-  const writes = writeLock(watch);
-  const queue = turns();
+  const encryption = chosenEncryption(requireObject("options", options));
+  const now = requireClock(options.now);
+  const files = new FileLocks();
+  const queue = mutex();
 
   const guarded = async <T>(task: (at: string) => Promise<T>): Promise<T> => {
     try {
@@ -68,12 +75,12 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     }
   };
 
-  /** Runs a task on the entries while nobody else does; a damaged file is set aside instead. */
+  /** Runs a task on the entries under the write lock. A damaged file is set aside instead. */
   const exclusively = <T>(
     at: string,
     task: (entries: Entries, save: () => Promise<void>) => Promise<T>,
   ): Promise<T> =>
-    writes.run({ folder: locksOf(at), ...writeLimits }, async (own) => {
+    files.write(locksOf(at), writeLimits, async (own) => {
       const corrupt = await clearUp(at, own);
       if (corrupt !== undefined) throw corrupt;
       try {
@@ -94,37 +101,37 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     if (entry === undefined || isOver(entry)) return undefined;
     const { version, expiresAt } = entry;
     const value = await encryption.open(entry.value, { name, version, expiresAt });
-    if (value === undefined) throw new Damaged("an entry was changed or moved from its place");
+    if (value === undefined) throw new Damaged("an entry was changed or moved");
     return { value, version };
   };
 
   return {
     get: (key) =>
       guarded(async (at) => {
-        checkKey(key);
+        requireKey(key);
         const name = await encryption.nameOf(key);
         try {
-          // Without a lock: the file is replaced as a whole. Anew every time: its times are too coarse to tell.
+          // Without a lock, because the file is replaced as a whole. Read every time: file times are too coarse.
           return await read(await readEntries(at, encryption), name);
         } catch (error) {
           if (!(error instanceof Damaged)) throw error;
         }
-        // Somebody else may have set it aside meanwhile, and even have begun anew.
+        // Another process may have set it aside meanwhile, and may even have written a new file.
         return exclusively(at, (entries) => read(entries, name));
       }),
-    set: (key, value, options) =>
+    set: (key, value, setOptions) =>
       guarded(async (at) => {
-        const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = checkEntry(key, value, options);
+        const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = requireEntry(key, value, setOptions);
         const name = await encryption.nameOf(key);
         const version = crypto.randomUUID();
-        // JSON has no infinity. What expired before all time is dropped before it is written.
+        // JSON has no infinity. An entry that expired at minus infinity is dropped before it is written.
         const expiry = expiresAt < Number.POSITIVE_INFINITY ? { expiresAt } : {};
         const sealed = await encryption.seal(value, { name, version, ...expiry });
         return exclusively(at, async (entries, save) => {
           const old = entries.get(name);
           const current = old === undefined || isOver(old) ? null : old.version;
           if (ifVersion !== undefined && current !== ifVersion)
-            throw new StoreError("store_conflict", "Somebody else wrote this entry first; read it again.");
+            throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
           entries.set(name, { version, ...expiry, value: sealed });
           await save();
           return { value, version };
@@ -132,28 +139,27 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       }),
     delete: (key) =>
       guarded(async (at) => {
-        checkKey(key);
+        requireKey(key);
         const name = await encryption.nameOf(key);
         await exclusively(at, async (entries, save) => {
           if (entries.delete(name)) await save();
         });
       }),
-    async lock(key, task, options) {
-      const timeoutMs = checkLock(key, options, 10_000);
+    async lock(key, task, lockOptions) {
+      const timeoutMs = requireLock(key, lockOptions);
       const endsAt = performance.now() + timeoutMs;
-      const finish = await queue.take(key, timeoutMs);
+      const leaveQueue = await queue.take(key, timeoutMs);
       try {
-        const release = await guarded(async (at) => {
-          const name = await encryption.nameOf(key);
-          return takeKeyLock({ folder: locksOf(at), name, timeoutMs, endsAt, writes, watch });
-        });
+        const release = await guarded(async (at) =>
+          files.takeKey(locksOf(at), await encryption.nameOf(key), timeoutMs, endsAt),
+        );
         try {
           return await task();
         } finally {
           await release();
         }
       } finally {
-        finish();
+        leaveQueue();
       }
     },
   };
@@ -161,31 +167,24 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
 
 function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): Encryption {
   if (key !== undefined && plain !== false)
-    throw new ConfigurationError("option_invalid", "Give either a key or plaintext: true, not both.", {
-      option: "plaintext",
-    });
+    throw invalidOption("plaintext", "must not be set together with key");
   if (key !== undefined) return encryptionWith(key);
   if (plain === true) return plaintext;
-  const message = `A file store needs a key, or plaintext: true to keep tokens readable; ${makeKey}`;
-  throw new ConfigurationError("option_invalid", message, { option: "key" });
+  throw invalidOption("key", "is missing", `${makeKey}. Or set plaintext: true to keep tokens readable.`);
 }
 
 function locksOf(path: string): string {
   return `${path}.locks`;
 }
 
-/** Once, before anything: so that the link stays, and whoever comes by another name meets at the same file. */
+/** Resolves links before anything else, so that the link stays, and all names of the file lead to the same locks. */
 async function followLink(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
     if (systemCode(error) !== "ENOENT") throw error;
     const stats = await lstat(path).catch(() => undefined);
-    if (stats?.isSymbolicLink())
-      throw new StoreError(
-        "store_unavailable",
-        `${path} is a link to a file that is not there: mend the link.`,
-      );
+    if (stats?.isSymbolicLink()) throw unavailable(`${path} is a link to a missing file. Correct the link.`);
     return path;
   }
 }

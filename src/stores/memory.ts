@@ -1,35 +1,33 @@
 /** A token store in the memory of this process. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
-import { ConfigurationError, StoreError } from "../errors.js";
-import { checkEntry, checkKey, checkLock, checkNow, optionsOf } from "./checked-arguments.js";
-import { turns } from "./turns.js";
+import { StoreError } from "../errors.js";
+import { invalidOption, requireClock, requireObject } from "../options.js";
+import { requireEntry, requireKey, requireLock } from "./arguments.js";
+import { mutex } from "./mutex.js";
 
-/** What is past its expiry is dropped at the latest when this many other entries were written. */
+/** Expired entries are dropped at the latest after this many writes. */
 const sweepEveryWrites = 1_000;
 
 export interface MemoryStoreOptions {
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Beyond so many entries the one written longest ago is forgotten. Default: none is. */
+  /** The most entries to keep. Beyond that, the entry that was written longest ago is dropped. Default: no limit. */
   readonly mostEntries?: number | undefined;
 }
 
 /**
  * Keeps values until they expire or the process ends. Two stores share nothing.
  *
- * @throws ConfigurationError `option_invalid`, at once; its methods too, for what is no text, instant or duration
+ * @throws ConfigurationError `option_invalid`, also from its methods, for an argument of the wrong type
  * @example
  * const connector = createConnector({ credentials, store: memoryStore() });
  */
 export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
-  const { mostEntries = Number.POSITIVE_INFINITY, now: given } = optionsOf(options) as MemoryStoreOptions;
-  const now = checkNow(given);
-  if (!(mostEntries >= 1))
-    throw new ConfigurationError("option_invalid", "mostEntries is no number from 1.", {
-      option: "mostEntries",
-    });
+  const { mostEntries = Number.POSITIVE_INFINITY } = requireObject("options", options);
+  const now = requireClock(options.now);
+  if (!(mostEntries >= 1)) throw invalidOption("mostEntries", "must be a number, 1 or more");
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
-  const queue = turns();
+  const locks = mutex();
   let writes = 0;
 
   const read = (key: string) => {
@@ -43,33 +41,33 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
 
   return {
     async get(key) {
-      checkKey(key);
+      requireKey(key);
       const entry = read(key);
       return entry && { value: entry.value, version: entry.version };
     },
-    async set(key, value, given) {
-      const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = checkEntry(key, value, given);
+    async set(key, value, setOptions) {
+      const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = requireEntry(key, value, setOptions);
       if (ifVersion !== undefined && (read(key)?.version ?? null) !== ifVersion)
-        throw new StoreError("store_conflict", "Somebody else wrote this entry first; read it again.");
+        throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
       writes++;
       if (writes % sweepEveryWrites === 0) for (const old of [...entries.keys()]) read(old);
       const entry = { value, version: String(writes), expiresAt };
-      // Anew, so that the first in the Map's order is the one written longest ago.
+      // Deleted first, so that the first key of the Map is the one that was written longest ago.
       entries.delete(key);
       entries.set(key, entry);
       if (entries.size > mostEntries) entries.delete(entries.keys().next().value ?? key);
       return { value, version: entry.version };
     },
     async delete(key) {
-      checkKey(key);
+      requireKey(key);
       entries.delete(key);
     },
-    async lock(key, task, given) {
-      const finish = await queue.take(key, checkLock(key, given, 10_000));
+    async lock(key, task, lockOptions) {
+      const release = await locks.take(key, requireLock(key, lockOptions));
       try {
         return await task();
       } finally {
-        finish();
+        release();
       }
     },
   };

@@ -1,32 +1,46 @@
 /**
- * Which variant a deployment serves, found out without spending a credential: the questions carry no client id,
- * secret, assertion or code, and only an answer that nothing else gives decides.
+ * Finds out which variants a deployment serves, without spending a credential: the questions contain no client id,
+ * secret, assertion or code, and only an answer that no other server gives counts as a yes.
  */
-import { ConfigurationError, type Detection, type Evidence, type Variant } from "../errors.js";
+import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject } from "../http/exchange.js";
 import type { StopSignal } from "../http/time-limit.js";
-import { requireClock, requireDuration, requireSignal } from "../options.js";
+import { requireClock, requireDuration, requireObject, requireSignal, requireTypes } from "../options.js";
 import { version } from "../version.js";
-import { type Fetch, parseBaseUrl, parseTenantId, type Target } from "./target.js";
 import {
-  errorsOfA,
-  isFixedDescriptionOfA,
-  siblingOfTokenEndpointB,
+  type Fetch,
+  parseBaseUrl,
+  parseTenantId,
+  type Target,
   tokenEndpointOfA,
   tokenEndpointOfB,
-} from "./token-endpoints.js";
+} from "./target.js";
 
-/** What the questions call themselves, so that an administrator who finds them in a log can look them up. */
+/** Sent with each question, so that administrators can look it up when they find it in a log. */
 export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;
 
-/** A grant type that no service knows: "grant_type is neither ..." (section 7.1) is the answer hoped for. */
+/** A grant type that no service knows: a Variant A endpoint answers it with a documented refusal (section 7.1). */
 const unknownGrantType = "bivariant-detect";
 
-/** Of one HTTP request. */
-const defaultTimeoutMs = 10_000;
+/** Section 7.1 of the description: every refusal of Variant A's token endpoint is a 400 with one of these. */
+const errorsOfA: readonly unknown[] = [
+  "invalid_client",
+  "invalid_grant",
+  "unsupported_grant_type",
+  "invalid_request",
+];
 
-/** Statuses that only something which read the JSON body is expected to give at Variant B's token endpoint. */
-const tellingStatusesOfB: readonly number[] = [400, 401, 415, 422];
+/** Section 7.1: `error_description` is always this fixed text, shown with and without the full stop. */
+const fixedDescriptionsOfA: readonly unknown[] = [
+  "The token request was rejected.",
+  "The token request was rejected",
+];
+
+/** Statuses with which a server refuses a JSON body that it has read. */
+const refusalStatusesOfB: readonly number[] = [400, 401, 415, 422];
+
+/** The time limit of one HTTP request. */
+const defaultTimeoutMs = 10_000;
 
 export interface DetectVariantOptions {
   readonly baseUrl: string;
@@ -42,17 +56,25 @@ export interface DetectVariantOptions {
 }
 
 /**
- * Asks a deployment which variants it serves: both, with at most three requests and never two to Variant A's token
- * endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is no verdict.
+ * Asks a deployment which variants it serves. It sends at most three requests, and at most one to Variant A's token
+ * endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is not a verdict.
  *
  * @throws ConfigurationError before any request
- * @throws TransportError when a question got no answer: never a verdict
+ * @throws TransportError when a question got no answer
  * @see the description, sections 4.1, 4.2 and 7.1
  * @example
  * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
-  const checked = checkOptions(options);
+  requireObject("options", options);
+  requireTypes(options, "function", ["fetch"]);
+  requireTypes(options, "boolean", ["allowInsecureHttp"]);
+  const checked = {
+    fetch: options.fetch,
+    now: requireClock(options.now),
+    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, defaultTimeoutMs, 1),
+    signal: requireSignal(options.signal),
+  };
   const target = {
     baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecureHttp),
     tenantId: parseTenantId(options.tenantId, options.tenantIdPattern),
@@ -60,37 +82,21 @@ export async function detectVariant(options: DetectVariantOptions): Promise<Dete
   return detect(target, ["A", "B"], { ...checked, untilYes: false });
 }
 
-/** @throws ConfigurationError `option_invalid` */
-function checkOptions(options: DetectVariantOptions): Omit<DetectOptions, "untilYes"> {
-  const invalid = (option: string, why: string) =>
-    new ConfigurationError("option_invalid", `${option} ${why}.`, { option });
-  if (typeof options !== "object" || options === null) throw invalid("options", "are missing");
-  const { fetch, allowInsecureHttp } = options;
-  if (fetch !== undefined && typeof fetch !== "function") throw invalid("fetch", "is no function");
-  if (allowInsecureHttp !== undefined && typeof allowInsecureHttp !== "boolean")
-    throw invalid("allowInsecureHttp", "is neither true nor false");
-  const timeoutMs = requireDuration("timeoutMs", options.timeoutMs, defaultTimeoutMs, 1);
-  return { fetch, now: requireClock(options.now), timeoutMs, signal: requireSignal(options.signal) };
-}
-
-export interface DetectOptions {
-  readonly fetch?: Fetch | undefined;
-  readonly now?: (() => number) | undefined;
+export interface DetectOptions extends Pick<DetectVariantOptions, "fetch" | "now" | "timeoutMs"> {
   readonly signal?: StopSignal | undefined;
-  readonly timeoutMs?: number | undefined;
-  /** Stops at the first variant that is there. */
+  /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
-  /** Told of each answer: a rate limit and the server's clock are worth knowing before a token is asked for. */
+  /** Called with each answer, which may report a rate limit and the server's clock. */
   readonly onAnswer?: ((variant: Variant, answer: Answer) => void) | undefined;
 }
 
-/** The detection itself, for a checked target, in the order of preference. */
+/** Runs a detection of a checked target, in the order of preference. */
 export async function detect(
   target: Target,
   order: readonly Variant[],
   options: DetectOptions,
 ): Promise<Detection> {
-  const now = options.now ?? Date.now;
+  const { now = Date.now } = options;
   const served: Record<Variant, "yes" | "no" | "unknown"> = { A: "unknown", B: "unknown" };
   const evidence: Evidence[] = [];
   for (const variant of order) {
@@ -110,118 +116,101 @@ async function askForA(target: Target, options: DetectOptions): Promise<Evidence
   const url = tokenEndpointOfA(target);
   const body = new URLSearchParams({ grant_type: unknownGrantType }).toString();
   const answer = await ask("A", url, "application/x-www-form-urlencoded", body, options);
+  const { status } = answer;
   const { error, error_description } = jsonObject(answer.text) ?? {};
-  const isKnown = (errorsOfA as readonly unknown[]).includes(error);
-  if (answer.status === 400 && isKnown && isFixedDescriptionOfA(error_description))
-    return [tell("A", url, answer, "yes", `${error} with the fixed text of Variant A's token endpoint`)];
-  if (isGone(answer)) return [tell("A", url, answer, "no", "nothing is served at this path")];
-  const reason =
-    answer.status === 400 ? "not with the body of Variant A's token endpoint" : unclear(answer.status);
-  return [tell("A", url, answer, "unknown", reason)];
+  const evidence = (says: Evidence["says"], reason: string) => [evidenceOf("A", url, answer, says, reason)];
+  if (isGone(status)) return evidence("no", notServed);
+  if (status !== 400) return evidence("unknown", inconclusive(status));
+  return errorsOfA.includes(error) && fixedDescriptionsOfA.includes(error_description)
+    ? evidence("yes", `${error} with the fixed text of Variant A's token endpoint`)
+    : evidence("unknown", "not with the body of Variant A's token endpoint");
 }
 
 async function askForB(target: Target, options: DetectOptions): Promise<Evidence[]> {
   const url = tokenEndpointOfB(target);
   const answer = await ask("B", url, "application/json", "{}", options);
-  if (isGone(answer)) return [tell("B", url, answer, "no", "nothing is served at this path")];
-  if (!isTellingForB(answer)) {
-    const reason = tellingStatusesOfB.includes(answer.status)
-      ? "without a JSON object"
-      : unclear(answer.status);
-    return [tell("B", url, answer, "unknown", reason)];
-  }
-  const siblingUrl = siblingOfTokenEndpointB(target);
+  const { status } = answer;
+  const evidence = (says: Evidence["says"], reason: string) => evidenceOf("B", url, answer, says, reason);
+  if (isGone(status)) return [evidence("no", notServed)];
+  if (!refusalStatusesOfB.includes(status)) return [evidence("unknown", inconclusive(status))];
+  if (jsonObject(answer.text) === undefined) return [evidence("unknown", "without a JSON object")];
+  // A path that no deployment serves: a gateway that answers every path alike answers this one alike too.
+  const siblingUrl = `${target.baseUrl}/v1/auth/bivariant-detect`;
   const sibling = await ask("B", siblingUrl, "application/json", "{}", options);
-  // What a limiter or a failing server says to the second question says nothing about the first.
-  const isComparable = sibling.status !== 429 && sibling.status < 500;
-  const says = isComparable && sibling.status !== answer.status ? "yes" : "unknown";
-  const reason =
-    says === "yes"
-      ? "the made-up sibling path answers otherwise than the token endpoint"
-      : isComparable
-        ? "the made-up sibling path answers the same: something answers every path alike"
-        : unclear(sibling.status);
+  const ofSibling = (says: Evidence["says"], reason: string): Evidence => ({
+    ...evidenceOf("B", siblingUrl, sibling, says, reason),
+    question: "sibling",
+  });
+  const compared = evidence("unknown", "a JSON refusal, compared with a made-up sibling path");
+  // A rate limit or a failing server makes the second answer incomparable with the first.
+  if (sibling.status === 429 || sibling.status >= 500)
+    return [compared, ofSibling("unknown", inconclusive(sibling.status))];
+  if (sibling.status === status)
+    return [
+      compared,
+      ofSibling("unknown", "the made-up sibling path answers the same, so the answer is not specific"),
+    ];
   return [
-    {
-      ...tell(
-        "B",
-        url,
-        answer,
-        "unknown",
-        says === "yes"
-          ? "a JSON refusal that a made-up sibling path does not give"
-          : "a JSON refusal, compared with a made-up sibling path",
-      ),
-      says,
-    },
-    { ...tell("B", siblingUrl, sibling, says, reason), question: "sibling" },
+    evidence("yes", "a JSON refusal that a made-up sibling path does not return"),
+    ofSibling("yes", "the made-up sibling path answers differently from the token endpoint"),
   ];
 }
 
-async function ask(
+function ask(
   variant: Variant,
   url: string,
   contentType: string,
   body: string,
-  { fetch, now, signal, timeoutMs, onAnswer }: DetectOptions,
+  { fetch, now = Date.now, signal, timeoutMs = defaultTimeoutMs, onAnswer }: DetectOptions,
 ): Promise<Answer> {
   const send = fetch ?? ((to: string, init?: RequestInit) => globalThis.fetch(to, init));
-  const answer = await exchange(
-    (abort) =>
-      send(url, {
-        method: "POST",
-        headers: {
-          accept: "application/json",
-          "content-type": contentType,
-          "user-agent": detectionUserAgent,
-        },
-        body,
-        redirect: "manual",
-        signal: abort,
-      }),
+  const headers = {
+    accept: "application/json",
+    "content-type": contentType,
+    "user-agent": detectionUserAgent,
+  };
+  return exchange(
+    (abort) => send(url, { method: "POST", headers, body, redirect: "manual", signal: abort }),
     {
       variant,
       baseUrl: new URL(url).origin,
-      now: now ?? Date.now,
-      timeoutMs: timeoutMs ?? defaultTimeoutMs,
+      now,
+      timeoutMs,
       signal,
     },
-  );
-  onAnswer?.(variant, answer);
-  return answer;
+  ).then((answer) => {
+    onAnswer?.(variant, answer);
+    return answer;
+  });
 }
 
-function isGone({ status }: Answer): boolean {
+const notServed = "nothing is served at this path";
+
+function isGone(status: number): boolean {
   return status === 404 || status === 410;
 }
 
-function isTellingForB(answer: Answer): boolean {
-  return tellingStatusesOfB.includes(answer.status) && jsonObject(answer.text) !== undefined;
-}
-
-function unclear(status: number): string {
-  if (status < 300) return "a success where a refusal was to come: is this a page, or another server?";
+function inconclusive(status: number): string {
+  if (status < 300) return "a success where a refusal was expected: is this a page, or another server?";
   if (status < 400) return "a redirect, which is not followed: is baseUrl the final address?";
-  if (status === 429) return "rate limited: the answer says nothing of the variant";
-  if (status >= 500) return "the server failed: the answer says nothing of the variant";
-  return "what other servers and proxies say too";
+  if (status === 429) return "rate limited: the answer does not depend on the variant";
+  if (status >= 500) return "the server failed: the answer does not depend on the variant";
+  return "an answer that other servers and proxies give too";
 }
 
-function tell(
+function evidenceOf(
   variant: Variant,
   url: string,
-  answer: Answer,
+  { status, headers }: Answer,
   says: Evidence["says"],
   reason: string,
 ): Evidence {
-  const contentType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(
-    answer.headers.get("content-type") ?? "",
-  )?.[0];
+  const contentType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(headers.get("content-type") ?? "")?.[0];
   return {
     variant,
     question: "token endpoint",
     url,
-    status: answer.status,
+    status,
     ...(contentType === undefined ? {} : { contentType: contentType.toLowerCase() }),
     says,
     reason,

@@ -1,28 +1,47 @@
-/** What every part of the core knows of a variant: where its token endpoint is and what it is bound to. */
+/** A deployment and a tenant: the checks of base URL and tenant id, and the token endpoints of both variants. */
 import { ConfigurationError, type Variant } from "../errors.js";
+import { invalidOption } from "../options.js";
 
-export type { Variant };
-
-/** The deployment and the tenant that something is about. `baseUrl` is parsed: no trailing slash. */
+/** A deployment and a tenant. `baseUrl` is parsed: without a trailing slash. */
 export interface Target {
   readonly baseUrl: string;
   readonly tenantId: string;
 }
 
-/** One client: fetch is always called with a string and a RequestInit, so that undici's own fetch works. */
+/** Always called with a string and a RequestInit, so that undici's own fetch works. */
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
+export interface TargetOptions {
+  readonly baseUrl: string;
+  /** With Variant B only a local key, which may be left out. */
+  readonly tenantId?: string | undefined;
+  /** Allows plain http to other machines than loopback. */
+  readonly allowInsecureHttp?: boolean | undefined;
+  /** Default `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
+  readonly tenantIdPattern?: RegExp | undefined;
+}
+
+/** Checks the address of a deployment and tenant. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` */
+export function parseTarget(options: TargetOptions, variant: Variant | undefined): Target {
+  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp);
+  const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
+  return {
+    baseUrl,
+    tenantId: isLocalKeyOnly ? "" : parseTenantId(options.tenantId, options.tenantIdPattern),
+  };
+}
+
 /**
- * Checks a base URL and drops its trailing slashes. It may have a path prefix; it has no credentials, query or
- * fragment, and is https unless it names loopback or `allowInsecureHttp` is set.
+ * Checks a base URL and drops its trailing slashes. It may have a path prefix, but no credentials, query or fragment.
+ * It is https unless it names loopback or `allowInsecureHttp` is set.
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
  */
 export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): string {
-  const invalid = (why: string) =>
+  const invalid = (problem: string) =>
     new ConfigurationError(
       "base_url_invalid",
-      `baseUrl ${why}. Give the address of the deployment, such as "https://customer.example".`,
+      `baseUrl ${problem}. Pass the address of the deployment, such as "https://customer.example".`,
       { option: "baseUrl" },
     );
   if (typeof baseUrl !== "string" || baseUrl.trim() === "") throw invalid("is missing");
@@ -30,40 +49,37 @@ export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): strin
   try {
     url = new URL(baseUrl);
   } catch {
-    throw invalid("is no absolute URL");
+    throw invalid("must be an absolute URL");
   }
-  if (url.protocol !== "https:" && url.protocol !== "http:") throw invalid("is neither https nor http");
-  if (url.username !== "" || url.password !== "") throw invalid("holds credentials; remove them");
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw invalid("must begin with https or http");
+  if (url.username !== "" || url.password !== "") throw invalid("must not contain credentials");
   if (url.search !== "" || url.hash !== "" || /[?#]/.test(baseUrl))
-    throw invalid("holds a query or a fragment");
-  if (/[{}]|%7b|%7d/i.test(url.hostname + url.pathname)) throw invalid("still holds a placeholder in braces");
+    throw invalid("must not have a query or a fragment");
+  if (/[{}]|%7b|%7d/i.test(url.hostname + url.pathname))
+    throw invalid("still contains a placeholder in braces");
   if (url.protocol === "http:" && !allowInsecureHttp && !isLoopback(url.hostname))
     throw new ConfigurationError(
       "base_url_insecure",
-      "baseUrl is plain http to another machine, where tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.",
+      "baseUrl is plain http to another machine, so tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.",
       { option: "baseUrl" },
     );
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
-function isLoopback(hostname: string): boolean {
-  return (
-    hostname === "localhost" ||
-    hostname.endsWith(".localhost") ||
-    hostname === "[::1]" ||
-    /^127(?:\.\d{1,3}){3}$/.test(hostname)
-  );
+/** Whether a host name stands for this machine. */
+export function isLoopback(hostname: string): boolean {
+  return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
-/** Whether a URL, after normalisation, lies at or under a parsed base URL: only there does the bearer go. */
+/** Whether a URL, after normalisation, is at or under a parsed base URL: the bearer is sent only there. */
 export function isUnderBase(url: URL, baseUrl: string): boolean {
   const base = new URL(baseUrl);
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
   const prefix = base.pathname.replace(/\/+$/, "");
-  // A server may decode `%2f` and `%5c` and fold the dots behind them: such a path may lead out of the prefix.
+  // A server may decode `%2f` and `%5c` and then fold the dots: such a path may lead out of the prefix.
   if (prefix !== "" && /%(?:25)*(?:2f|5c)/i.test(url.pathname) && /\.|%(?:25)*2e/i.test(url.pathname))
     return false;
-  // So do some with `..;`, whose parameters they take off before they fold it.
+  // Some servers fold `..;` too: they remove the path parameter first.
   if (prefix !== "" && /\/(?:\.|%(?:25)*2e){1,2}(?:;|%(?:25)*3b)/i.test(url.pathname)) return false;
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
 }
@@ -71,38 +87,40 @@ export function isUnderBase(url: URL, baseUrl: string): boolean {
 const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
 
 /**
- * Checks a tenant id before it goes into a path.
+ * Checks a tenant id before it becomes part of a path.
  *
- * @throws ConfigurationError `tenant_id_invalid`, `option_invalid` for a pattern that is none
+ * @throws ConfigurationError `tenant_id_invalid`, `option_invalid` when `pattern` is not a regular expression
  */
 export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenantIdPattern): string {
-  const invalid = (why: string) =>
+  const invalid = (problem: string) =>
     new ConfigurationError(
       "tenant_id_invalid",
-      `tenantId ${why}. Give the tenant's id as it stands in the customer's URLs, such as "acme".`,
+      `tenantId ${problem}. Pass the tenant's id as in the customer's URLs, such as "acme".`,
       { option: "tenantId" },
     );
-  if (!(pattern instanceof RegExp))
-    throw new ConfigurationError("option_invalid", "tenantIdPattern is no regular expression.", {
-      option: "tenantIdPattern",
-    });
+  if (!(pattern instanceof RegExp)) throw invalidOption("tenantIdPattern", "must be a regular expression");
   if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
   if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
-  // `tenantIdPattern` may widen what a tenant id looks like, never where it leads.
+  // `tenantIdPattern` may allow other characters, but none that would lead to another path.
   if (foldsAway(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
-    throw invalid("holds what would change the path");
-  if (!matches(pattern, tenantId)) throw invalid("does not match tenantIdPattern");
+    throw invalid("contains characters that would change the path");
+  // Without the flags g and y, with which a pattern keeps a position between calls.
+  if (!new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")).test(tenantId))
+    throw invalid("does not match tenantIdPattern");
   return tenantId;
 }
 
-function matches(pattern: RegExp, tenantId: string): boolean {
-  // With the flag g or y a pattern keeps a position between calls.
-  const isStateful = pattern.global || pattern.sticky;
-  const stateless = isStateful ? new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, "")) : pattern;
-  return stateless.test(tenantId);
-}
-
-/** `.` and `..` vanish in every URL parser, and so do their encoded forms. */
+/** Whether URL parsers remove a path segment: `.` and `..`, also in their encoded forms. */
 export function foldsAway(segment: string): boolean {
   return /^(?:\.|%2e){1,2}$/i.test(segment);
+}
+
+/** The token endpoint of Variant A (section 4.1 of the description). The tenant id must have been checked. */
+export function tokenEndpointOfA({ baseUrl, tenantId }: Target): string {
+  return `${baseUrl}/api/v1/${tenantId}/external-plugin/oauth/token`;
+}
+
+/** The token endpoint of Variant B (section 4.2 of the description): its path does not contain the tenant. */
+export function tokenEndpointOfB({ baseUrl }: Pick<Target, "baseUrl">): string {
+  return `${baseUrl}/v1/auth/token`;
 }

@@ -1,10 +1,21 @@
-// 5xx and network faults: client_credentials is asked for again, by the schedule, and every attempt is a new one.
+// 5xx and network faults: a client_credentials request is retried on the schedule, each time with a new assertion.
+
+import type { ServerResponse } from "node:http";
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
-import { createAuth } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit, LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
-import { credentialOf } from "../support/deployment.js";
+import { createAuth, type ServiceEvent } from "../../src/index.js";
+import {
+  HELD_LIMIT_MS,
+  heldTimeLimit,
+  LIMIT_MS,
+  skippedBackoff,
+  skippedWaits,
+  steppedClock,
+} from "../support/clock.js";
+import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
 import { type FetchScript, noAnswer, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { recordingServer, type Script } from "../support/recording-server.js";
+import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 
 const fault = (code?: string) => {
@@ -33,7 +44,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     { name: "a refused connection", answer: () => fault("ECONNREFUSED") },
     { name: "a fault without a code", answer: () => fault() },
   ];
-  test.each(passing)("$name once: asked for again after 2 s, and had", async ({ answer }) => {
+  test.each(passing)("$name once: the retry after 2 s gets a token", async ({ answer }) => {
     const { clock, fetch, auth } = failing((call, index) =>
       index === 0 ? answer(call, index) : tokenAnswer(),
     );
@@ -46,7 +57,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 
   test.each(passing)(
-    "$name for ever: an error after a few attempts, each later than the last",
+    "$name each time: an error after a few attempts with growing waits",
     async ({ answer }) => {
       const { clock, fetch, auth } = failing(answer);
       const waits = skippedWaits(clock);
@@ -58,7 +69,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     },
   );
 
-  test("a 503 that asks for a wait gets it", async () => {
+  test("the Retry-After of a 503 is waited for", async () => {
     const { clock, auth } = failing((_call, index) =>
       index === 0 ? new Response("", { status: 503, headers: { "retry-after": "9" } }) : tokenAnswer(),
     );
@@ -67,7 +78,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(waits).toEqual([9_000]);
   });
 
-  test("never beyond the deadline", async () => {
+  test("a fault is not retried beyond the deadline", async () => {
     const { clock, fetch, auth } = failing(() => fault("ECONNRESET"), { rateLimitDeadlineMs: 1_000 });
     const waits = skippedWaits(clock);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
@@ -77,7 +88,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
   });
 
-  test("silence is timed_out", async () => {
+  test("a token endpoint that does not answer causes timed_out", async () => {
     const { expire } = heldTimeLimit();
     const silent: FetchScript = (call) => {
       setImmediate(expire);
@@ -88,14 +99,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("a bad certificate is not: no retry mends it", async () => {
+  test("a refused certificate is not retried", async () => {
     const { clock, fetch, auth } = failing(() => fault("CERT_HAS_EXPIRED"));
     const waits = skippedWaits(clock);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "tls_failed", retryable: false });
     expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
   });
 
-  test("a network fault closes nothing: the next caller asks at once", async () => {
+  test("a network fault starts no backoff: the next caller sends a request at once", async () => {
     let isBroken = true;
     const { fetch, auth } = failing(() => (isBroken ? fault("ECONNRESET") : tokenAnswer()), {
       rateLimitDeadlineMs: 0,
@@ -106,7 +117,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("a refusal is never asked for again", async () => {
+  test("a refusal is not retried", async () => {
     const { clock, fetch, auth } = failing(() => Response.json({ error: "invalid_grant" }, { status: 400 }));
     const waits = skippedWaits(clock);
     await rejectionOf(auth.getAccessToken());
@@ -114,7 +125,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-test("every attempt signs a new assertion, with a new jti and the time of its sending", async () => {
+test("each attempt signs a new assertion with a new jti and the time of its sending", async () => {
   const clock = steppedClock();
   const answers = [
     () => new Response("", { status: 429, headers: { "retry-after": "30" } }),
@@ -140,4 +151,90 @@ test("every attempt signs a new assertion, with a new jti and the time of its se
     expect(exp).toBe((iat ?? 0) + 60);
     at += waits[index] ?? 0;
   }
+});
+
+describe("faults of real connections", () => {
+  /** A time limit that nothing here meets. */
+  const amplyMs = 9_999;
+
+  const body = JSON.stringify({ access_token: "t".repeat(40), token_type: "Bearer", expires_in: 60 });
+
+  /** Writes the answer one byte every few milliseconds. */
+  function drip(response: ServerResponse): void {
+    response.writeHead(200, { "content-type": "application/json", connection: "close" });
+    let at = 0;
+    const timer = setInterval(() => {
+      if (at < body.length) response.write(body[at++]);
+      else response.end();
+    }, 5);
+    response.on("close", () => clearInterval(timer));
+  }
+
+  async function listening(variant: "A" | "B", script: Script, timeoutMs: number) {
+    const clock = steppedClock();
+    const server = await recordingServer(script);
+    const events: ServiceEvent[] = [];
+    const auth = createAuth({
+      baseUrl: server.url,
+      tenantId: "acme",
+      credential: credentialOf(variant),
+      now: clock.now,
+      timeoutMs,
+      onEvent: (event) => void events.push(event),
+    });
+    return { auth, clock, server, events };
+  }
+
+  interface Row {
+    readonly name: string;
+    readonly script: Script;
+    readonly timeoutMs: number;
+    readonly code: "timed_out" | "network_failed";
+  }
+
+  const faults: Row[] = [
+    { name: "a byte at a time past the time limit", script: () => drip, timeoutMs: 60, code: "timed_out" },
+    { name: "silence", script: () => "silence", timeoutMs: 60, code: "timed_out" },
+    {
+      name: "a head and no body",
+      script: () => (response) => void response.writeHead(200).flushHeaders(),
+      timeoutMs: 60,
+      code: "timed_out",
+    },
+    {
+      name: "a reset after the request was sent",
+      script: () => "reset",
+      timeoutMs: amplyMs,
+      code: "network_failed",
+    },
+    {
+      name: "a reset in the middle of the answer",
+      script: () => (response) => {
+        response.writeHead(200, { "content-length": "500" });
+        response.write(body, () => response.destroy());
+      },
+      timeoutMs: amplyMs,
+      code: "network_failed",
+    },
+  ];
+
+  describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant) => {
+    test.each(faults)("$name: two retries, after 2 and 4 s, then $code", async (row) => {
+      const { auth, clock, server, events } = await listening(variant, row.script, row.timeoutMs);
+      const waits = skippedBackoff(clock);
+      const error = await rejectionOf(auth.getAccessToken());
+      expect(error).toMatchObject({ name: "TransportError", code: row.code, retryable: true, variant });
+      expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(3);
+      // A busy machine may meet a short time limit before the request is out.
+      expect(server.requests.length).toBeLessThanOrEqual(3);
+      expect(waits.map((ms) => Math.floor(ms / 2_000) * 2)).toEqual([2, 4]);
+      expect(shown(error) + shown(events)).not.toMatch(/eyJ/);
+      expect(shown(error) + shown(events)).not.toContain(ACCOUNT_SECRET);
+    });
+
+    test("an answer of one byte at a time within the time limit is read (control)", async () => {
+      const { auth } = await listening(variant, () => drip, amplyMs);
+      expect((await auth.getAccessToken()).value).toBe("t".repeat(40));
+    });
+  });
 });

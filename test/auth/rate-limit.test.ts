@@ -1,11 +1,19 @@
-// A 429 of the token endpoint: one gate for a tenant, Retry-After honoured, a schedule where there is none.
+// A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { resolveAuthOptions } from "../../src/auth/auth-options.js";
+import { driverOf } from "../../src/auth/credentials/credential.js";
+import { MachineTokenSource } from "../../src/auth/machine-tokens.js";
+import { RateLimitGate } from "../../src/auth/rate-limit-gate.js";
+import { TokenLifecycle } from "../../src/auth/token-lifecycle.js";
+import { createTokenEndpointState } from "../../src/auth/token-request.js";
 import { parseRetryAfterMs } from "../../src/http/exchange.js";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { LIMIT_MS, START, skippedWaits, steppedClock } from "../support/clock.js";
-import { credentialOf, deployment } from "../support/deployment.js";
+import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
+import { LIMIT_MS, START, skippedWaits, steppedClock, timeTravel } from "../support/clock.js";
+import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { rejectionOf, settled } from "../support/wait.js";
+import { publicJwk, rsaKey } from "../support/keys.js";
+import { isSettled, rejectionOf, settled, stillDigests } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -50,11 +58,11 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     { name: "a fraction", headers: { "retry-after": "1.5" }, least: 2, most: 2.5 },
     { name: "a word", headers: { "retry-after": "soon" }, least: 2, most: 2.5 },
     { name: "a past date", headers: { "retry-after": httpDate(START - 7_000) }, least: 2, most: 2.5 },
-    { name: "a date that is none", headers: { "retry-after": "Foo, 99 Bar 2026" }, least: 2, most: 2.5 },
+    { name: "an invalid date", headers: { "retry-after": "Foo, 99 Bar 2026" }, least: 2, most: 2.5 },
   ];
   describe.each([{ random: 0 }, { random: 0.999_999 }])("with the jitter at $random", ({ random }) => {
     test.each(rows)(
-      "Retry-After $name: waited for between $least and $most s, then a token",
+      "Retry-After $name: the client waits $least to $most s and then gets a token",
       async ({ headers, least, most }) => {
         vi.spyOn(Math, "random").mockReturnValue(random);
         const { clock, fetch, auth, events } = limiting((_call, index) =>
@@ -71,7 +79,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     );
   });
 
-  test("without Retry-After the steps double: 2, 4, 8, 16 s and a quarter at most", async () => {
+  test("without Retry-After the waits double from 2 s to 16 s, each at most a quarter longer", async () => {
     const { clock, auth } = limiting((_call, index) => (index < 4 ? limited() : tokenAnswer()));
     const waits = skippedWaits(clock);
     await auth.getAccessToken();
@@ -82,7 +90,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(waits).toHaveLength(4);
   });
 
-  test("beyond the deadline it throws at once, with retryAt and without another request", async () => {
+  test("a Retry-After beyond the deadline rejects at once with retryAt, without another request", async () => {
     const { clock, fetch, auth } = limiting(() => limited({ "retry-after": "61" }));
     const waits = skippedWaits(clock);
     const before = clock.now();
@@ -97,7 +105,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(clock.now()).toBe(before);
   });
 
-  test("on a schedule that passes the deadline it ends there, not before", async () => {
+  test("without Retry-After the client retries until the deadline and then rejects", async () => {
     const { clock, fetch, auth } = limiting(() => limited());
     skippedWaits(clock);
     await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
@@ -106,7 +114,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(clock.now() - START).toBeLessThanOrEqual(60_000);
   });
 
-  test("rateLimitDeadlineMs: 0 never waits", async () => {
+  test("with rateLimitDeadlineMs: 0 a 429 rejects without a wait", async () => {
     const { clock, fetch, auth } = limiting(() => limited(), { rateLimitDeadlineMs: 0 });
     const waits = skippedWaits(clock);
     await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
@@ -114,7 +122,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 
   test.each(["9".repeat(20), "9".repeat(400)])(
-    "an absurd Retry-After is an error that tells a date",
+    "an absurdly long Retry-After rejects with a valid retryAt",
     async (value) => {
       const { clock, auth } = limiting(() => limited({ "retry-after": value }));
       const error = await rejectionOf(auth.getAccessToken());
@@ -125,7 +133,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     },
   );
 
-  test("when the gate opens the next caller asks, and gets a token", async () => {
+  test("after the gate has opened the next caller requests and gets a token", async () => {
     const { clock, auth } = limiting((_call, index) =>
       index === 0 ? limited({ "retry-after": "600" }) : tokenAnswer(),
     );
@@ -145,7 +153,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("while a live token is held it is served meanwhile", async () => {
+  test("a held token is served while its renewal is rate limited", async () => {
     const { clock, fetch, auth } = limiting((_call, index) =>
       index === 0 ? tokenAnswer() : limited({ "retry-after": "120" }),
     );
@@ -160,7 +168,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("without shared requests a crowd still goes through one at a time after a 429", async () => {
+  test("with shareInFlight: false callers still pass the gate one at a time after a 429", async () => {
     let under = 0;
     let most = 0;
     let allArrived = () => {};
@@ -205,8 +213,8 @@ test("an answer to a request that was sent before the 429 came does not open the
   expect(fetch.calls).toHaveLength(2);
 });
 
-describe("the gate is one per tenant", () => {
-  test("another tenant's, and another deployment's, is open", async () => {
+describe("each tenant has its own gate", () => {
+  test("a closed gate does not close that of another tenant or deployment", async () => {
     const clock = steppedClock();
     const fetch = scriptedFetch(({ url }) =>
       url.includes("/acme/") && url.startsWith(baseUrl) ? limited({ "retry-after": "600" }) : tokenAnswer(),
@@ -223,9 +231,9 @@ describe("the gate is one per tenant", () => {
 });
 
 describe.each(["seconds", "date", false] as const)(
-  "against the emulator, Retry-After as %s",
+  "against the emulator with Retry-After as %s",
   (retryAfter) => {
-    test("a client that keeps asking gets its tokens, and meets few refusals", async () => {
+    test("a client that keeps requesting tokens gets them all with few refusals", async () => {
       const clock = steppedClock();
       const emulator = deployment({
         variants: ["A"],
@@ -272,5 +280,297 @@ describe("Retry-After (RFC 9110 section 10.2.3)", () => {
   ];
   test.each(rows)("$name: $ms", ({ headers, ms }) => {
     expect(parseRetryAfterMs(new Headers(headers), START)).toBe(ms);
+  });
+});
+
+describe("a tenant at its rate limit", () => {
+  const tenants = ["acme", "globex"];
+
+  const limits = [
+    { name: "Retry-After in seconds", retryAfter: "seconds", windowSeconds: 30, refusals: 1 },
+    { name: "Retry-After as a date", retryAfter: "date", windowSeconds: 30, refusals: 1 },
+    // By the schedule: asked at 0, 2 to 2.5, 6 to 7.5 and 14 to 17.5 s.
+    { name: "no Retry-After", retryAfter: false, windowSeconds: 12, refusals: 3 },
+  ] as const;
+
+  describe.each(limits)("200 callers of a rate-limited tenant and 200 of another, with $name", (limit) => {
+    const { retryAfter, windowSeconds, refusals } = limit;
+
+    test(`meet ${refusals} refusals in all and recover, without a wait for the other tenant`, async () => {
+      const { advance, through, until } = timeTravel();
+      const emulator = deployment({
+        tenants,
+        now: Date.now,
+        rateLimit: { requests: 2, windowSeconds, retryAfter },
+      });
+      const { publicUrl: baseUrl, fetch } = emulator;
+      for (let used = 0; used < 2; used++)
+        await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+      const events: ServiceEvent[] = [];
+      const onEvent = (event: ServiceEvent) => void events.push(event);
+      const connector = createConnector({ credentials: [plugin()], fetch, onEvent });
+      const done = { acme: 0, globex: 0 };
+      const crowd = (tenantId: "acme" | "globex") =>
+        Array.from({ length: 200 }, async () => {
+          const service = await connector.connect({ baseUrl, tenantId });
+          expect((await service.call("listDevices")).ok).toBe(true);
+          done[tenantId]++;
+        });
+      const calls = [...crowd("acme"), ...crowd("globex")];
+      await until(() => done.globex === 200);
+      expect(done).toEqual({ acme: 0, globex: 200 });
+      await until(() => emulator.journal.tokenRequests({ status: 429 }).length === 1);
+      await advance(windowSeconds * 1_000 - 1_000);
+      expect(done.acme).toBe(0);
+      await through(Promise.all(calls));
+      const statuses = (tenantId: string) =>
+        emulator.journal.tokenRequests({ tenantId }).map(({ status }) => status);
+      expect(statuses("globex")).toEqual([200]);
+      expect(statuses("acme")).toEqual([200, 200, ...Array.from({ length: refusals }, () => 429), 200]);
+      const told = events.filter(({ type }) => type === "rate_limited");
+      expect(told).toHaveLength(refusals);
+      expect(new Set(told.map((event) => (event as { tenantId: string }).tenantId))).toEqual(
+        new Set(["acme"]),
+      );
+    });
+  });
+
+  test("a 429 to a detection closes the tenant's gate for token requests and emits rate_limited", async () => {
+    const { advance, through } = timeTravel();
+    const emulator = deployment({
+      variants: ["A"],
+      now: Date.now,
+      rateLimit: { requests: 1, windowSeconds: 20 },
+    });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+    const events: ServiceEvent[] = [];
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    const connector = createConnector({ credentials: [plugin(), account()], fetch, onEvent });
+    const connect = () => connector.connect({ baseUrl, tenantId: "acme" });
+    expect(await rejectionOf(connect())).toMatchObject({ code: "variant_unknown" });
+    expect(events.filter(({ type }) => type === "rate_limited")).toHaveLength(1);
+    const second = connect();
+    await advance(19_000);
+    expect(emulator.journal.tokenRequests({ variant: "A" })).toHaveLength(2);
+    expect((await through(second)).variant).toBe("A");
+  });
+});
+
+describe("Retry-After on a failing server", () => {
+  interface Row {
+    readonly name: string;
+    readonly headers: Record<string, string>;
+    /** Seconds until the next request; absent: an error at once. */
+    readonly waits?: readonly [least: number, most: number];
+  }
+
+  const date = (seconds: number) => new Date(START + seconds * 1_000).toUTCString();
+  /** The first step of the schedule, with its jitter. */
+  const firstStep = [2, 2.5] as const;
+
+  const rows: Row[] = [
+    { name: "absent", headers: {}, waits: firstStep },
+    { name: "garbage", headers: { "retry-after": "soon" }, waits: firstStep },
+    { name: "20 seconds", headers: { "retry-after": "20" }, waits: [20, 22] },
+    { name: "a date in 20 s", headers: { "retry-after": date(20) }, waits: [20, 22] },
+    { name: "beyond the deadline of 60 s", headers: { "retry-after": "61" } },
+  ];
+
+  describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant) => {
+    test.each(rows)("on a 503, Retry-After $name: the retry waits for it", async ({ headers, waits }) => {
+      stillDigests();
+      const { advance } = timeTravel({ isPure: true });
+      let refusals = 1;
+      const service = fakeService({
+        variant,
+        now: Date.now,
+        onTokenRequest: ({ answer }) =>
+          answer(refusals-- > 0 ? new Response("", { status: 503, headers }) : service.token("acme")),
+      });
+      const auth = createAuth({
+        baseUrl: BASE_URL,
+        tenantId: "acme",
+        credential: service.credential,
+        fetch: service.fetch,
+      });
+      const token = auth.getAccessToken().catch((error: unknown) => error);
+      await advance(0);
+      expect(service.tokenRequests).toHaveLength(1);
+      if (waits === undefined) {
+        expect(await isSettled(token)).toBe(true);
+        expect(await token).toMatchObject({ status: 503 });
+        await advance(70_000, 10_000);
+        expect(service.tokenRequests).toHaveLength(1);
+        return;
+      }
+      const [least, most] = waits;
+      await advance(least * 1_000 - 1, 10_000);
+      expect(service.tokenRequests).toHaveLength(1);
+      await advance((most - least) * 1_000 + 2, 10_000);
+      expect(service.tokenRequests).toHaveLength(2);
+      expect(await token).toHaveProperty("expiresAt");
+    });
+  });
+});
+
+describe("a gate shared by the plugins of a tenant", () => {
+  const five = [1, 2, 3, 4, 5];
+
+  interface PluginsOptions {
+    readonly requests: number;
+    readonly windowSeconds: number;
+    readonly shareInFlight?: boolean;
+    readonly shareGate?: boolean;
+  }
+
+  interface Plugins {
+    readonly auths: readonly TokenLifecycle[];
+    readonly refusals: () => number;
+  }
+
+  /** Five plugins of one tenant, each with an identity of its own, and all of them ready to ask at once. */
+  async function plugins({
+    requests,
+    windowSeconds,
+    shareInFlight = true,
+    shareGate = true,
+  }: PluginsOptions): Promise<Plugins> {
+    const emulator = deployment({ now: Date.now, rateLimit: { requests, windowSeconds } });
+    const options = resolveAuthOptions({ fetch: emulator.fetch, shareInFlight });
+    const target = { baseUrl: emulator.publicUrl, tenantId: "acme" };
+    const shared = createTokenEndpointState("A", options);
+    const making = five.map(async (number) => {
+      const clientId = `plugin-${number}`;
+      const jwks = { keys: [publicJwk(rsaKey())] };
+      emulator.registerPlugin({ clientId, tenantId: "acme", type: "service", jwks });
+      const driver = driverOf(plugin({ clientId }));
+      // The key is imported before: the five meet the gate together.
+      await driver.prepare(target);
+      const state = shareGate ? shared : createTokenEndpointState("A", options);
+      const source = new MachineTokenSource({ variant: "A", target, driver, state, options });
+      return new TokenLifecycle({ variant: "A", target, options, source });
+    });
+    const refusals = () => emulator.journal.tokenRequests({ status: 429 }).length;
+    return { auths: await Promise.all(making), refusals };
+  }
+
+  describe.each([{ shareInFlight: true }, { shareInFlight: false }])(
+    "five plugins of a tenant with %o",
+    (sharing) => {
+      test("recover from a limit of three requests without meeting it again", async () => {
+        const { through, until } = timeTravel();
+        const { auths, refusals } = await plugins({ requests: 3, windowSeconds: 20, ...sharing });
+        const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+        // One or two: the first refusal may come before the last of the crowd has signed.
+        await until(() => refusals() > 0);
+        expect(new Set((await through(tokens)).map(({ value }) => value)).size).toBe(5);
+        expect(refusals()).toBeLessThanOrEqual(2);
+      });
+
+      test("meet a limit of one request once more for each plugin that follows, never all at once", async () => {
+        const { through, until } = timeTravel();
+        const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, ...sharing });
+        const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+        await until(() => refusals() > 0);
+        await through(tokens);
+        expect(refusals()).toBeLessThanOrEqual(7);
+      });
+    },
+  );
+
+  test("five plugins with a gate each meet the limit more often (control)", async () => {
+    const { through, until } = timeTravel();
+    const { auths, refusals } = await plugins({ requests: 1, windowSeconds: 6, shareGate: false });
+    const tokens = Promise.all(auths.map((auth) => auth.getAccessToken()));
+    await until(() => refusals() === 4);
+    await through(tokens);
+    expect(refusals()).toBeGreaterThan(7);
+  });
+
+  describe("the rate limit gate", () => {
+    const answer = (headers: Record<string, string> = {}) => ({
+      headers: new Headers(headers),
+      sentAt: Date.now(),
+      receivedAt: Date.now(),
+    });
+    const gate = (shareInFlight = true) =>
+      new RateLimitGate("A", { now: Date.now, timeoutMs: 10_000, shareInFlight });
+    const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
+      of.enter({ deadlineAt: Date.now() + deadlineMs, signal: new AbortController().signal });
+
+    test("keeps a waiting caller until the later instant of a second 429", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate();
+      one.refused(answer({ "retry-after": "2" }));
+      const waiting = enter(one);
+      await advance(1_000);
+      one.refused(answer({ "retry-after": "20" }));
+      await advance(15_000);
+      expect(await isSettled(waiting)).toBe(false);
+      await advance(8_000);
+      expect(await isSettled(waiting)).toBe(true);
+    });
+
+    test("counts the 429s of requests that were in flight together as one step of the schedule", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate();
+      const underWay = five.map(() => answer());
+      await advance(100, 100);
+      for (const each of underWay) one.refused({ ...each, receivedAt: Date.now() });
+      expect(one.opensAt - Date.now()).toBeLessThanOrEqual(2_500);
+      await advance(3_000);
+      one.refused(answer());
+      expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(4_000);
+    });
+
+    test("keeps no caller beyond its deadline while probes fail one after another", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate();
+      one.refused(answer());
+      const leaving: (() => void)[] = [];
+      const waiting = Promise.allSettled(five.map(async () => leaving.push(await enter(one, 12_000))));
+      for (let probe = 0; probe < 5; probe++) {
+        await advance(10_000);
+        leaving.shift()?.();
+      }
+      const ends = (await waiting).map((end) =>
+        end.status === "fulfilled" ? "let through" : end.reason.name,
+      );
+      expect(ends.filter((end) => end === "let through")).toHaveLength(2);
+      expect(ends.filter((end) => end === "RateLimitedError")).toHaveLength(3);
+    });
+
+    test("opens in time although the clock was set back by a day", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      let setBackMs = 0;
+      const one = new RateLimitGate("A", {
+        now: () => Date.now() - setBackMs,
+        timeoutMs: 10_000,
+        shareInFlight: true,
+      });
+      one.refused(answer({ "retry-after": "5" }));
+      setBackMs = 86_400_000;
+      const waiting = one.enter({
+        deadlineAt: Date.now() - setBackMs + 60_000,
+        signal: new AbortController().signal,
+      });
+      await advance(6_000);
+      await expect(waiting).resolves.toBeTypeOf("function");
+    });
+
+    test("with shareInFlight: false does not await another caller's request, and gives up a killed one", async () => {
+      const { advance } = timeTravel({ isPure: true });
+      const one = gate(false);
+      one.refused(answer());
+      const killed = enter(one);
+      await advance(3_000);
+      expect(await isSettled(killed)).toBe(true);
+      const next = enter(one);
+      await advance(12_000);
+      expect(await isSettled(next)).toBe(false);
+      await advance(5_000);
+      expect(await isSettled(next)).toBe(true);
+    });
   });
 });

@@ -1,12 +1,20 @@
-// After a refusal an identity is closed for a while: a wrong key must not cost the tenant one request per call.
+// After a refusal no request is sent for a while: a wrong key must not cost the tenant one request per call.
 import { describe, expect, test } from "vitest";
-import { createAuth, type ServiceEvent, serviceAccount, servicePlugin } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
-import { ACCOUNT_ID, credentialOf, PLUGIN_ID } from "../support/deployment.js";
+import {
+  createAuth,
+  createService,
+  type MachineCredential,
+  type ServiceEvent,
+  serviceAccount,
+  servicePlugin,
+} from "../../src/index.js";
+import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
+import { START, steppedClock, timeTravel } from "../support/clock.js";
+import { ACCOUNT_ID, account, credentialOf, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { type FetchScript, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { otherRsaKey, pkcs8, rsaKey } from "../support/keys.js";
+import { otherRsaKey, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
-import { rejectionOf } from "../support/wait.js";
+import { rejectionOf, stillDigests } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -26,7 +34,7 @@ function refusing(credential: Parameters<typeof createAuth>[0]["credential"], sc
 }
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  test("closed for 1 s, doubling to 60 s; callers get the stored error with retryAt, and nothing is sent", async () => {
+  test("after a refusal callers get the stored error for 1 s, doubling to 60 s, and nothing is sent", async () => {
     const { clock, events, fetch, auth } = refusing(credentialOf(variant));
     const steps = [1, 2, 4, 8, 16, 32, 60, 60, 60];
     for (const [round, seconds] of steps.entries()) {
@@ -41,7 +49,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(events.filter(({ type }) => type === "closed_after_refusal")).toHaveLength(steps.length);
   });
 
-  test("a token opens it, and the schedule begins anew", async () => {
+  test("an issued token resets the backoff", async () => {
     let accepts = false;
     const { clock, auth } = refusing(credentialOf(variant), () => (accepts ? tokenAnswer() : refusal()));
     await rejectionOf(auth.getAccessToken());
@@ -54,7 +62,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ retryAt: clock.now() + 1_000 });
   });
 
-  test("an answer that is no answer closes it too", async () => {
+  test("an unexpected answer starts the backoff too", async () => {
     const { clock, fetch, auth } = refusing(credentialOf(variant), () => new Response("<html>"));
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ code: "response_not_json" });
@@ -65,7 +73,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("bad settings are told each time, and close nothing", async () => {
+  test("bad settings are reported each time and start no backoff", async () => {
     let settings: object = {};
     const credential =
       variant === "A"
@@ -78,7 +86,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("a changed key or secret opens it", () => {
+describe("a changed key or secret ends the backoff", () => {
   test("Variant A: another key", async () => {
     let privateKey = pkcs8(rsaKey());
     const credential = servicePlugin({ clientId: PLUGIN_ID, privateKey: () => privateKey });
@@ -120,7 +128,7 @@ describe("a changed key or secret opens it", () => {
   });
 });
 
-describe("an opaque refusal of Variant A carries the causes of the description", () => {
+describe("an opaque refusal of Variant A has the causes of the description", () => {
   const rows = [
     { error: "invalid_client", ids: ["jwks_mismatch", "audience_mismatch"] },
     { error: "invalid_grant", ids: ["plugin_not_registered_or_disabled", "wrong_grant_for_plugin_type"] },
@@ -141,7 +149,7 @@ describe("an opaque refusal of Variant A carries the causes of the description",
       for (const told of [summary, evidence, remedy]) expect(told.length).toBeGreaterThan(10);
   });
 
-  test("a clock that is off by the server's Date comes before the key", async () => {
+  test("a wrong clock, by the server's Date, ranks before the key", async () => {
     const clock = steppedClock();
     const fetch = scriptedFetch(() => {
       const response = refusal();
@@ -156,7 +164,7 @@ describe("an opaque refusal of Variant A carries the causes of the description",
     expect(fetch.calls.length).toBeLessThanOrEqual(2);
   });
 
-  test("an audience that was set comes first", async () => {
+  test("a configured audience ranks first", async () => {
     const credential = servicePlugin({
       clientId: PLUGIN_ID,
       privateKey: pkcs8(rsaKey()),
@@ -168,11 +176,11 @@ describe("an opaque refusal of Variant A carries the causes of the description",
   });
 });
 
-describe("an answer that echoes the secret is told without it", () => {
+describe("a refusal that echoes the secret is reported without it", () => {
   // No ten characters in a row are the same in a URL or in a form.
   const clientSecret = 'a"b/c+d e&f=g%h"i/j+k l&m=n%o';
   const forms = {
-    "as it is": clientSecret,
+    "accepts the assertion": clientSecret,
     "in JSON": JSON.stringify(clientSecret).slice(1, -1),
     "in a form": new URLSearchParams({ _: clientSecret }).toString().slice(2),
     "in a URL": encodeURIComponent(clientSecret),
@@ -187,5 +195,120 @@ describe("an answer that echoes the secret is told without it", () => {
     expect(error).toMatchObject({ code: "token_refused", error: "invalid_client" });
     expect(shown(error) + shown(events)).not.toContain(echo);
     expect(error).not.toHaveProperty("errorDescription");
+  });
+});
+
+describe("many calls during a refusal", () => {
+  const variants = [
+    { variant: "A", wrong: () => plugin({ privateKey: pkcs8(otherRsaKey()) }) },
+    { variant: "B", wrong: () => account({ clientSecret: "not-the-secret" }) },
+  ] as const;
+
+  interface Storm {
+    /** Seconds after the start. */
+    readonly requestedAt: readonly number[];
+    readonly errors: readonly unknown[];
+  }
+
+  /** Calls in even steps, with the credential. */
+  async function storm(credential: MachineCredential, calls: number, stepMs: number): Promise<Storm> {
+    const clock = steppedClock();
+    const { now } = clock;
+    const emulator = deployment({ now });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    const service = createService(createAuth({ baseUrl, tenantId: "acme", credential, fetch, now }), {
+      fetch,
+      now,
+    });
+    const errors: unknown[] = [];
+    for (let call = 0; call < calls; call++) {
+      const error = await rejectionOf(service.call("listDevices"));
+      expect((error as { retryAt: number }).retryAt).toBeGreaterThan(now());
+      errors.push(error);
+      clock.advance(stepMs);
+    }
+    return { requestedAt: emulator.journal.tokenRequests().map(({ at }) => (at - START) / 1_000), errors };
+  }
+
+  describe.each(variants)(
+    "1 000 calls in a minute with a wrong credential of Variant $variant",
+    ({ wrong }) => {
+      test("send one token request a minute", async () => {
+        const { requestedAt } = await storm(wrong(), 400, 5_000);
+        const gaps = requestedAt.slice(1).map((at, index) => at - (requestedAt[index] ?? 0));
+        expect(Math.max(...gaps)).toBeLessThanOrEqual(65);
+        expect(gaps.slice(6).every((gap) => gap >= 60)).toBe(true);
+      });
+    },
+  );
+
+  test("a credential that changes with each call sends a request with each call (control)", async () => {
+    let reads = 0;
+    const changing = plugin({
+      privateKey: () => ({ privateKey: privateJwk(otherRsaKey()), keyId: `key-${reads++}` }),
+    });
+    const { requestedAt } = await storm(changing, 20, 60);
+    expect(requestedAt).toHaveLength(20);
+  });
+
+  test("a clock that is set back does not prolong the backoff", async () => {
+    const clock = steppedClock();
+    const { now } = clock;
+    const emulator = deployment({ now });
+    const credential = plugin({ privateKey: pkcs8(otherRsaKey()) });
+    const auth = createAuth({
+      baseUrl: emulator.publicUrl,
+      tenantId: "acme",
+      credential,
+      fetch: emulator.fetch,
+      now,
+    });
+    await rejectionOf(auth.getAccessToken());
+    clock.advance(-86_400_000);
+    await rejectionOf(auth.getAccessToken());
+    expect(emulator.journal.tokenRequests()).toHaveLength(2);
+  });
+
+  describe.each(["A", "B"] as const)("the failing token endpoint of Variant %s", (variant) => {
+    const failures = [
+      { name: "answers 503", answer: () => new Response("", { status: 503 }), most: 24 },
+      {
+        name: "answers 200 with 5 MB",
+        answer: () => new Response("x".repeat(5 * 1024 * 1024)),
+        most: 6,
+      },
+      { name: "answers 200 with a page", answer: () => new Response("<html>"), most: 6 },
+      { name: "answers with a redirect", answer: () => new Response("", { status: 302 }), most: 6 },
+      { name: "resets each connection", answer: () => new TypeError("fetch failed"), most: 33 },
+    ];
+    test.each(failures)(
+      "that $name gets at most $most requests for 600 calls in a minute",
+      async (failure) => {
+        stillDigests();
+        const { advance } = timeTravel({ isPure: true });
+        const service = fakeService({
+          variant,
+          now: Date.now,
+          onTokenRequest: ({ answer }) => answer(failure.answer()),
+        });
+        const auth = createAuth({
+          baseUrl: BASE_URL,
+          tenantId: "acme",
+          credential: service.credential,
+          fetch: service.fetch,
+        });
+        const calls: Promise<unknown>[] = [];
+        for (let call = 0; call < 600; call++) {
+          calls.push(rejectionOf(auth.getAccessToken()));
+          await advance(100, 100);
+        }
+        await advance(10_000);
+        const errors = await Promise.all(calls);
+        expect(errors).toHaveLength(600);
+        expect(service.tokenRequests.length).toBeLessThanOrEqual(failure.most);
+        expect(service.tokenRequests.length).toBeGreaterThan(3);
+        expect(service.mostInFlight()).toBe(1);
+      },
+    );
   });
 });

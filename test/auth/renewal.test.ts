@@ -1,10 +1,11 @@
-// A token near its expiry is served while a new one is fetched; one that expired is waited for.
+// A token near its expiry is served while it is renewed; callers wait for the successor of an expired one.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createAuth, type ServiceEvent } from "../../src/index.js";
+import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
+import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { settled } from "../support/wait.js";
+import { settle, settled, stillDigests } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -99,20 +100,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     await settled();
   });
 
-  test("a background renewal is kept when the caller that set it off aborts", async () => {
-    const { clock, fetch, auth, have } = holding();
-    await have("token-1");
-    clock.advance(3_500_000);
-    const controller = new AbortController();
-    await auth.getAccessToken({ signal: controller.signal });
-    controller.abort("gone");
-    await fetch.arrived(2);
-    expect(fetch.calls[1]?.init.signal?.aborted).toBe(false);
-    fetch.answer(tokenAnswer("token-2"));
-    await settled();
-    expect((await auth.getAccessToken()).value).toBe("token-2");
-  });
-
   const failures = [
     { name: "a refusal", answer: refusal, code: "token_refused" },
     { name: "a page", answer: () => new Response("<html>"), code: "response_not_json" },
@@ -125,7 +112,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     { name: "a 500", answer: () => new Response("", { status: 500 }), code: "response_not_json" },
   ];
   test.each(failures)(
-    "$name in the background harms nobody while the old token lives",
+    "$name in the background fails no caller while the old token is valid",
     async ({ answer, code }) => {
       const { clock, fetch, auth, have, events } = holding({ rateLimitDeadlineMs: 0 });
       await have("token-1");
@@ -141,7 +128,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     },
   );
 
-  test("after a failure it is tried again, on the schedule, and heals", async () => {
+  test("a failed background renewal is retried on the schedule", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
     clock.advance(3_400_000);
@@ -161,19 +148,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await auth.getAccessToken()).value).toBe("token-2");
   });
 
-  test("expired: callers wait, all for one request", async () => {
-    const { clock, fetch, auth, have, types } = holding();
-    await have("token-1");
-    clock.advance(3_600_000);
-    const callers = Array.from({ length: 20 }, () => auth.getAccessToken());
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer("token-2"));
-    expect(new Set((await Promise.all(callers)).map(({ value }) => value))).toEqual(new Set(["token-2"]));
-    expect(fetch.calls).toHaveLength(2);
-    expect(types()).not.toContain("token_served_while_renewing");
-  });
-
-  test("expired while its renewal is under way: callers join that renewal", async () => {
+  test("when the token expires during its renewal, callers join that renewal", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
     clock.advance(3_500_000);
@@ -186,7 +161,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("a token of a second is used for that second, not asked for per call", async () => {
+  test("a token that lives one second is served for that second", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1", 1);
     clock.advance(500);
@@ -195,7 +170,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("a slow answer does not lengthen a token's life: it counts from the sending", async () => {
+  test("the lifetime of a token counts from the sending of its request", async () => {
     const { clock, fetch, auth } = holding();
     const sentAt = clock.now();
     const token = auth.getAccessToken();
@@ -205,25 +180,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await token).expiresAt).toBe(sentAt + 60_000);
   });
 
-  test("waitUntil is given the background renewal, and may refuse it", async () => {
-    const kept: Promise<unknown>[] = [];
-    const waitUntil = (promise: Promise<unknown>) => {
-      kept.push(promise);
-      throw new TypeError("the answer was sent already");
-    };
-    const { clock, fetch, auth, have } = holding({ waitUntil });
-    await have("token-1");
-    kept.length = 0;
-    clock.advance(3_500_000);
-    expect((await auth.getAccessToken()).value).toBe("token-1");
-    expect(kept).toHaveLength(1);
-    await fetch.arrived(2);
-    fetch.answer(refusal());
-    await expect(kept[0]).resolves.toBeUndefined();
-  });
-
   describe("invalidate", () => {
-    test("drops the token that is held: the next caller gets a new one", async () => {
+    test("drops the held token, and the next caller gets a new one", async () => {
       const { fetch, auth, have } = holding();
       auth.invalidate(await have("token-1"));
       const next = auth.getAccessToken();
@@ -232,7 +190,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect((await next).value).toBe("token-2");
     });
 
-    test("about a token already replaced is ignored: a late 401 cannot discard a fresh one", async () => {
+    test("of a replaced token is ignored, so that a late 401 does not drop a fresh token", async () => {
       const { fetch, auth, have } = holding();
       const old = await have("token-1");
       auth.invalidate(old);
@@ -242,7 +200,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect(fetch.calls).toHaveLength(2);
     });
 
-    test("twice about one token, by two callers, costs one request", async () => {
+    test("of one token by two callers costs one request", async () => {
       const { fetch, auth, have } = holding();
       const old = await have("token-1");
       auth.invalidate(old);
@@ -255,7 +213,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect(fetch.calls).toHaveLength(2);
     });
 
-    test("about a token of another Auth is ignored", async () => {
+    test("of a token of another Auth is ignored", async () => {
       const { auth, have } = holding();
       const own = await have("token-1");
       const fetch = scriptedFetch(() => tokenAnswer("foreign"));
@@ -263,4 +221,107 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect(await auth.getAccessToken()).toBe(own);
     });
   });
+});
+
+describe("background renewal", () => {
+  function auths(variant: "A" | "B", count: number, lifetimeSeconds: number) {
+    stillDigests();
+    const clock = steppedClock();
+    const { now } = clock;
+    let isRefusing = false;
+    const service = fakeService({
+      variant,
+      now,
+      lifetimeSeconds,
+      onTokenRequest: ({ answer, tenantId }) =>
+        answer(isRefusing ? Response.json({ error: "x" }, { status: 400 }) : service.token(tenantId)),
+    });
+    const { credential, fetch } = service;
+    const all = Array.from({ length: count }, () =>
+      createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now }),
+    );
+    const refuse = (refusing: boolean) => {
+      isRefusing = refusing;
+    };
+    return { all, clock, service, refuse };
+  }
+
+  describe.each(["A", "B"] as const)("tokens of 3600 s of Variant %s in 40 processes", (variant) => {
+    test("are renewed in the last 270 to 300 s, spread over time", async () => {
+      const { all, clock, service } = auths(variant, 40, 3_600);
+      await Promise.all(all.map((auth) => auth.getAccessToken()));
+      const issuedAt = clock.now();
+      clock.advance(3_290_000);
+      for (let second = 0; second < 50; second++) {
+        await Promise.all(all.map((auth) => auth.getAccessToken()));
+        await settle();
+        clock.advance(1_000);
+      }
+      const ages = service.tokenRequests.slice(40).map(({ at }) => (at - issuedAt) / 1_000);
+      expect(ages).toHaveLength(40);
+      expect(Math.min(...ages)).toBeGreaterThanOrEqual(3_300);
+      expect(Math.max(...ages)).toBeLessThanOrEqual(3_331);
+      expect(new Set(ages).size).toBeGreaterThan(8);
+    });
+  });
+
+  describe.each(["A", "B"] as const)("a renewal of Variant %s that fails near every expiry", (variant) => {
+    test("is retried equally often each time, since a success resets the failures", async () => {
+      const { all, clock, service, refuse } = auths(variant, 1, 100);
+      const [auth] = all as [(typeof all)[0]];
+      const attempts: number[] = [];
+      for (let life = 0; life < 6; life++) {
+        refuse(false);
+        const { value } = await auth.getAccessToken();
+        refuse(true);
+        clock.advance(91_100);
+        const before = service.tokenRequests.length;
+        for (let second = 0; second < 8; second++) {
+          // The old token is served whatever becomes of the renewal.
+          expect((await auth.getAccessToken()).value).toBe(value);
+          await settle();
+          clock.advance(1_000);
+        }
+        attempts.push(service.tokenRequests.length - before);
+        clock.advance(60_000);
+      }
+      expect(Math.min(...attempts)).toBeGreaterThanOrEqual(2);
+      expect(Math.max(...attempts)).toBeLessThanOrEqual(3);
+    });
+  });
+
+  describe.each(["A", "B"] as const)(
+    "a listener that requests a token of Variant %s at each event",
+    (variant) => {
+      test("joins the reported renewal, so that each renewal is one token request", async () => {
+        stillDigests();
+        const clock = steppedClock();
+        const { credential, fetch, tokenRequests } = fakeService({
+          variant,
+          now: clock.now,
+          lifetimeSeconds: 100,
+        });
+        const told: string[] = [];
+        const onEvent = ({ type }: ServiceEvent) => {
+          // Bounded, so that a storm is told as one.
+          if (told.push(type) < 500) auth.getAccessToken().catch(() => {});
+        };
+        const options = { baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now: clock.now, onEvent };
+        const auth: Auth = createAuth(options);
+        for (const [elapsedMs, requests] of [
+          [0, 1],
+          [95_000, 2],
+          [101_000, 3],
+        ] as const) {
+          clock.advance(elapsedMs);
+          await auth.getAccessToken();
+          await settle();
+          expect(tokenRequests).toHaveLength(requests);
+        }
+        expect(new Set(told)).toEqual(
+          new Set(["token_requested", "token_renewed", "token_served_while_renewing"]),
+        );
+      });
+    },
+  );
 });

@@ -1,8 +1,9 @@
-// The server's clock, learnt from Date: a machine whose clock is off gets its token all the same.
+// The server's clock, learnt from Date: a machine with a wrong clock gets its token all the same.
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
-import { connect, createAuth, type ServiceEvent } from "../../src/index.js";
+import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
+import { clockDeployment } from "../lifecycle/clock-deployment.js";
 import { START, type SteppedClock, steppedClock } from "../support/clock.js";
 import { account, deployment, plugin } from "../support/deployment.js";
 import { type FetchCall, scriptedFetch } from "../support/fetch.js";
@@ -38,46 +39,7 @@ function world({ offSeconds, dateOffSeconds = 0, age, emulator: options }: World
   return { server, now, emulator, fetch, events, common, tokenRequests, issuedAt };
 }
 
-const offs = [0, 1, -1, 29, -29, 30, -30, 31, -31, 60, -60, 89, -89, 91, -91, 300, -300, 86_400, -86_400];
-
-describe("a clock that is off by", () => {
-  test.each(offs)("%i s: a token in at most two requests, and the next one in one", async (offSeconds) => {
-    const { common, server, tokenRequests } = world({ offSeconds });
-    const auth = createAuth({ ...common, credential: plugin() });
-    auth.invalidate(await auth.getAccessToken());
-    expect(tokenRequests().length).toBeLessThanOrEqual(2);
-    const before = tokenRequests().length;
-    server.advance(3_600_000);
-    await auth.getAccessToken();
-    expect(tokenRequests()).toHaveLength(before + 1);
-  });
-
-  test.each(offs)("%i s: after a detection, which shows the clock, in one", async (offSeconds) => {
-    const { common, tokenRequests } = world({ offSeconds });
-    const service = await connect({ ...common, credentials: [plugin(), account()] });
-    await service.auth.getAccessToken();
-    expect(tokenRequests()).toHaveLength(1);
-  });
-
-  test.each([300, -300])("%i s and no Date: refused, after one request", async (offSeconds) => {
-    const { common, tokenRequests } = world({ offSeconds, dateOffSeconds: null });
-    const error = await rejectionOf(createAuth({ ...common, credential: plugin() }).getAccessToken());
-    expect(error).toMatchObject({ code: "token_refused", error: "invalid_client" });
-    expect(tokenRequests()).toHaveLength(1);
-  });
-
-  test.each([300, -300])(
-    "%i s and a Date that a cache kept (Age): it teaches nothing",
-    async (offSeconds) => {
-      const { common, tokenRequests, events } = world({ offSeconds, age: "0" });
-      await rejectionOf(createAuth({ ...common, credential: plugin() }).getAccessToken());
-      expect(tokenRequests()).toHaveLength(1);
-      expect(events.map(({ type }) => type)).not.toContain("clock_off");
-    },
-  );
-});
-
-describe("what is learnt is applied beyond 15 s and told beyond 5 s", () => {
+describe("a clock offset is applied beyond 15 s and reported beyond 5 s", () => {
   const rows = [
     { offSeconds: 3, applied: false, told: false },
     { offSeconds: -3, applied: false, told: false },
@@ -103,7 +65,7 @@ describe("what is learnt is applied beyond 15 s and told beyond 5 s", () => {
     }
   });
 
-  test("half the round trip is part of the error", async () => {
+  test("the reported error includes half the round trip", async () => {
     const { common, server, events, fetch } = world({ offSeconds: 600 });
     const slow = async (url: string, init?: RequestInit) => {
       const answer = await fetch(url, init);
@@ -117,38 +79,7 @@ describe("what is learnt is applied beyond 15 s and told beyond 5 s", () => {
   });
 });
 
-describe("a proxy whose Date is wrong does not break a clock that is right", () => {
-  const wrong = [20, -20, 31, -31, 40, -40, 60, -60, 85, -85, 95, -95, 300, -300, 86_400, -86_400];
-  test.each(wrong)(
-    "by %i s: every token is had, in at most two requests, and in one in the end",
-    async (dateOffSeconds) => {
-      const { common, server, tokenRequests } = world({ offSeconds: 0, dateOffSeconds });
-      const auth = createAuth({ ...common, credential: plugin() });
-      const counts: number[] = [];
-      for (let rounds = 0; rounds < 4; rounds++) {
-        const before = tokenRequests().length;
-        await auth.getAccessToken();
-        counts.push(tokenRequests().length - before);
-        server.advance(3_600_000);
-      }
-      expect(Math.max(...counts)).toBeLessThanOrEqual(2);
-      expect(counts.at(-1)).toBe(1);
-    },
-  );
-
-  test.each(wrong)("by %i s, after a detection that learnt it first", async (dateOffSeconds) => {
-    const { common, server, tokenRequests } = world({ offSeconds: 0, dateOffSeconds });
-    const service = await connect({ ...common, credentials: [plugin(), account()] });
-    for (let rounds = 0; rounds < 3; rounds++) {
-      const before = tokenRequests().length;
-      await service.auth.getAccessToken();
-      expect(tokenRequests().length - before).toBeLessThanOrEqual(2);
-      server.advance(3_600_000);
-    }
-  });
-});
-
-test("a machine whose clock is set right while it runs gets its next token", async () => {
+test("a machine whose clock is corrected while it runs gets its next token", async () => {
   let offSeconds = 300;
   const { common, server, tokenRequests } = world({ offSeconds: 0 });
   const now = () => server.now() + offSeconds * 1000;
@@ -161,7 +92,7 @@ test("a machine whose clock is set right while it runs gets its next token", asy
   expect(tokenRequests().length - before).toBeLessThanOrEqual(2);
 });
 
-test("a refusal for another reason is not tried again for the clock's sake", async () => {
+test("a refusal with another error than invalid_client is not retried with another clock", async () => {
   const { common, emulator, tokenRequests } = world({ offSeconds: 0 });
   emulator.updatePlugin({ clientId: "reporter-plugin", tenantId: "acme", enabled: false });
   const error = await rejectionOf(createAuth({ ...common, credential: plugin() }).getAccessToken());
@@ -169,11 +100,162 @@ test("a refusal for another reason is not tried again for the clock's sake", asy
   expect(tokenRequests()).toHaveLength(1);
 });
 
-test("a wrong key on a clock that is off costs two requests, not more", async () => {
-  const { common, tokenRequests } = world({ offSeconds: 300 });
-  const { pkcs8, otherRsaKey } = await import("../support/keys.js");
-  const credential = plugin({ privateKey: pkcs8(otherRsaKey()) });
-  const error = await rejectionOf(createAuth({ ...common, credential }).getAccessToken());
-  expect(error).toMatchObject({ error: "invalid_client" });
-  expect(tokenRequests()).toHaveLength(2);
+describe("a machine with a wrong clock", () => {
+  const offsets = [1, 29, 31, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
+
+  describe.each(offsets)("a clock that is %i s ahead of the service's", (clientAheadSeconds) => {
+    test("needs at most two token requests at first, one for each renewal, and one event beyond 5 s", async () => {
+      const deployed = clockDeployment({ clientAheadSeconds });
+      const { auth, requests, clockOff, expire } = deployed;
+      expect((await auth.getAccessToken()).value).not.toBe("");
+      expect(requests()).toBeLessThanOrEqual(2);
+      for (let renewal = 0; renewal < 3; renewal++) {
+        await expire();
+        await auth.getAccessToken();
+        expect(requests()).toBe(1);
+      }
+      const told = clockOff().map(
+        (event) => event.type === "clock_off" && Math.round(event.offsetMs / 1_000),
+      );
+      expect(told).toHaveLength(Math.abs(clientAheadSeconds) > 5 ? 1 : 0);
+      for (const offset of told) expect(Math.abs(Number(offset) + clientAheadSeconds)).toBeLessThanOrEqual(1);
+    });
+
+    test("is corrected again after the machine's clock was right for a while", async () => {
+      const { auth, requests, expire, setAhead } = clockDeployment({});
+      await auth.getAccessToken();
+      requests();
+      await expire();
+      setAhead(clientAheadSeconds);
+      auth.invalidate(await auth.getAccessToken());
+      requests();
+      await auth.getAccessToken();
+      expect(requests()).toBeLessThanOrEqual(2);
+    });
+  });
+
+  test("with a wrong Date and a wrong key a refusal is retried only once", async () => {
+    const { auth, requests } = clockDeployment({
+      clientAheadSeconds: 300,
+      key: { audience: "https://elsewhere.example" },
+    });
+    await expect(auth.getAccessToken()).rejects.toMatchObject({ name: "TokenRequestError" });
+    expect(requests()).toBe(2);
+  });
+
+  test("a clock that drifts is reported beyond 5 s, and again 5 s further", async () => {
+    const { auth, clockOff, expire, setAhead } = clockDeployment({});
+    for (let hour = 0; hour <= 12; hour++) {
+      setAhead(hour);
+      await auth.getAccessToken();
+      await expire();
+    }
+    expect(clockOff()).toHaveLength(2);
+  });
+
+  test("clock_off reports by how much the server's clock is ahead, within its error", async () => {
+    const { auth, clockOff } = clockDeployment({ clientAheadSeconds: -300 });
+    await auth.getAccessToken();
+    expect(clockOff()).toMatchObject([{ type: "clock_off", variant: "A", tenantId: "acme", errorMs: 1_000 }]);
+    const [event] = clockOff();
+    expect(event?.type === "clock_off" && Math.abs(event.offsetMs - 300_000)).toBeLessThanOrEqual(1_000);
+  });
+});
+
+describe("a wrong Date", () => {
+  const wrongBySeconds = [16, 29, 31, 40, 89, 91, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
+
+  describe.each(wrongBySeconds)("a Date that is wrong by %i s, with a right clock", (seconds) => {
+    const rewrite = (headers: Headers, serverNow: number) =>
+      headers.set("date", new Date(serverNow + seconds * 1_000).toUTCString());
+
+    test("fails no token: one request at first, at most two for one renewal, then one each", async () => {
+      const { auth, requests, expire } = clockDeployment({ rewrite });
+      await auth.getAccessToken();
+      const counts = [requests()];
+      for (let renewal = 0; renewal < 5; renewal++) {
+        await expire();
+        await auth.getAccessToken();
+        counts.push(requests());
+      }
+      expect(counts[0]).toBe(1);
+      expect(Math.max(...counts)).toBeLessThanOrEqual(2);
+      expect(counts.filter((count) => count === 2).length).toBeLessThanOrEqual(1);
+      expect(counts.slice(2)).toEqual([1, 1, 1, 1]);
+    });
+
+    test("learnt from a detection costs at most one more request", async () => {
+      const clock = steppedClock();
+      const emulator = deployment({ now: clock.now, variants: ["A"] });
+      const connector = createConnector({
+        credentials: [plugin(), account()],
+        now: clock.now,
+        async fetch(url, init) {
+          const response = await emulator.fetch(url, init);
+          const headers = new Headers(response.headers);
+          rewrite(headers, clock.now());
+          return new Response(await response.text(), { status: response.status, headers });
+        },
+      });
+      const service = await connector.connect({ baseUrl: emulator.publicUrl, tenantId: "acme" });
+      emulator.journal.clear();
+      expect((await service.call("listDevices")).ok).toBe(true);
+      expect(emulator.journal.tokenRequests().length).toBeLessThanOrEqual(2);
+      service.auth.invalidate(await service.auth.getAccessToken());
+      emulator.journal.clear();
+      expect((await service.call("listDevices")).ok).toBe(true);
+      expect(emulator.journal.tokenRequests().length).toBe(1);
+    });
+  });
+
+  const unusable: { name: string; rewrite: (headers: Headers, serverNow: number) => void }[] = [
+    { name: "no Date", rewrite: (headers) => headers.delete("date") },
+    { name: "a Date of garbage", rewrite: (headers) => headers.set("date", "yesterday, after lunch") },
+    { name: "an empty Date", rewrite: (headers) => headers.set("date", "") },
+    {
+      name: "a Date of a cache, with Age",
+      rewrite: (headers, serverNow) => {
+        headers.set("date", new Date(serverNow - 7_200_000).toUTCString());
+        headers.set("age", "7200");
+      },
+    },
+  ];
+
+  describe.each(unusable)("$name", ({ rewrite }) => {
+    test("teaches nothing: a right clock needs one request for each token and emits no event", async () => {
+      const { auth, requests, clockOff, expire } = clockDeployment({ rewrite });
+      for (let token = 0; token < 3; token++) {
+        await auth.getAccessToken();
+        expect(requests()).toBe(1);
+        await expire();
+      }
+      expect(clockOff()).toEqual([]);
+    });
+
+    test("leaves a wrong clock unknown: the refusal names it as a possible cause and is not retried", async () => {
+      const { auth, requests } = clockDeployment({ rewrite, clientAheadSeconds: 300 });
+      const error = await auth.getAccessToken().catch((reason: unknown) => reason);
+      const { causes } = error as { causes: { id: string; evidence: string }[] };
+      expect(causes.map(({ id }) => id)).toContain("clock_drift");
+      expect(causes.find(({ id }) => id === "clock_drift")?.evidence).toMatch(/cannot be compared/);
+      expect(requests()).toBe(1);
+    });
+  });
+
+  test("a wrong clock that a detection shows is reported once, before any token request", async () => {
+    const clock = steppedClock();
+    const emulator = deployment({ now: clock.now, variants: ["A"] });
+    const events: ServiceEvent[] = [];
+    const connector = createConnector({
+      credentials: [plugin(), account()],
+      now: () => clock.now() - 300_000,
+      fetch: emulator.fetch,
+      onEvent: (event) => void events.push(event),
+    });
+    const service = await connector.connect({ baseUrl: emulator.publicUrl, tenantId: "acme" });
+    expect(events.filter(({ type }) => type === "clock_off")).toHaveLength(1);
+    await service.auth.getAccessToken();
+    expect(events.filter(({ type }) => type === "clock_off")).toHaveLength(1);
+    expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(1);
+  });
 });

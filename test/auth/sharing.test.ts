@@ -1,10 +1,11 @@
-// One token request for all who wait, and each caller's abort is that caller's alone.
+// Callers share one token request, and an abort ends only that caller's wait.
 import { describe, expect, test } from "vitest";
-import { createAuth, createConnector } from "../../src/index.js";
+import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
 import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { rejectionOf, settled } from "../support/wait.js";
+import { rejectionOf, settle, settled } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
 const tenantId = "acme";
@@ -22,16 +23,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test("a hundred callers at once make one request and get one token", async () => {
-    const { auth, fetch } = waiting();
-    const callers = Array.from({ length: 100 }, () => auth.getAccessToken());
-    await fetch.arrived(1);
-    fetch.answer(tokenAnswer());
-    const tokens = await Promise.all(callers);
-    expect(new Set(tokens).size).toBe(1);
-    expect(fetch.calls).toHaveLength(1);
-  });
-
   test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
     const fetch = scriptedFetch(() => tokenAnswer());
     let reads = 0;
@@ -47,38 +38,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect([fetch.calls.length, reads]).toEqual([1, 1]);
   });
 
-  test("an abort ends that caller's wait only, with the signal's reason", async () => {
-    const { auth, fetch } = waiting();
-    const controller = new AbortController();
-    const first = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
-    const second = auth.getAccessToken({ signal: new AbortController().signal });
-    await fetch.arrived(1);
-    const reason = { why: "the first caller left" };
-    controller.abort(reason);
-    expect(await first).toBe(reason);
-    expect(fetch.calls[0]?.init.signal?.aborted).toBe(false);
-    fetch.answer(tokenAnswer());
-    expect((await second).value).toBe("token-1");
-    expect(fetch.calls).toHaveLength(1);
-  });
-
-  test("when all abort, the request is aborted, and the next caller makes another", async () => {
-    const { auth, fetch } = waiting();
-    const controllers = [new AbortController(), new AbortController()];
-    const callers = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
-    await fetch.arrived(1);
-    for (const [index, controller] of controllers.entries()) controller.abort(`caller ${index} left`);
-    expect(await Promise.all(callers)).toEqual(["caller 0 left", "caller 1 left"]);
-    expect(fetch.calls[0]?.init.signal?.aborted).toBe(true);
-
-    const next = auth.getAccessToken();
-    await fetch.arrived(2);
-    fetch.answer(tokenAnswer("unwanted"));
-    fetch.answer(tokenAnswer("token-2"));
-    expect((await next).value).toBe("token-2");
-  });
-
-  test("a caller without a signal keeps the request alive", async () => {
+  test("a request with a waiting caller without a signal is not aborted", async () => {
     const { auth, fetch } = waiting();
     const controller = new AbortController();
     const patient = auth.getAccessToken();
@@ -91,14 +51,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await patient).value).toBe("token-1");
   });
 
-  test("a signal that is aborted already ends at once, and nothing is sent", async () => {
-    const { auth, fetch } = waiting();
-    expect(await rejectionOf(auth.getAccessToken({ signal: AbortSignal.abort("no") }))).toBe("no");
-    await settled();
-    expect(fetch.calls).toHaveLength(0);
-  });
-
-  test("an abort closes nothing: it was no refusal", async () => {
+  test("an abort starts no backoff, since nothing was refused", async () => {
     const { auth, fetch } = waiting({ now: steppedClock().now });
     const controller = new AbortController();
     const left = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
@@ -112,7 +65,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await next).value).toBe("token-2");
   });
 
-  test("a rejection is not kept: who comes when it is open again makes a new request", async () => {
+  test("a rejection is not cached: after the backoff the next caller sends a new request", async () => {
     const clock = steppedClock();
     const { auth, fetch } = waiting({ now: clock.now });
     const refused = [rejectionOf(auth.getAccessToken()), rejectionOf(auth.getAccessToken())];
@@ -127,7 +80,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await next).value).toBe("token-1");
   });
 
-  test("shareInFlight: false: each caller makes a request of its own", async () => {
+  test("with shareInFlight: false each caller sends its own request", async () => {
     const { auth, fetch } = waiting({ shareInFlight: false });
     const callers = Array.from({ length: 3 }, () => auth.getAccessToken());
     await fetch.arrived(3);
@@ -138,14 +91,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(3);
   });
 
-  test("two Auths share nothing: state belongs to the instance", async () => {
+  test("two Auths without a store share no token", async () => {
     const fetch = scriptedFetch((_call, index) => tokenAnswer(`token-${index}`));
     const [one, other] = [0, 1].map(() => createAuth({ baseUrl, tenantId, credential, fetch }));
     const values = await Promise.all([one, other].map((auth) => auth?.getAccessToken()));
     expect(new Set(values.map((token) => token?.value)).size).toBe(2);
   });
 
-  test("one connector gives one identity's token to all its services", async () => {
+  test("the services of one connector and identity share one token", async () => {
     const fetch = scriptedFetch(() => tokenAnswer());
     const connector = createConnector({ credentials: [credential], fetch });
     const services = await Promise.all(
@@ -157,8 +110,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("no identity gets another's token", () => {
-  test("tenants, base URLs and clients at once, each with a token of its own", async () => {
+describe("no identity gets the token of another", () => {
+  test("concurrent tenants and base URLs each get their own token", async () => {
     const fetch = scriptedFetch(({ url, body }) => tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")));
     const connector = createConnector({ credentials: [credentialOf("A")], fetch });
     const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap((base) =>
@@ -177,7 +130,7 @@ describe("no identity gets another's token", () => {
     expect(fetch.calls).toHaveLength(targets.length);
   });
 
-  test("the emulator refuses a token on another tenant's route, so that a mix-up would show", async () => {
+  test("the emulator refuses a token on another tenant's route (control)", async () => {
     const emulator = deployment({ tenants: ["acme", "globex"], variants: ["A"] });
     const options = { baseUrl: "http://service.localhost", credential: credentialOf("A") };
     const auth = createAuth({ ...options, tenantId: "acme", fetch: emulator.fetch });
@@ -186,5 +139,150 @@ describe("no identity gets another's token", () => {
     const statusOf = async (tenant: string) =>
       (await emulator.fetch(`/api/v1/${tenant}/devices`, { headers: { authorization } })).status;
     expect([await statusOf("acme"), await statusOf("globex")]).toEqual([200, 401]);
+  });
+});
+
+describe("many concurrent callers", () => {
+  interface CrowdOptions {
+    readonly shareInFlight?: boolean;
+  }
+
+  function expiring(variant: "A" | "B", options: CrowdOptions = {}) {
+    const clock = steppedClock();
+    const pending: SeenTokenRequest[] = [];
+    const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
+    const { credential, fetch } = service;
+    const events: ServiceEvent[] = [];
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    const auth = createAuth({
+      baseUrl: BASE_URL,
+      tenantId: "acme",
+      credential,
+      fetch,
+      now: clock.now,
+      onEvent,
+      ...options,
+    });
+    const answerAll = () => {
+      for (const one of pending.splice(0)) one.answer(service.token(one.tenantId));
+    };
+    const requested = async (count: number) => {
+      // A signature is made on another thread, which a busy machine may keep waiting.
+      const giveUpAt = performance.now() + 15_000;
+      while (service.tokenRequests.length < count && performance.now() < giveUpAt) await settle();
+      await settle();
+      return service.tokenRequests.length;
+    };
+    /** Has a token, and lets the clock stand at its expiry. */
+    const untilExpiry = async () => {
+      const first = auth.getAccessToken();
+      await requested(1);
+      answerAll();
+      clock.advance((await first).expiresAt - clock.now());
+    };
+    return { auth, clock, events, service, answerAll, requested, untilExpiry };
+  }
+
+  const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+  describe.each(["A", "B"] as const)("when a token of Variant %s expires", (variant) => {
+    test("10 000 concurrent callers make one token request and get one token", async () => {
+      const { auth, answerAll, requested, untilExpiry } = expiring(variant);
+      await untilExpiry();
+      const callers = numbers(10_000).map(() => auth.getAccessToken());
+      expect(await requested(2)).toBe(2);
+      answerAll();
+      expect(new Set((await Promise.all(callers)).map(({ value }) => value))).toEqual(
+        new Set(["token-acme-2"]),
+      );
+      expect(await requested(2)).toBe(2);
+    });
+
+    test.each([
+      { name: "before the token request is sent", isSent: false },
+      { name: "while the token request is under way", isSent: true },
+    ])("99 of 100 callers abort $name: one request, and the last one is served", async ({ isSent }) => {
+      const { auth, service, answerAll, requested, untilExpiry } = expiring(variant);
+      await untilExpiry();
+      const controllers = numbers(100).map(() => new AbortController());
+      const callers = controllers.map(({ signal }) => auth.getAccessToken({ signal }));
+      const aborted = callers.slice(0, 99).map(rejectionOf);
+      if (isSent) await requested(2);
+      for (const [index, controller] of controllers.slice(0, 99).entries())
+        controller.abort(`caller ${index}`);
+      expect(await Promise.all(aborted)).toEqual(numbers(99).map((index) => `caller ${index}`));
+      expect(await requested(2)).toBe(2);
+      answerAll();
+      expect((await callers[99])?.value).toBe("token-acme-2");
+      expect(service.tokenRequests.map(({ signal }) => signal.aborted)).toEqual([false, false]);
+    });
+
+    test("when all 100 callers abort, the request is aborted and the next caller sends another", async () => {
+      const { auth, service, answerAll, requested, untilExpiry } = expiring(variant);
+      await untilExpiry();
+      const controllers = numbers(100).map(() => new AbortController());
+      const aborted = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
+      await requested(2);
+      for (const controller of controllers) controller.abort("gone");
+      expect(new Set(await Promise.all(aborted))).toEqual(new Set(["gone"]));
+      expect(service.tokenRequests[1]?.signal.aborted).toBe(true);
+      const next = auth.getAccessToken();
+      expect(await requested(3)).toBe(3);
+      answerAll();
+      expect((await next).value).toMatch(/^token-acme-/);
+      expect(service.tokenRequests[2]?.signal.aborted).toBe(false);
+    });
+
+    test("when all callers abort before anything is sent, nothing is sent and no event is emitted", async () => {
+      const { auth, events, service, untilExpiry } = expiring(variant);
+      await untilExpiry();
+      const controllers = numbers(100).map(() => new AbortController());
+      const aborted = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
+      for (const controller of controllers) controller.abort("gone");
+      expect(new Set(await Promise.all(aborted))).toEqual(new Set(["gone"]));
+      await settle();
+      expect(service.tokenRequests).toHaveLength(1);
+      expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(1);
+    });
+
+    test("a background renewal continues when the caller that started it aborts", async () => {
+      const { auth, clock, service, answerAll, requested, untilExpiry } = expiring(variant);
+      await untilExpiry();
+      clock.advance(-10_000);
+      const controller = new AbortController();
+      expect((await auth.getAccessToken({ signal: controller.signal })).value).toBe("token-acme-1");
+      expect(await requested(2)).toBe(2);
+      controller.abort();
+      await settle();
+      expect(service.tokenRequests[1]?.signal.aborted).toBe(false);
+      answerAll();
+      await settle();
+      expect((await auth.getAccessToken()).value).toBe("token-acme-2");
+    });
+
+    test("a caller whose signal is already aborted gets its reason, and no request is sent", async () => {
+      const { auth, service } = expiring(variant);
+      expect(await rejectionOf(auth.getAccessToken({ signal: AbortSignal.abort("gone") }))).toBe("gone");
+      await settle();
+      expect(service.tokenRequests).toHaveLength(0);
+    });
+
+    test("all waiting callers get the same failure, and the next caller sends a new request", async () => {
+      const { auth, service, requested, untilExpiry, answerAll } = expiring(variant);
+      await untilExpiry();
+      const callers = numbers(100).map(() => rejectionOf(auth.getAccessToken()));
+      await requested(2);
+      service.tokenRequests[1]?.answer(
+        Object.assign(new TypeError("fetch failed"), { cause: { code: "SELF_SIGNED_CERT_IN_CHAIN" } }),
+      );
+      const errors = new Set(await Promise.all(callers));
+      expect(errors.size).toBe(1);
+      expect([...errors][0]).toMatchObject({ name: "TransportError", code: "tls_failed", retryable: false });
+      const next = auth.getAccessToken();
+      expect(await requested(3)).toBe(3);
+      service.tokenRequests[2]?.answer(service.token("acme"));
+      answerAll();
+      expect((await next).value).toBe("token-acme-2");
+    });
   });
 });

@@ -1,13 +1,16 @@
-// Which keys sign, under which kid, and how those that cannot are refused before anything is sent.
+// Signing keys: the accepted forms and their kid, the refused ones, and rotation.
 import { createPrivateKey, createSecretKey, sign } from "node:crypto";
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
-import { createAuth, servicePlugin } from "../../src/index.js";
+import { createAuth, type KeyWithId, serviceAccount, servicePlugin } from "../../src/index.js";
+import { steppedClock, timeTravel } from "../support/clock.js";
+import { ACCOUNT_ID, ACCOUNT_SECRET, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import {
   cryptoKey,
   ecKey,
   ed25519Key,
+  type KeyPair,
   otherRsaKey,
   pkcs1,
   pkcs8,
@@ -39,7 +42,7 @@ const signer = {
   sign: async (bytes: Uint8Array) => new Uint8Array(sign("sha256", bytes, rsaKey().privateKey)),
 };
 
-describe("a key that signs: jose verifies the assertion, and kid names the key", () => {
+describe("an accepted private key signs an assertion that jose verifies, with the right kid", () => {
   const rows: { name: string; key: () => unknown; keyId?: string; kid: string }[] = [
     { name: "PKCS#8 PEM", key: () => pkcs8(rsaKey()), kid: "thumbprint" },
     { name: "PKCS#8 PEM with spaces around", key: () => `\n  ${pkcs8(rsaKey())}\n\n`, kid: "thumbprint" },
@@ -85,7 +88,7 @@ describe("a key that signs: jose verifies the assertion, and kid names the key",
       kid: "kms-8",
     },
     {
-      name: "signer that gives what WebCrypto gives, an ArrayBuffer",
+      name: "signer that returns an ArrayBuffer, as WebCrypto does",
       key: async () => {
         const key = await cryptoKey(rsaKey());
         const algorithm = "RSASSA-PKCS1-v1_5";
@@ -113,14 +116,14 @@ describe("a key that signs: jose verifies the assertion, and kid names the key",
     expect(verified.protectedHeader).toEqual({ alg: "RS256", typ: "JWT", kid: expected });
   });
 
-  test("another key's signature would not verify", async () => {
+  test("an assertion signed with another key does not verify", async () => {
     const assertion = await assertionWith(pkcs8(otherRsaKey()));
     await expect(jwtVerify(assertion, await importJWK(publicJwk(rsaKey()), "RS256"))).rejects.toThrow();
     expect(decodeProtectedHeader(assertion).kid).not.toBe(await thumbprint());
   });
 });
 
-describe("a key that does not sign is refused before anything is sent, and shown nowhere", () => {
+describe("a refused private key causes an error before any request, and is not shown", () => {
   const withoutEnd = () => pkcs8(rsaKey()).replace(/-----END.*/s, "");
   const cut = (pem: string) => {
     const lines = pem.trim().split("\n");
@@ -185,15 +188,15 @@ describe("a key that does not sign is refused before anything is sent, and shown
     },
     { name: "encrypted PKCS#8 PEM", key: () => encrypt("pkcs8"), code: unsupported, tells: /openssl pkey/ },
     { name: "encrypted PKCS#1 PEM", key: () => encrypt("pkcs1"), code: unsupported, tells: /openssl pkey/ },
-    { name: "public PEM", key: () => spki(rsaKey()), code: invalid, tells: /private half/ },
+    { name: "public PEM", key: () => spki(rsaKey()), code: invalid, tells: /Pass the private key/ },
     {
       name: "PKCS#1 public PEM",
       key: () => rsaKey().publicKey.export({ type: "pkcs1", format: "pem" }).toString(),
       code: invalid,
-      tells: /private half/,
+      tells: /Pass the private key/,
     },
-    { name: "public JWK", key: () => publicJwk(rsaKey()), code: invalid, tells: /private half/ },
-    { name: "public KeyObject", key: () => rsaKey().publicKey, code: invalid, tells: /private half/ },
+    { name: "public JWK", key: () => publicJwk(rsaKey()), code: invalid, tells: /Pass the private key/ },
+    { name: "public KeyObject", key: () => rsaKey().publicKey, code: invalid, tells: /Pass the private key/ },
     { name: "public CryptoKey", key: publicKey, code: invalid, tells: /cannot sign/ },
     { name: "1024 bits in PKCS#8", key: () => pkcs8(shortRsaKey()), code: short, tells: /1024/ },
     { name: "1024 bits in PKCS#1", key: () => pkcs1(shortRsaKey()), code: short, tells: /1024/ },
@@ -205,16 +208,16 @@ describe("a key that does not sign is refused before anything is sent, and shown
       name: "PKCS#8 PEM cut off in its body",
       key: () => cut(pkcs8(rsaKey())),
       code: invalid,
-      tells: /cut off/,
+      tells: /truncated/,
     },
     {
       name: "PKCS#1 PEM cut off in its body",
       key: () => cut(pkcs1(rsaKey())),
       code: invalid,
-      tells: /cut off/,
+      tells: /truncated/,
     },
     {
-      name: "PEM whose body is no base64",
+      name: "PEM whose body is not base64",
       key: () => "-----BEGIN PRIVATE KEY-----\n!!!\n-----END PRIVATE KEY-----",
       code: invalid,
       tells: /cannot be read/,
@@ -239,19 +242,19 @@ describe("a key that does not sign is refused before anything is sent, and shown
     },
     { name: "JWK with d alone", key: jwkWithDAlone, code: invalid, tells: /cannot be read/ },
     { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', code: invalid, tells: /not JSON/ },
-    { name: "certificate", key: certificate, code: invalid, tells: /private half/ },
+    { name: "certificate", key: certificate, code: invalid, tells: /Pass the private key/ },
     { name: "nothing", key: () => undefined, code: invalid, tells: /missing/ },
     { name: "empty text", key: () => "", code: invalid, tells: /neither PEM nor a JWK/ },
     { name: "path of a file", key: () => "./private.pem", code: invalid, tells: /neither PEM nor a JWK/ },
     { name: "number", key: () => 7, code: invalid, tells: /missing/ },
-    { name: "empty object", key: () => ({}), code: invalid, tells: /no key in any form/ },
+    { name: "empty object", key: () => ({}), code: invalid, tells: /must be a PEM, a JWK/ },
     { name: "bytes", key: () => new Uint8Array(8), code: invalid, tells: /^privateKey is / },
     {
       name: "CryptoKey that is not extractable, without keyId",
       key: () => cryptoKey(rsaKey(), { extractable: false }),
       code: "key_id_required",
       option: "keyId",
-      tells: /Give keyId/,
+      tells: /Pass keyId/,
     },
     {
       name: "signer without keyId",
@@ -266,7 +269,7 @@ describe("a key that does not sign is refused before anything is sent, and shown
         throw new Error(`cannot read ${privateJwk(rsaKey()).d}`);
       },
       code: invalid,
-      tells: /function that gives privateKey failed/,
+      tells: /function that returns privateKey failed/,
     },
     {
       name: "function that rejects",
@@ -293,19 +296,24 @@ describe("a key that does not sign is refused before anything is sent, and shown
       code: invalid,
       tells: /failed to sign/,
     },
-    { name: "signer of base64", key: () => signerOf("c2ln"), code: invalid, tells: /gave no bytes/ },
-    { name: "signer of nothing", key: () => signerOf(undefined), code: invalid, tells: /gave no bytes/ },
+    { name: "signer of base64", key: () => signerOf("c2ln"), code: invalid, tells: /must return the bytes/ },
+    {
+      name: "signer of nothing",
+      key: () => signerOf(undefined),
+      code: invalid,
+      tells: /must return the bytes/,
+    },
     {
       name: "signer of an object with a signature",
       key: () => signerOf({ Signature: new Uint8Array(256) }),
       code: invalid,
-      tells: /gave no bytes/,
+      tells: /must return the bytes/,
     },
     {
       name: "signer of a hash",
       key: () => signerOf(new Uint8Array(32)),
       code: invalid,
-      tells: /gave 32 bytes.*256 or more/,
+      tells: /returned 32 bytes.*256 or more/,
     },
   ];
   test.each(rows)("$name: $code", async ({ key, code, option = "privateKey", tells }) => {
@@ -325,12 +333,12 @@ describe("a key that does not sign is refused before anything is sent, and shown
   });
 });
 
-test("keyId that is no text is refused", async () => {
+test("a keyId that is not a text is refused", async () => {
   const error = await rejectionOf(assertionWith(pkcs8(rsaKey()), 7 as never));
   expect(error).toMatchObject({ code: "key_invalid", option: "keyId" });
 });
 
-test("a key function is read for each assertion, so that keys rotate without a restart", async () => {
+test("a key function is called for each assertion, so that keys rotate without a restart", async () => {
   const keys = [pkcs8(rsaKey()), pkcs8(otherRsaKey())];
   const fetch = scriptedFetch(() =>
     Response.json({ access_token: `t${fetch.calls.length}`, expires_in: 60 }),
@@ -359,7 +367,115 @@ function certificate(): string {
   return "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----";
 }
 
-test("the fixtures are what they are called", () => {
+test("the key fixtures have the types in their names", () => {
   expect(createPrivateKey(pkcs1(rsaKey())).asymmetricKeyType).toBe("rsa");
   expect(pkcs8(rsaKey()).split("\n").length).toBeGreaterThan(10);
+});
+
+describe("key and secret rotation", () => {
+  const oldKey = () => ({ pair: rsaKey(), keyId: "key-2025" });
+  const newKey = () => ({ pair: otherRsaKey(), keyId: "key-2026" });
+  type Key = ReturnType<typeof oldKey>;
+  const identity = { clientId: PLUGIN_ID, tenantId: "acme" };
+  const jwksOf = (...keys: Key[]) => ({
+    keys: keys.map(({ pair, keyId }) => ({ ...publicJwk(pair), kid: keyId })),
+  });
+
+  const forms: { name: string; privateKey: (pair: KeyPair) => KeyWithId["privateKey"] }[] = [
+    { name: "PEM", privateKey: pkcs8 },
+    { name: "JWK", privateKey: privateJwk },
+    { name: "KeyObject", privateKey: ({ privateKey }) => privateKey },
+  ];
+
+  describe.each(forms)("a function that returns a $name and its keyId", ({ privateKey }) => {
+    test("is called for each assertion, so that no stage of a rotation needs a restart or causes a refusal", async () => {
+      const clock = steppedClock();
+      const { now } = clock;
+      const emulator = deployment({ now });
+      const register = (...keys: Key[]) => emulator.updatePlugin({ ...identity, jwks: jwksOf(...keys) });
+      let current = oldKey();
+      const credential = plugin({
+        privateKey: async () => ({ privateKey: privateKey(current.pair), keyId: current.keyId }),
+      });
+      const { publicUrl: baseUrl, fetch } = emulator;
+      const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, now });
+      const renew = async () => {
+        auth.invalidate(await auth.getAccessToken());
+        clock.advance(60_000);
+        return (await auth.getAccessToken()).value;
+      };
+      register(oldKey());
+      const stages = [await renew()];
+      register(oldKey(), newKey());
+      stages.push(await renew());
+      current = newKey();
+      stages.push(await renew());
+      register(newKey());
+      stages.push(await renew());
+      expect(new Set(stages).size).toBe(4);
+      expect(emulator.customerLog.entries()).toEqual([]);
+
+      current = oldKey();
+      auth.invalidate(await auth.getAccessToken());
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+        causes: [{ id: "jwks_mismatch" }, {}, {}],
+      });
+      expect(emulator.customerLog.entries().at(-1)?.rule).toBe("assertion.signature");
+    });
+  });
+
+  test("a key rotated during the wait for a rate limit signs the next attempt", async () => {
+    const { through, until } = timeTravel();
+    const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 20 } });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+    let current = oldKey();
+    const credential = plugin({
+      privateKey: () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
+    });
+    const token = createAuth({ baseUrl, tenantId: "acme", credential, fetch }).getAccessToken();
+    await until(() => emulator.journal.tokenRequests({ status: 429 }).length === 1);
+    current = newKey();
+    emulator.updatePlugin({ ...identity, jwks: jwksOf(newKey()) });
+    expect((await through(token)).value).not.toBe("");
+    expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual(["token-request.rate-limit"]);
+  });
+
+  test("a failing key function causes key_invalid, and the next call tries it again", async () => {
+    const emulator = deployment();
+    let isDown = true;
+    const credential = plugin({
+      privateKey: () => {
+        if (isDown) throw new Error("the key service is down");
+        return pkcs8(rsaKey());
+      },
+    });
+    const auth = createAuth({
+      baseUrl: emulator.publicUrl,
+      tenantId: "acme",
+      credential,
+      fetch: emulator.fetch,
+    });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      code: "key_invalid",
+      option: "privateKey",
+    });
+    isDown = false;
+    expect((await auth.getAccessToken()).value).not.toBe("");
+  });
+
+  test("a rotated client secret is read for the next token request and ends the backoff of the old one", async () => {
+    const emulator = deployment();
+    let clientSecret = "the-secret-of-last-year";
+    const credential = serviceAccount(async () => ({ clientId: ACCOUNT_ID, clientSecret }));
+    const auth = createAuth({
+      baseUrl: emulator.publicUrl,
+      tenantId: "acme",
+      credential,
+      fetch: emulator.fetch,
+    });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "token_refused" });
+    clientSecret = ACCOUNT_SECRET;
+    expect((await auth.getAccessToken()).value).not.toBe("");
+  });
 });

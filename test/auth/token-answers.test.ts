@@ -1,4 +1,4 @@
-// What each answer of a token endpoint means: one meaning for each odd value, and nothing that echoes.
+// The meaning of each answer of a token endpoint; no error echoes a secret.
 import { describe, expect, test } from "vitest";
 import { type AccessToken, createAuth, type ServiceEvent } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -24,7 +24,7 @@ const text = (body: BodyInit, status = 200, headers: HeadersInit = {}) =>
   new Response(body, { status, headers });
 
 describe.each(variants)("the answer of Variant $variant's token endpoint", ({ variant }) => {
-  describe("is no token", () => {
+  describe("that has no valid token", () => {
     const shape = "response_shape";
     const notJson = "response_not_json";
     const rows: { name: string; answer: () => Response; code: string; issue?: RegExp }[] = [
@@ -67,7 +67,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
         issue: /^token_type/,
       },
       {
-        name: "a token_type that is no text",
+        name: "a token_type that is not a text",
         answer: () => Response.json({ access_token: "t", token_type: 1 }),
         code: shape,
         issue: /^token_type/,
@@ -116,7 +116,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
     });
   });
 
-  describe("is a token", () => {
+  describe("that has a token", () => {
     const hour = 3_600;
     const rows: { name: string; body: string; lifetimeSeconds: number }[] = [
       { name: "expires_in absent: an hour", body: '{"access_token":"t"}', lifetimeSeconds: hour },
@@ -149,7 +149,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       expect(token.expiresAt).toBe(clock.now() + lifetimeSeconds * 1000);
     });
 
-    test("its value is not enumerable", async () => {
+    test("the value of a token is not enumerable", async () => {
       const { auth } = authFor(variant, () => text('{"access_token":"seen-nowhere"}'));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("seen-nowhere");
@@ -158,7 +158,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
     });
   });
 
-  describe("is a refusal", () => {
+  describe("that refuses the request", () => {
     const rows = [
       { name: "a 400 with an error", status: 400, body: { error: "invalid_grant" }, error: "invalid_grant" },
       {
@@ -166,6 +166,12 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
         status: 401,
         body: { error: "invalid_client" },
         error: "invalid_client",
+      },
+      {
+        name: "a 200 with an empty error",
+        status: 200,
+        body: { access_token: "t", error: "" },
+        error: undefined,
       },
       { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
       {
@@ -182,7 +188,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       expect((error as { error?: string }).error).toBe(expected);
     });
 
-    test("what it says is one bounded line without control characters", async () => {
+    test("the error text of a refusal is one bounded line without control characters", async () => {
       const body = {
         error: "x\r\n\u001b[31mred",
         error_description: "y".repeat(5_000),
@@ -200,7 +206,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
   });
 });
 
-describe("revo, the tenant and the person of a token of Variant A", () => {
+describe("revo in a token answer of Variant A", () => {
   const rows: { name: string; body: Record<string, unknown>; token: Partial<AccessToken> }[] = [
     {
       name: "nested",
@@ -232,7 +238,7 @@ describe("revo, the tenant and the person of a token of Variant A", () => {
       token: {},
     },
     {
-      name: "with a user without userId: no operator, for state is keyed on it",
+      name: "with a user without userId: no operator, since state is keyed on the userId",
       body: { revo: { tenant: "acme", user: { firstname: "Ada" } } },
       token: { tenant: "acme" },
     },
@@ -259,7 +265,7 @@ describe("revo, the tenant and the person of a token of Variant A", () => {
     });
   });
 
-  test("another tenant than the one asked for is told as an event, and the token is served", async () => {
+  test("a token for another tenant emits tenant_differs and is served", async () => {
     const events: ServiceEvent[] = [];
     const answer = () => Response.json({ access_token: "token-value", revo: { tenant: "other" } });
     const { auth } = authFor("A", answer, events);
@@ -269,7 +275,7 @@ describe("revo, the tenant and the person of a token of Variant A", () => {
     );
   });
 
-  test("the same tenant is no event", async () => {
+  test("a token for the requested tenant emits no event", async () => {
     const events: ServiceEvent[] = [];
     const answer = () => Response.json({ access_token: "t", revo: { tenant: "acme" } });
     await authFor("A", answer, events).auth.getAccessToken();
@@ -300,7 +306,7 @@ describe.each(variants)("over HTTP, Variant $variant", ({ variant }) => {
     expect((await getToken(server.url)).value).toBe("t");
   });
 
-  test.each([301, 302, 303, 307, 308])("a %i sends nothing to its Location", async (status) => {
+  test.each([301, 302, 303, 307, 308])("a %i is not followed to its Location", async (status) => {
     const elsewhere = await recordingServer(() => ({ status: 200, body: '{"access_token":"stolen"}' }));
     const server = await recordingServer(() => ({ status, headers: { location: `${elsewhere.url}/token` } }));
     expect(await rejectionOf(getToken(server.url))).toMatchObject({ code: "response_redirected", status });

@@ -1,4 +1,4 @@
-// Tokens in a store: shared by all processes of one identity, by no other, and a store that fails harms nobody.
+// Tokens in a store: shared by the processes of one identity only; a failing store fails no caller.
 import { describe, expect, test } from "vitest";
 import { createAuth, memoryStore, type ServiceEvent, StoreError, type TokenStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -16,7 +16,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     revo: { tenant: "acme", user: { userId: "u", firstname: "Ada" }, roles: [{ name: "admin", group: "g" }] },
   };
 
-  test("two Auths with one store make one request, and the token keeps what its answer told", async () => {
+  test("two Auths with one store send one request, and the stored token keeps all its fields", async () => {
     const store = memoryStore();
     const fetch = scriptedFetch(() => Response.json({ access_token: "token-1", ...body }));
     const [one, other] = [0, 1].map(() => createAuth({ baseUrl, tenantId, credential, fetch, store }));
@@ -29,7 +29,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(Object.keys(second ?? {})).not.toContain("value");
   });
 
-  test("a token that one renewed is what the other takes when its own is near expiry", async () => {
+  test("an Auth near expiry takes the token that another process renewed", async () => {
     const clock = steppedClock();
     const store = memoryStore({ now: clock.now });
     const fetch = numbered();
@@ -54,7 +54,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await auth.getAccessToken()).value).toBe("token-2");
   });
 
-  test("one that another process renewed meanwhile is taken after a refusal, without a request", async () => {
+  test("after a refusal the token that another process renewed is taken without a request", async () => {
     const store = memoryStore();
     const fetch = numbered();
     const options = { baseUrl, tenantId, credential, fetch, store };
@@ -112,7 +112,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       isTold: false,
     },
   ];
-  test.each(stores)("a store that $name harms nobody", async ({ store, isTold }) => {
+  test.each(stores)("a store that $name fails no caller", async ({ store, isTold }) => {
     const events: ServiceEvent[] = [];
     const fetch = numbered();
     const onEvent = (event: ServiceEvent) => void events.push(event);
@@ -125,7 +125,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("a store gives an identity no token of another", () => {
+describe("an identity does not get another's token from the store", () => {
   const base = { baseUrl, tenantId, credential: plugin() };
   const others = [
     { name: "another tenant", options: { ...base, tenantId: "globex" } },
@@ -142,7 +142,7 @@ describe("a store gives an identity no token of another", () => {
     expect((await createAuth({ ...options, fetch, store }).getAccessToken()).value).toBe("token-2");
   });
 
-  test("the same identity, written with a trailing slash, is the same", async () => {
+  test("a base URL with a trailing slash is the same identity", async () => {
     const store = memoryStore();
     const fetch = numbered();
     await createAuth({ ...base, fetch, store }).getAccessToken();

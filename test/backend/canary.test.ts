@@ -1,4 +1,4 @@
-// Secrets are planted, the service echoes whatever it receives, and every output of the backend is searched for them.
+// Plants secrets, lets the service echo what it receives, and searches every output of the backend for them.
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Backend, createBackend } from "../../src/backend/index.js";
@@ -16,9 +16,9 @@ const refreshToken = "canary-refresh-token-77ac01d9e4";
 
 let outputs: string[];
 let events: ServiceEvent[];
-/** Bodies that the service received: assertions and the verifiers of logins are secrets too. */
+/** Bodies that the service received. Their assertions and code verifiers are secrets too. */
 let received: string[];
-/** What answers the token endpoint; the rest of the service echoes. */
+/** The token endpoint. The rest of the service echoes. */
 let answerToken: (body: string) => Response | Promise<Response>;
 
 beforeEach(() => {
@@ -68,7 +68,7 @@ async function keep(answer: Response): Promise<Response> {
   return answer;
 }
 
-/** Everything of the service that no browser, log or inspection may show, in the forms it could take. */
+/** The secrets that no browser, log or inspection may show, in all their forms. */
 function planted(): string[] {
   const { d = "", p = "", q = "" } = privateJwk(rsaKey());
   const fields = received.flatMap((body) => {
@@ -98,7 +98,7 @@ function expectNone(backend: Backend): void {
   const settings = [inspect(backend, { showHidden: true, depth: 10 }), JSON.stringify(backend) ?? ""];
   const text = [...outputs, ...settings, ...events.map((event) => shown(event))].join("\n");
   for (const secret of planted())
-    expect(text.includes(secret), `${secret.slice(0, 25)}… is shown`).toBe(false);
+    expect(text.includes(secret), `${secret.slice(0, 25)}… is visible`).toBe(false);
 }
 
 const launchBody = {
@@ -109,7 +109,7 @@ const launchBody = {
   state: "canary-state-of-a-launch",
 };
 
-/** Everything a browser can do, whatever comes of it. */
+/** Everything a browser can do, whatever the outcome. */
 async function everything(backend: Backend): Promise<void> {
   const browser = new TestBrowser(backend, OWN);
   const launched = await keep(await browser.post("/auth/launch", launchBody));
@@ -134,7 +134,7 @@ async function everything(backend: Backend): Promise<void> {
     const { session, csrf = "" } = (await answer.json()) as SessionAnswer;
     const headers: Record<string, string> = { "x-bivariant-csrf": csrf, origin: OWN };
     if (session !== undefined) headers.authorization = `Bearer ${session}`;
-    // In a cookie the second session has taken the first one's place.
+    // In a cookie, the second session has replaced the first.
     if ((await keep(await browser.get("/auth/me", headers))).status === 401) continue;
     const request = browser.request("GET", "/devices", { headers });
     const service = await backend.connect(request);
@@ -148,7 +148,7 @@ async function everything(backend: Backend): Promise<void> {
 
 const revo = { tenant: "acme", user: { userId: "ada" }, roles: [{ name: "planner" }] };
 const services: { name: string; answer: (body: string) => Response | Promise<Response> }[] = [
-  { name: "that gives tokens", answer: () => tokens(revo) },
+  { name: "that issues tokens", answer: () => tokens(revo) },
   ...[200, 400, 401, 403, 404, 500].map((status) => ({
     name: `that echoes with ${status}`,
     answer: (body: string) =>
@@ -176,27 +176,24 @@ const services: { name: string; answer: (body: string) => Response | Promise<Res
 describe.each([
   { name: "bearer", cookie: false },
   { name: "cookie", cookie: true },
-])(
-  "with sessions as $name, nothing of the service's secrets is shown by a backend before a service",
-  ({ cookie }) => {
-    test.each(services)("$name", async ({ answer }) => {
-      answerToken = answer;
-      const backend = backendOf(cookie);
-      await everything(backend);
-      expect(received.some((body) => body.includes(code))).toBe(true);
-      expectNone(backend);
-    });
-  },
-);
+])("with sessions as $name, the backend reveals no secret of a service", ({ cookie }) => {
+  test.each(services)("$name", async ({ answer }) => {
+    answerToken = answer;
+    const backend = backendOf(cookie);
+    await everything(backend);
+    expect(received.some((body) => body.includes(code))).toBe(true);
+    expectNone(backend);
+  });
+});
 
-test("nor are the browser's own session and login shown in an error, an event or an inspection", async () => {
+test("the browser's own session and login are in no error, event or inspection", async () => {
   answerToken = () => tokens();
   const backend = backendOf(false);
   const browser = new TestBrowser(backend, OWN);
   const answer = await browser.post("/auth/launch", launchBody);
   const { session = "" } = (await answer.json()) as SessionAnswer;
   await browser.get("/auth/login");
-  const cookie = browser.cookies.get("__Host-bivariant-login") ?? "";
+  const [cookie = ""] = browser.cookies.values();
   const headers = { authorization: `Bearer ${session}` };
   outputs = [];
   await keep(await browser.get("/auth/me", headers));
@@ -208,7 +205,7 @@ test("nor are the browser's own session and login shown in an error, an event or
   for (const secret of [session, cookie]) expect(outputs.join("\n")).not.toContain(secret);
 });
 
-test("and a canary that is shown is found", () => {
+test("a canary in an output is found", () => {
   answerToken = () => tokens();
   const backend = backendOf(false);
   outputs.push(`the verifier is ${codeVerifier}`);

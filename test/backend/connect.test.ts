@@ -1,9 +1,12 @@
-// From a request to a Service: as which person, with how many token requests, and what errors become.
+// From a request to a Service: as which person, with how many token requests, and which answers errors become.
 import { describe, expect, test } from "vitest";
+import { operations } from "../../generated/operations.js";
 import { createBackend, isSessionError, SessionError } from "../../src/backend/index.js";
 import {
   ApiError,
+  type ApiErrorCode,
   ConfigurationError,
+  type Fetch,
   LoginRequiredError,
   RateLimitedError,
   RelaunchRequiredError,
@@ -16,7 +19,17 @@ import {
 import { START } from "../support/clock.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { rejectionOf } from "../support/wait.js";
-import { ada, HOST, launchCredential, OWN, type Rig, rig, SERVICE, type SessionAnswer } from "./rig.js";
+import {
+  ada,
+  HOST,
+  launchCredential,
+  OWN,
+  type Rig,
+  type RigOptions,
+  rig,
+  SERVICE,
+  type SessionAnswer,
+} from "./rig.js";
 import { TestBrowser } from "./test-browser.js";
 
 const minute = 60_000;
@@ -32,7 +45,7 @@ async function loggedIn(parts: Rig, browser = parts.browser): Promise<Request> {
 }
 
 describe("connect", () => {
-  test("of 50 requests of one person across an expiry renews once, and none is refused", async () => {
+  test("of 50 requests of one person with an expired token renews it once", async () => {
     const parts = rig();
     const request = await loggedIn(parts);
     parts.clock.advance(59 * minute);
@@ -45,7 +58,7 @@ describe("connect", () => {
     expect(parts.tokenRequests() - before).toBe(1);
   });
 
-  test("of 50 requests in two processes that know the person from the store alone renews once", async () => {
+  test("of 50 requests in two processes that share a store renews the token once", async () => {
     const parts = rig();
     const request = await loggedIn(parts);
     parts.clock.advance(59 * minute);
@@ -61,7 +74,7 @@ describe("connect", () => {
     expect(parts.tokenRequests() - before).toBe(1);
   });
 
-  test("where sharing between requests is switched off still finds the person", async () => {
+  test("finds the person with shareInFlight: false too", async () => {
     const parts = rig({ shareInFlight: false });
     const request = await loggedIn(parts);
     const other = parts.another();
@@ -69,7 +82,7 @@ describe("connect", () => {
     for (const service of services) expect((await service.call("listDevices")).ok).toBe(true);
   });
 
-  test("keeps people apart: each request goes with the token of its own session", async () => {
+  test("uses the token of the request's own session", async () => {
     const seen: string[] = [];
     const parts = rig();
     const backend = parts.another({
@@ -94,7 +107,7 @@ describe("connect", () => {
     expect(users).toEqual(["ada", "grace"]);
   });
 
-  test("after a refresh token that is dead asks for a login, in every process", async () => {
+  test("asks for a login in every process after a refresh token was refused", async () => {
     const parts = rig();
     const request = await loggedIn(parts);
     const dead = parts.another({
@@ -113,7 +126,7 @@ describe("connect", () => {
     ]);
   });
 
-  test("reaches no further than the operator who launched", async () => {
+  test("is refused what the operator who launched may not see", async () => {
     const parts = rig();
     const { session } = await parts.launch();
     parts.emulator.updateOperator({ ...ada, capabilities: [] });
@@ -125,8 +138,47 @@ describe("connect", () => {
   });
 });
 
+describe("the work of a request", () => {
+  test("does not include indexing the operations: that happens once per backend and variant", async () => {
+    let indexed = 0;
+    const A = new Proxy(operations.A, {
+      ownKeys(table) {
+        indexed++;
+        return Reflect.ownKeys(table);
+      },
+    });
+    const parts = rig({ api: { operations: { ...operations, A } } as never });
+    const { session } = await parts.launch();
+    for (let requests = 0; requests < 5; requests++) {
+      const service = await parts.backend.connect(requestOf(session));
+      expect((await service.call("listDevices")).ok).toBe(true);
+    }
+    expect(indexed).toBe(1);
+  });
+
+  test("does not include checking listed deployments: that happens once per backend", async () => {
+    let checks = 0;
+    const launch = new Proxy(launchCredential(), {
+      get(credential, name) {
+        if (name === "use") checks++;
+        return Reflect.get(credential, name);
+      },
+    });
+    const deployments = [{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch }];
+    const parts = rig({ deployments });
+    // The rig makes one backend. A second one shows that the counter counts.
+    const perBackend = checks;
+    expect(perBackend).toBeGreaterThan(0);
+    const { session } = await parts.launch();
+    for (let requests = 0; requests < 5; requests++) await parts.backend.connect(requestOf(session));
+    expect(checks).toBe(perBackend);
+    parts.another();
+    expect(checks).toBe(2 * perBackend);
+  });
+});
+
 describe("session", () => {
-  test("tells who is there, and what to keep their state under", async () => {
+  test("returns the person, and a key for state that is the same in each of an operator's sessions", async () => {
     const parts = rig();
     const states: string[] = [];
     for (let count = 0; count < 2; count++) {
@@ -141,12 +193,12 @@ describe("session", () => {
     expect(states[0]).toBe(states[1]);
     const logins = await Promise.all([1, 2].map(() => loggedIn(parts, new TestBrowser(parts.backend, OWN))));
     for (const request of logins) states.push((await parts.backend.session(request)).stateKey);
-    // Without an operator the state is the session's own, and stays so.
+    // Without an operator the key belongs to the session, and does not change.
     expect(new Set(states).size).toBe(3);
     expect((await parts.another().session(logins[0] as Request)).stateKey).toBe(states[2]);
   });
 
-  test("keeps the same userId apart in other tenants and deployments, and from any session", async () => {
+  test("returns different state keys for one userId in different tenants and deployments", async () => {
     const answers = [
       { baseUrl: "https://one.example", tenantId: "acme", userId: "7" },
       { baseUrl: "https://one.example", tenantId: "umbrella", userId: "7" },
@@ -176,88 +228,49 @@ describe("answer", () => {
   const told: unknown[] = [];
   const { backend } = rig({ onError: (error) => void told.push(error) });
   const secret = "canary-of-the-service";
-  const cases: { name: string; error: unknown; is: [number, string] }[] = [
-    ...(["session_missing", "session_unknown", "session_expired"] as const).map((code) => ({
-      ...{ name: code, error: new SessionError(code, "x") },
-      is: [401, code] as [number, string],
-    })),
-    ...(["origin_refused", "csrf_refused"] as const).map((code) => ({
-      ...{ name: code, error: new SessionError(code, "x") },
-      is: [403, code] as [number, string],
-    })),
-    {
-      name: "a launch that is over",
-      error: new RelaunchRequiredError("launch_expired", secret),
-      is: [401, "relaunch_required"],
-    },
-    {
-      name: "a login that is over",
-      error: new LoginRequiredError("login_expired", secret),
-      is: [401, "login_required"],
-    },
-    {
-      name: "a rate limit",
-      error: new RateLimitedError(secret, { retryAt: START + 2_500 }),
-      is: [503, "rate_limited"],
-    },
-    {
-      name: "a refused token",
-      error: new TokenRequestError(secret, { variant: "A", status: 400, errorDescription: secret }),
-      is: [502, "exchange_failed"],
-    },
-    {
-      name: "an odd answer",
-      error: new UnexpectedResponseError("response_shape", secret, { status: 200 }),
-      is: [502, "exchange_failed"],
-    },
-    {
-      name: "a network fault",
-      error: new TransportError("network_failed", secret, { retryable: true }),
-      is: [503, "service_unreachable"],
-    },
-    {
-      name: "a store that fails",
-      error: new StoreError("store_unavailable", secret),
-      is: [503, "store_unavailable"],
-    },
-    {
-      name: "a wrong setting",
-      error: new ConfigurationError("option_invalid", secret),
-      is: [500, "backend_failed"],
-    },
-    ...(
-      [
-        ["api_unauthorized", 401, 502],
-        ["api_forbidden", 403, 403],
-        ["api_refused", 404, 502],
-        ["api_failed", 500, 502],
-        ["api_undocumented", 418, 502],
-      ] as const
-    ).map(([code, status, answered]) => ({
-      name: `${code} of the API`,
-      error: new ApiError(code, secret, { variant: "A", status, body: secret }),
-      is: [answered, code] as [number, string],
-    })),
-    {
-      name: "a rate limit of the API",
-      error: new ApiError("api_rate_limited", secret, { variant: "B", status: 429, body: secret }),
-      is: [503, "rate_limited"],
-    },
-    { name: "any other error", error: new Error(secret), is: [500, "backend_failed"] },
-    { name: "something that is no error", error: secret, is: [500, "backend_failed"] },
-    { name: "nothing", error: undefined, is: [500, "backend_failed"] },
+  const api = (code: ApiErrorCode, status: number) =>
+    new ApiError(code, secret, { variant: "A", status, body: secret });
+  const cases: [name: string, error: unknown, status: number, code: string][] = [
+    ["session_missing", new SessionError("session_missing", "x"), 401, "session_missing"],
+    ["session_unknown", new SessionError("session_unknown", "x"), 401, "session_unknown"],
+    ["session_expired", new SessionError("session_expired", "x"), 401, "session_expired"],
+    ["origin_refused", new SessionError("origin_refused", "x"), 403, "origin_refused"],
+    ["csrf_refused", new SessionError("csrf_refused", "x"), 403, "csrf_refused"],
+    ["a launch that is over", new RelaunchRequiredError("launch_expired", secret), 401, "relaunch_required"],
+    ["a login that is over", new LoginRequiredError("login_expired", secret), 401, "login_required"],
+    ["a rate limit", new RateLimitedError(secret, { retryAt: START + 2_500 }), 503, "rate_limited"],
+    ["a refused token", new TokenRequestError(secret, { variant: "A", status: 400 }), 502, "exchange_failed"],
+    [
+      ...(["an odd answer", new UnexpectedResponseError("response_shape", secret, { status: 200 })] as const),
+      ...([502, "exchange_failed"] as const),
+    ],
+    [
+      ...(["a network fault", new TransportError("network_failed", secret, { retryable: true })] as const),
+      ...([503, "service_unreachable"] as const),
+    ],
+    ["a store that fails", new StoreError("store_unavailable", secret), 503, "store_unavailable"],
+    ["a wrong setting", new ConfigurationError("option_invalid", secret), 500, "backend_failed"],
+    ["api_unauthorized of the API", api("api_unauthorized", 401), 502, "api_unauthorized"],
+    ["api_forbidden of the API", api("api_forbidden", 403), 403, "api_forbidden"],
+    ["api_refused of the API", api("api_refused", 404), 502, "api_refused"],
+    ["api_failed of the API", api("api_failed", 500), 502, "api_failed"],
+    ["api_undocumented of the API", api("api_undocumented", 418), 502, "api_undocumented"],
+    ["a rate limit of the API", api("api_rate_limited", 429), 503, "rate_limited"],
+    ["any other error", new Error(secret), 500, "backend_failed"],
+    ["a thrown text", secret, 500, "backend_failed"],
+    ["a thrown undefined", undefined, 500, "backend_failed"],
   ];
-  test.each(cases)("to $name is its status and code, and none of its words", async ({ error, is }) => {
+  test.each(cases)("to %s has its status and code, and does not quote it", async (_, error, status, code) => {
     told.length = 0;
     const answer = backend.answer(error);
     const text = await answer.text();
-    expect([answer.status, JSON.parse(text).error]).toEqual(is);
+    expect([answer.status, JSON.parse(text).error]).toEqual([status, code]);
     expect(text + JSON.stringify([...answer.headers])).not.toContain(secret);
     expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(told).toEqual(isSessionError(error) ? [] : [error]);
   });
 
-  test("to a rate limit says how long to wait", () => {
+  test("to a rate limit has a Retry-After header", () => {
     const own = createBackend({
       deployments: [{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() }],
       ...{ now, onError: () => {} },
@@ -266,7 +279,7 @@ describe("answer", () => {
     expect(answer.headers.get("retry-after")).toBe("3");
   });
 
-  test("harms nobody when the listener throws or rejects", async () => {
+  test("is the same when onError throws or rejects", async () => {
     for (const onError of [
       () => {
         throw new Error("listener");
@@ -280,7 +293,7 @@ describe("answer", () => {
     }
   });
 
-  test("without a listener goes to the console, if it is a fault", ({ onTestFinished }) => {
+  test("without onError prints only faults to the console", ({ onTestFinished }) => {
     const printed: unknown[] = [];
     const { error } = console;
     console.error = (...told: unknown[]) => void printed.push(...told);
@@ -297,7 +310,7 @@ describe("answer", () => {
     expect(printed).toEqual([expect.stringContaining("bivariant/backend"), fault]);
   });
 
-  test("knows a SessionError of another copy of the package by its brand", () => {
+  test("isSessionError recognises only SessionErrors", () => {
     expect(isSessionError(new SessionError("session_missing", "x"))).toBe(true);
     for (const other of [
       new Error("x"),
@@ -306,5 +319,204 @@ describe("answer", () => {
       numberedAuth({ variant: "A", now }),
     ])
       expect(isSessionError(other)).toBe(false);
+  });
+});
+
+const young = 30_000;
+const old = young + 1;
+
+interface Refusing extends Rig {
+  /** From now on the service answers every call with 401. */
+  refuse(): void;
+  /** From now on the service refuses refresh tokens too. */
+  refuseRefresh(): void;
+}
+
+function refusing(options: RigOptions = {}): Refusing {
+  let [isRefused, isRefreshRefused] = [false, false];
+  const parts = rig({
+    ...options,
+    fetch: async (url, init) => {
+      if (isRefused && !url.includes("token")) return new Response(null, { status: 401 });
+      if (isRefreshRefused && url.includes("token"))
+        return Response.json({ error: "invalid_grant" }, { status: 400 });
+      return ((options.fetch as Fetch | undefined) ?? parts.emulator.fetch)(url, init);
+    },
+  });
+  return {
+    ...parts,
+    refuse: () => {
+      isRefused = true;
+    },
+    refuseRefresh: () => {
+      isRefreshRefused = true;
+    },
+  };
+}
+
+/** Launches, and returns a request of that session. */
+async function requestAfterLaunch(parts: Rig): Promise<Request> {
+  const { session } = await parts.launch();
+  return new Request(`${OWN}/devices`, { headers: { authorization: `Bearer ${session}` } });
+}
+
+async function requestAfterLogin(parts: Rig): Promise<Request> {
+  await parts.login();
+  const { session } = (await (await parts.browser.post("/auth/session")).json()) as SessionAnswer;
+  return parts.browser.request(
+    "GET",
+    "/devices",
+    session === undefined ? {} : { headers: { authorization: `Bearer ${session}` } },
+  );
+}
+
+async function answered({ backend }: Rig, request: Request): Promise<[number, Record<string, string>]> {
+  try {
+    const { ok, error } = await (await backend.connect(request)).call("listDevices");
+    if (ok) return [200, {}];
+    const answer = backend.answer(error);
+    return [answer.status, await answer.json()];
+  } catch (error) {
+    const answer = backend.answer(error);
+    return [answer.status, await answer.json()];
+  }
+}
+
+describe("a launch whose token the service no longer accepts", () => {
+  test("asks for a relaunch at the first call, and ends in every process", async () => {
+    const parts = refusing();
+    const request = await requestAfterLaunch(parts);
+    expect((await answered(parts, request))[0]).toBe(200);
+    parts.refuse();
+    parts.clock.advance(old);
+    expect(await answered(parts, request)).toEqual([
+      401,
+      { error: "relaunch_required", reason: "launch_expired", message: expect.any(String) },
+    ]);
+    for (const backend of [parts.backend, parts.another()]) {
+      const error = await rejectionOf(backend.connect(request).then((one) => one.call("listDevices")));
+      expect(backend.answer(error).status).toBe(401);
+    }
+    expect(await rejectionOf(parts.another().session(request))).toMatchObject({ code: "session_unknown" });
+  });
+
+  test("survives a 401 on a token of at most 30 s, because a route that accepts no such token answers so too", async () => {
+    const parts = refusing();
+    const request = await requestAfterLaunch(parts);
+    parts.refuse();
+    parts.clock.advance(young);
+    expect(await answered(parts, request)).toMatchObject([502, { error: "api_unauthorized" }]);
+    expect(await parts.backend.session(request)).toMatchObject({ variant: "A" });
+  });
+
+  test("survives a 401 that is not passed to backend.answer", async () => {
+    const parts = refusing();
+    const request = await requestAfterLaunch(parts);
+    parts.refuse();
+    parts.clock.advance(old);
+    const { error } = await (await parts.backend.connect(request)).call("listDevices");
+    expect(error).toMatchObject({ code: "api_unauthorized", cause: { code: "launch_expired" } });
+    expect(await parts.another().session(request)).toMatchObject({ variant: "A" });
+  });
+
+  test("survives a 403", async () => {
+    const parts = rig();
+    const request = await requestAfterLaunch(parts);
+    parts.emulator.updatePlugin({ tenantId: "acme", clientId: "planner", scopes: [] });
+    parts.clock.advance(old);
+    expect(await answered(parts, request)).toMatchObject([403, { error: "api_forbidden" }]);
+    expect(await parts.another().session(request)).toMatchObject({ variant: "A" });
+  });
+});
+
+describe("a login whose token the service no longer accepts", () => {
+  test("asks for a login at the first call if its refresh token is refused too", async () => {
+    const parts = refusing();
+    const request = await requestAfterLogin(parts);
+    parts.refuse();
+    parts.refuseRefresh();
+    parts.clock.advance(old);
+    for (const reason of ["login_refused", "login_refused"])
+      expect(await answered(parts, request)).toMatchObject([401, { error: "login_required", reason }]);
+  });
+
+  test("is renewed by its refresh token, and survives a second 401", async () => {
+    const parts = refusing();
+    const request = await requestAfterLogin(parts);
+    parts.refuse();
+    parts.clock.advance(old);
+    expect(await answered(parts, request)).toMatchObject([502, { error: "api_unauthorized" }]);
+    expect(await parts.another().session(request)).toMatchObject({ variant: "B" });
+  });
+
+  test("without a refresh token asks for a login, and ends", async () => {
+    const parts = refusing({
+      fetch: async (url) =>
+        url.includes("token") ? Response.json({ access_token: "t" }) : Response.json([]),
+    });
+    const request = await requestAfterLogin(parts);
+    expect((await answered(parts, request))[0]).toBe(200);
+    parts.refuse();
+    parts.clock.advance(old);
+    expect(await answered(parts, request)).toMatchObject([
+      401,
+      { error: "login_required", reason: "login_expired" },
+    ]);
+    expect(await rejectionOf(parts.another().connect(request))).toMatchObject({ code: "login_expired" });
+  });
+});
+
+describe("a page that comes back with a session in a cookie", () => {
+  const cookie = { session: { cookie: true } };
+
+  test("is refused after its launch was refused", async () => {
+    const parts = refusing(cookie);
+    await parts.launch();
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
+    parts.refuse();
+    parts.clock.advance(old);
+    expect((await answered(parts, parts.browser.request("GET", "/devices")))[0]).toBe(401);
+    expect((await parts.browser.post("/auth/session")).status).toBe(401);
+  });
+
+  test("is asked for a login after its refresh was refused or lost", async () => {
+    for (const isLost of [false, true]) {
+      let [isOver, refreshes] = [false, 0];
+      const parts: Rig = rig({
+        ...cookie,
+        fetch: async (url, init) => {
+          if (!isOver) return parts.emulator.fetch(url, init);
+          refreshes++;
+          return isLost
+            ? new Response("a page", { status: 200 })
+            : Response.json({ error: "invalid_grant" }, { status: 400 });
+        },
+      });
+      await requestAfterLogin(parts);
+      parts.clock.advance(59 * 60_000);
+      expect((await parts.browser.post("/auth/session")).status).toBe(200);
+      isOver = true;
+      parts.clock.advance(60_000);
+      for (let again = 0; again < 2; again++) {
+        const answer = await parts.browser.post("/auth/session");
+        expect([answer.status, await answer.json()]).toMatchObject([401, { error: "login_required" }]);
+      }
+      expect(refreshes).toBe(1);
+    }
+  });
+
+  test("receives its session while the token endpoint fails", async () => {
+    let isDown = false;
+    const parts: Rig = rig({
+      ...cookie,
+      fetch: async (url, init) =>
+        isDown ? new Response("", { status: 503 }) : parts.emulator.fetch(url, init),
+    });
+    await requestAfterLogin(parts);
+    parts.clock.advance(59 * 60_000);
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
+    isDown = true;
+    parts.clock.advance(60_000);
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
 });

@@ -1,4 +1,4 @@
-// POST launch: from a code to a session, and everything that must not become one.
+// POST launch: from the code of a launch to a session, and what must not become one.
 import { describe, expect, test } from "vitest";
 import { createBackend } from "../../src/backend/index.js";
 import { isRelaunchRequiredError, isTokenRequestError, type TokenStore, unwrap } from "../../src/index.js";
@@ -15,7 +15,7 @@ const body = {
 };
 
 describe("a launch", () => {
-  test("gives a session for the operator who launched, and calls go as that operator", async () => {
+  test("opens a session for the operator who launched, and makes calls as that operator", async () => {
     const { backend, browser, launch, clock } = rig();
     const answer = await launch();
     expect(answer).toEqual({
@@ -32,7 +32,7 @@ describe("a launch", () => {
     });
   });
 
-  test("is over with its token: the page is asked for a relaunch, by every process", async () => {
+  test("ends with its token: every process then asks for a relaunch", async () => {
     const { backend, browser, launch, clock, another } = rig();
     const { session } = await launch();
     const mine = { authorization: `Bearer ${session}` };
@@ -50,7 +50,7 @@ describe("a launch", () => {
     }
   });
 
-  test("of a host and tenant that map to no deployment is refused, and nothing is sent", async () => {
+  test("of an unknown host or tenant is refused, and nothing is sent", async () => {
     const { browser, tokenRequests, launchBody } = rig();
     const launched = launchBody();
     const others = [
@@ -72,7 +72,7 @@ describe("a launch", () => {
     expect((await browser.post("/auth/launch", launched)).status).toBe(200);
   });
 
-  test("goes to the deployment that its host and tenant are configured for, and to no other", async () => {
+  test("goes to the deployment that is configured for its host and tenant", async () => {
     const seen: string[] = [];
     const fetch = async (url: string) => {
       seen.push(url);
@@ -101,7 +101,7 @@ describe("a launch", () => {
     ]);
   });
 
-  test("by a lookup gets only what was asked for, whatever the lookup gives", async () => {
+  test("is refused when a lookup returns a deployment that was not asked for", async () => {
     const right = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() };
     const lookups = [
       {
@@ -111,12 +111,12 @@ describe("a launch", () => {
       },
       { name: "another tenant's", given: { ...right, tenantId: "umbrella" }, error: "host_unknown" },
       {
-        name: "one without launches",
+        name: "a deployment without launches",
         given: { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, login: loginCredential() },
         error: "host_unknown",
       },
-      { name: "none", given: undefined, error: "host_unknown" },
-      { name: "one that is wrong", given: { ...right, baseUrl: "ftp://x" }, error: "backend_failed" },
+      { name: "no deployment", given: undefined, error: "host_unknown" },
+      { name: "an invalid deployment", given: { ...right, baseUrl: "ftp://x" }, error: "backend_failed" },
     ];
     for (const { name, given, error } of lookups) {
       const { browser, launchBody, tokenRequests } = rig({ deployments: async () => given });
@@ -142,7 +142,7 @@ describe("a launch", () => {
 });
 
 describe("a code", () => {
-  test("that is posted twice at once, or again, is sent once: 409", async () => {
+  test("that is posted several times is sent once, and otherwise answered 409", async () => {
     const { browser, launchBody, tokenRequests } = rig();
     const launched = launchBody();
     const answers = await Promise.all(
@@ -154,7 +154,7 @@ describe("a code", () => {
     expect(tokenRequests()).toBe(1);
   });
 
-  test("that another process sent is not sent again", async () => {
+  test("that another process sent is answered 409", async () => {
     const { another, browser, launchBody, tokenRequests } = rig();
     const launched = launchBody();
     await browser.post("/auth/launch", launched);
@@ -162,7 +162,7 @@ describe("a code", () => {
     expect([answer.status, tokenRequests()]).toEqual([409, 1]);
   });
 
-  test("that the service refuses asks for a relaunch, and the reason is told to onError", async () => {
+  test("that the service refuses asks for a relaunch, and onError receives the reason", async () => {
     const { browser, launchBody, told } = rig();
     const answer = await browser.post("/auth/launch", { ...launchBody(), code: "no-such-code" });
     expect([answer.status, await answer.json()]).toEqual([
@@ -184,7 +184,7 @@ describe("a code", () => {
     expect(await errorOf(await browser.post("/auth/launch", launched))).toBe("relaunch_required");
   });
 
-  test("with a wrong key is a 502 that tells the browser nothing", async () => {
+  test("with a wrong key is a 502 that does not mention the key", async () => {
     const { browser, launchBody, emulator, told } = rig();
     const launched = launchBody();
     const jwks = { keys: [publicJwk(otherRsaKey())] };
@@ -197,7 +197,7 @@ describe("a code", () => {
     expect(isTokenRequestError(told[0]?.error)).toBe(true);
   });
 
-  test("whose exchange is reset after it was read was sent exactly once, and the person is asked to relaunch", async () => {
+  test("whose exchange breaks off is not sent again, and asks for a relaunch", async () => {
     const server = await recordingServer(() => "reset");
     const backend = createBackend({
       deployments: [{ tenantId: "acme", baseUrl: server.url, hostOrigin: HOST, launch: launchCredential() }],
@@ -214,13 +214,13 @@ describe("a code", () => {
     expect(new URLSearchParams(server.requests[0]?.body).get("code")).toBe("a-code");
   });
 
-  test("that waits at a closed gate was not sent: it may be posted again when the gate opens", async () => {
+  test("that was held back by a rate limit can be posted again later", async () => {
     const { browser, launchBody, tokenRequests, clock } = rig({
       emulator: { rateLimit: { requests: 1, windowSeconds: 100 } },
       rateLimitDeadlineMs: 0,
     });
     await browser.post("/auth/launch", launchBody());
-    // The first 429 spends its code: it was on its way.
+    // The first 429 spends its code, which was sent.
     expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe("relaunch_required");
     const launched = launchBody();
     const closed = await browser.post("/auth/launch", launched);
@@ -233,7 +233,7 @@ describe("a code", () => {
     expect(tokenRequests()).toBe(sent + 1);
   });
 
-  test("whose browser went away begins no session, and its token is forgotten", async () => {
+  test("whose browser went away opens no session, and its token is forgotten", async () => {
     const gone = new AbortController();
     const written: string[] = [];
     const wrapStore = (inner: TokenStore): TokenStore => ({

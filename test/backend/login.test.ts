@@ -1,11 +1,11 @@
-// GET login, GET callback and POST session: a login from its beginning to a session, and what must not become one.
+// GET login, GET callback and POST session: a login from its start to a session, and what must not become one.
 import { describe, expect, test } from "vitest";
 import { isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
 import { CALLBACK, loginCredential, OWN, type Rig, rig, SERVICE, type SessionAnswer } from "./rig.js";
 import { errorOf, TestBrowser } from "./test-browser.js";
 
-/** Begins a login and gives what the authorization endpoint sends the browser back to. */
-async function begun(
+/** Starts a login, and returns the address that the authorization endpoint sends the browser back to. */
+async function started(
   { browser, emulator }: Rig,
   { by = browser, returnTo = "/page", decision = "allow", userId = "ada" } = {},
 ): Promise<URL> {
@@ -20,10 +20,12 @@ function changed(url: URL, change: (parameters: URLSearchParams) => void): strin
   return other.href;
 }
 
-const cookieOf = (browser: TestBrowser) => browser.cookies.get("__Host-bivariant-login") ?? "";
+/** The name and value of each login cookie of a browser. */
+const loginCookies = (browser: TestBrowser) =>
+  [...browser.cookies].filter(([name]) => name.startsWith("__Host-bivariant-login-"));
 
 describe("a login", () => {
-  test("sends the person to the authorization endpoint with PKCE S256 and a state, and binds it to the browser", async () => {
+  test("sends the person to the authorization endpoint with PKCE S256 and a state, and sets a cookie", async () => {
     const { browser } = rig();
     const answer = await browser.get("/auth/login?tenant=acme&return_to=/page");
     expect(answer.status).toBe(302);
@@ -36,13 +38,13 @@ describe("a login", () => {
     });
     expect(browser.setCookies).toEqual([
       expect.stringMatching(
-        /^__Host-bivariant-login=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+        /^__Host-bivariant-login-[\w-]{8}=[\w-]{43}; Max-Age=1200; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
       ),
     ]);
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
-  test("comes back to its page, whose session is fetched once and calls as that person", async () => {
+  test("comes back to its page, which fetches the session once and makes calls as that person", async () => {
     const { login, browser, backend, clock } = rig();
     const back = await login();
     expect([back.status, back.headers.get("location")]).toEqual([303, `${OWN}/page`]);
@@ -63,14 +65,14 @@ describe("a login", () => {
     expect(unwrap(await service.call("listDevices"))).toHaveLength(3);
   });
 
-  test("whose session is fetched twice at once gives one", async () => {
+  test("gives one session to several requests for it at once", async () => {
     const { login, browser } = rig();
     await login();
     const answers = await Promise.all([1, 2, 3].map(() => browser.post("/auth/session")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
   });
 
-  test("whose session could not be opened, or had nobody to receive it, is still there", async () => {
+  test("stays when its session could not be opened, or the client went away", async () => {
     let isDown = false;
     const wrapStore = (inner: TokenStore): TokenStore => ({
       ...inner,
@@ -92,9 +94,9 @@ describe("a login", () => {
   });
 
   test.each([
-    { name: "is never had", lock: () => new Promise<never>(() => {}), answer: [503, "store_unavailable"] },
+    { name: "is never free", lock: () => new Promise<never>(() => {}), answer: [503, "store_unavailable"] },
     {
-      name: "is had too late",
+      name: "is free too late",
       lock: async (task: () => Promise<unknown>) => {
         await new Promise((resolve) => setTimeout(resolve, 900));
         return task();
@@ -102,45 +104,80 @@ describe("a login", () => {
       answer: [503, "store_unavailable"],
     },
     {
-      name: "is never said to be released",
+      name: "is never reported as released",
       lock: async (task: () => Promise<unknown>) => {
         await task();
         return new Promise<never>(() => {});
       },
-      answer: [303, `${OWN}/page`],
+      answer: [200, "B"],
     },
     {
-      name: "fails to be released",
+      name: "cannot be released",
       lock: async (task: () => Promise<unknown>) => {
         await task();
         throw new Error("down");
       },
-      answer: [303, `${OWN}/page`],
+      answer: [200, "B"],
     },
-  ])("is answered in time by a store whose lock $name", async ({ lock, answer }) => {
+  ])("is fetched or refused in time from a store whose lock $name", async ({ lock, answer }) => {
     const wrapStore = (inner: TokenStore): TokenStore => ({
       ...inner,
       lock: <T>(_key: string, task: () => Promise<T>) => lock(task) as Promise<T>,
     });
     const parts = rig({ wrapStore, timeoutMs: 250 });
-    const url = await begun(parts);
-    const answered = await parts.browser.get(url.href);
-    const told = answered.status === 303 ? answered.headers.get("location") : await errorOf(answered);
-    expect([answered.status, told]).toEqual(answer);
-    expect(parts.tokenRequests()).toBe(answered.status === 303 ? 1 : 0);
+    await parts.login();
+    const answered = await parts.browser.post("/auth/session");
+    const { error, variant } = (await answered.json()) as { error?: string; variant?: string };
+    expect([answered.status, error ?? variant]).toEqual(answer);
   });
 
-  test("whose session nobody fetches within ten minutes is over", async () => {
+  test("is over when its page does not fetch the session within ten minutes", async () => {
     const { login, browser, clock } = rig();
     await login();
     clock.advance(600_000);
     expect((await browser.post("/auth/session")).status).toBe(401);
   });
 
-  test("in two tabs at once comes to an end in both", async () => {
+  test("that two tabs start at the same time, without any cookie yet, ends well in both", async () => {
     const parts = rig();
-    const first = await begun(parts, { returnTo: "/one" });
-    const second = await begun(parts, { returnTo: "/two" });
+    const { browser } = parts;
+    const [first, second] = await Promise.all([
+      started(parts, { returnTo: "/one?bivariant_login=1" }),
+      started(parts, { returnTo: "/two?bivariant_login=2" }),
+    ]);
+    for (const [url, page] of [
+      [second, "/two?bivariant_login=2"],
+      [first, "/one?bivariant_login=1"],
+    ] as const)
+      expect((await browser.get(url.href)).headers.get("location")).toBe(OWN + page);
+    for (const login of ["1", "2"]) expect((await browser.post("/auth/session", { login })).status).toBe(200);
+    expect(loginCookies(browser)).toEqual([]);
+  });
+
+  test("gives two sessions to two pages that ask at once and do not say which they mean", async () => {
+    const parts = rig();
+    for (const url of [await started(parts), await started(parts)]) await parts.browser.get(url.href);
+    const answers = await Promise.all([1, 2, 3].map(() => parts.browser.post("/auth/session")));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 401]);
+  });
+
+  test("is remembered for five tabs of one browser; the oldest has to start again", async () => {
+    const parts = rig();
+    const urls: URL[] = [];
+    for (let tab = 0; tab < 6; tab++) urls.push(await started(parts, { returnTo: `/${tab}` }));
+    expect(loginCookies(parts.browser)).toHaveLength(5);
+    const locations: (string | null)[] = [];
+    for (const url of urls) locations.push((await parts.browser.get(url.href)).headers.get("location"));
+    expect(locations).toEqual([
+      `${OWN}/5#login_error=state_mismatch`,
+      ...[1, 2, 3, 4, 5].map((tab) => `${OWN}/${tab}`),
+    ]);
+  });
+
+  test("in a second tab does not disturb the first", async () => {
+    const parts = rig();
+    const first = await started(parts, { returnTo: "/one" });
+    const second = await started(parts, { returnTo: "/two" });
     const { browser } = parts;
     expect((await browser.get(first.href)).headers.get("location")).toBe(`${OWN}/one`);
     expect((await browser.post("/auth/session")).status).toBe(200);
@@ -148,10 +185,10 @@ describe("a login", () => {
     expect((await browser.post("/auth/session")).status).toBe(200);
   });
 
-  describe("of several tabs at once, with an address of its own each,", () => {
+  describe("of several tabs at once, each with an address of its own:", () => {
     const tenants = ["acme", "umbrella"] as const;
 
-    /** A login of each tenant in one browser, both completed before either page asks for its session. */
+    /** One login per tenant in one browser, both completed before a page asks for its session. */
     async function both(): Promise<Rig> {
       const parts = rig({
         deployments: tenants.map((tenantId) => {
@@ -181,7 +218,7 @@ describe("a login", () => {
       { name: "by its mark", body: (tenantId: string) => ({ login: `of-${tenantId}` }) },
       { name: "by its tenant", body: (tenantId: string) => ({ tenant: tenantId }) },
       { name: "by both", body: (tenant: string) => ({ login: `of-${tenant}`, tenant }) },
-    ])("each gets its own session, $name", async ({ body }) => {
+    ])("each page receives its own session $name", async ({ body }) => {
       const { browser } = await both();
       for (const tenantId of tenants)
         expect(await tenantOf(await browser.post("/auth/session", body(tenantId)))).toBe(tenantId);
@@ -190,11 +227,11 @@ describe("a login", () => {
     });
 
     test.each([
-      { name: "whose mark is of no login here", body: { login: "of-nobody" } },
-      { name: "whose mark is of another tenant's login", body: { login: "of-acme", tenant: "umbrella" } },
-      { name: "that does not say which it means", body: {} },
-      { name: "of an unknown tenant", body: { tenant: "evil" } },
-    ])("a page $name gets none, and takes none away", async ({ body }) => {
+      { name: "with an unknown mark", body: { login: "of-nothing" } },
+      { name: "with the mark of another tenant's login", body: { login: "of-acme", tenant: "umbrella" } },
+      { name: "without mark and tenant", body: {} },
+      { name: "with an unknown tenant", body: { tenant: "evil" } },
+    ])("a page $name receives no session, and the others stay", async ({ body }) => {
       const { browser } = await both();
       const answer = await browser.post("/auth/session", body);
       expect([answer.status, await errorOf(answer)]).toEqual([401, "session_missing"]);
@@ -202,23 +239,23 @@ describe("a login", () => {
         expect((await browser.post("/auth/session", { tenant })).status).toBe(200);
     });
 
-    test("one that was rewritten is had without a mark, where it is sure which is meant", async () => {
+    test("a page without a mark receives the last login once only one tenant is left", async () => {
       const { browser } = await both();
       expect(await tenantOf(await browser.post("/auth/session", { login: "of-acme" }))).toBe("acme");
       expect(await tenantOf(await browser.post("/auth/session", {}))).toBe("umbrella");
     });
   });
 
-  test("begun in one process ends in another", async () => {
+  test("that one process starts can be completed by another", async () => {
     const parts = rig();
-    const url = await begun(parts);
+    const url = await started(parts);
     const other = new TestBrowser(parts.another(), OWN);
     for (const [name, value] of parts.browser.cookies) other.cookies.set(name, value);
     expect((await other.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
     expect((await other.post("/auth/session")).status).toBe(200);
   });
 
-  test("needs a tenant where there are several, and one that is configured", async () => {
+  test("needs a configured tenant where there are several", async () => {
     const of = (tenantId: string) => ({ tenantId, baseUrl: SERVICE, login: loginCredential() });
     const { browser } = rig({ deployments: [of("acme"), of("umbrella")] });
     for (const query of ["?tenant=", "?tenant=evil", "?tenant=..%2Facme"]) {
@@ -236,7 +273,7 @@ describe("a login", () => {
     expect(browser.setCookies).toHaveLength(1);
   });
 
-  test("of a tenant whose name a lookup's table has inherited, or that is none, is nobody's", async () => {
+  test("of a tenant named like an inherited property, or malformed, is refused by a lookup in a table", async () => {
     const asked: (string | undefined)[] = [];
     const acme = { tenantId: "acme", baseUrl: SERVICE, login: loginCredential() };
     const table = { acme } as Record<string, typeof acme>;
@@ -263,7 +300,7 @@ describe("a login", () => {
     expect([asked, told]).toEqual([["__proto__", "constructor", "toString", "acme"], []]);
   });
 
-  test("is not begun where its cookie could never come back", async () => {
+  test("is refused where its cookie could never come back", async () => {
     for (const redirectUri of ["https://127.0.0.1/auth/callback", "http://planner.example/auth/callback"]) {
       const login = loginCredential({ redirectUri });
       const { browser, told } = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
@@ -280,42 +317,36 @@ describe("a login", () => {
 });
 
 describe("a callback", () => {
-  const faults = [
-    { name: "without a state", of: (url: URL) => changed(url, (query) => query.delete("state")) },
+  const faults: { name: string; change: (query: URLSearchParams) => void }[] = [
+    { name: "without a state", change: (query) => query.delete("state") },
+    { name: "with a changed state", change: (query) => query.set("state", "x".repeat(43)) },
+    { name: "with an empty state", change: (query) => query.set("state", "") },
+    { name: "with two states", change: (query) => query.append("state", query.get("state") ?? "") },
     {
-      name: "with a changed state",
-      of: (url: URL) => changed(url, (query) => query.set("state", "x".repeat(43))),
-    },
-    { name: "with an empty state", of: (url: URL) => changed(url, (query) => query.set("state", "")) },
-    {
-      name: "with two states",
-      of: (url: URL) => changed(url, (query) => query.append("state", query.get("state") ?? "")),
-    },
-    {
-      name: "with the beginning of the state",
-      of: (url: URL) => changed(url, (query) => query.set("state", (query.get("state") ?? "").slice(0, -1))),
+      name: "with a shorter state",
+      change: (query) => query.set("state", query.get("state")?.slice(1) ?? ""),
     },
   ];
   test.each(faults)(
-    "$name goes back to the page with an error, sends no code, and spoils no login",
-    async ({ of }) => {
+    "$name goes back to the page with an error, sends no code, and leaves the login intact",
+    async ({ change }) => {
       const parts = rig();
-      const url = await begun(parts);
-      const answer = await parts.browser.get(of(url));
+      const url = await started(parts);
+      const answer = await parts.browser.get(changed(url, change));
       expect([answer.status, answer.headers.get("location")]).toEqual([
         303,
         `${OWN}/page#login_error=state_mismatch`,
       ]);
       expect(parts.tokenRequests()).toBe(0);
       expect((await parts.browser.post("/auth/session")).status).toBe(401);
-      // The honest one beside it.
+      // The honest callback of the same login.
       expect((await parts.browser.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
     },
   );
 
-  test("that is replayed sends nothing, and takes nothing away", async () => {
+  test("that is replayed sends nothing, and the session can still be fetched", async () => {
     const parts = rig();
-    const url = await begun(parts);
+    const url = await started(parts);
     await parts.browser.get(url.href);
     const again = await parts.browser.get(url.href);
     expect(again.headers.get("location")).toBe(`${OWN}/page#login_error=state_mismatch`);
@@ -323,80 +354,59 @@ describe("a callback", () => {
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
 
-  test("that comes ten times at once sends its code once", async () => {
+  test("that arrives ten times at once sends its code once", async () => {
     const parts = rig();
-    const url = await begun(parts);
+    const url = await started(parts);
     const answers = await Promise.all(Array.from({ length: 10 }, () => parts.browser.get(url.href)));
     const ended = answers.filter(({ headers }) => headers.get("location") === `${OWN}/page`);
     expect([ended.length, parts.tokenRequests()]).toEqual([1, 1]);
   });
 
-  const answers = [
-    {
-      name: "access_denied",
-      code: "login_denied",
-      change: (query: URLSearchParams) => only(query, "access_denied"),
-    },
-    {
-      name: "server_error",
-      code: "login_refused",
-      change: (query: URLSearchParams) => only(query, "server_error"),
-    },
-    {
-      name: "a code and an error together",
-      code: "login_denied",
-      change: (query: URLSearchParams) => query.set("error", "access_denied"),
-    },
-    { name: "neither", code: "login_refused", change: (query: URLSearchParams) => query.delete("code") },
-    {
-      name: "two codes",
-      code: "login_refused",
-      change: (query: URLSearchParams) => query.append("code", "another"),
-    },
+  const answers: { name: string; code: string; change: (query: URLSearchParams) => void }[] = [
+    { name: "access_denied", code: "login_denied", change: (query) => only(query, "access_denied") },
+    { name: "server_error", code: "login_refused", change: (query) => only(query, "server_error") },
+    { name: "code and error", code: "login_denied", change: (query) => query.set("error", "access_denied") },
+    { name: "neither code nor error", code: "login_refused", change: (query) => query.delete("code") },
+    { name: "two codes", code: "login_refused", change: (query) => query.append("code", "another") },
     {
       name: "a code of 5 kB",
       code: "login_refused",
-      change: (query: URLSearchParams) => query.set("code", "c".repeat(5_000)),
+      change: (query) => query.set("code", "c".repeat(5_000)),
     },
   ];
-  test.each(answers)(
-    "with $name is $code: no code is sent, and the login is over",
-    async ({ code, change }) => {
-      const parts = rig();
-      const url = await begun(parts);
-      const answer = await parts.browser.get(changed(url, change));
-      expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=${code}`);
-      expect(parts.tokenRequests()).toBe(0);
-      expect((await parts.browser.post("/auth/session")).status).toBe(401);
-      expect((await parts.browser.get(url.href)).headers.get("location")).toContain(
-        "#login_error=state_mismatch",
-      );
-      expect(parts.tokenRequests()).toBe(0);
-    },
-  );
-
-  test("of a person who refused says so", async () => {
+  test.each(answers)("with $name ends the login with $code, and sends no code", async ({ code, change }) => {
     const parts = rig();
-    const url = await begun(parts, { decision: "deny" });
+    const url = await started(parts);
+    const answer = await parts.browser.get(changed(url, change));
+    expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=${code}`);
+    expect(parts.tokenRequests()).toBe(0);
+    expect((await parts.browser.post("/auth/session")).status).toBe(401);
+    expect((await parts.browser.get(url.href)).headers.get("location")).toContain(
+      "#login_error=state_mismatch",
+    );
+    expect(parts.tokenRequests()).toBe(0);
+  });
+
+  test("of a person who refused reports login_denied", async () => {
+    const parts = rig();
+    const url = await started(parts, { decision: "deny" });
     expect((await parts.browser.get(url.href)).headers.get("location")).toBe(
       `${OWN}/page#login_error=login_denied`,
     );
   });
 
-  test("after more than ten minutes is too late", async () => {
+  test("after more than ten minutes goes back to its page with login_expired", async () => {
     const parts = rig();
-    const url = await begun(parts, { returnTo: "/late" });
-    parts.clock.advance(300_000);
-    await begun(parts);
-    parts.clock.advance(301_000);
+    const url = await started(parts, { returnTo: "/late" });
+    parts.clock.advance(601_000);
     const answer = await parts.browser.get(url.href);
     expect(answer.headers.get("location")).toBe(`${OWN}/late#login_error=login_expired`);
     expect(parts.tokenRequests()).toBe(0);
   });
 
-  test("in a browser without the login's cookie is answered 400, for people with a page", async () => {
+  test("in a browser without the login's cookie is answered 400, with a page for people", async () => {
     const parts = rig();
-    const url = await begun(parts);
+    const url = await started(parts);
     const stranger = new TestBrowser(parts.backend, OWN);
     const answer = await stranger.get(url.href);
     expect([answer.status, await errorOf(answer)]).toEqual([400, "state_mismatch"]);
@@ -408,18 +418,18 @@ describe("a callback", () => {
     expect(parts.tokenRequests()).toBe(0);
   });
 
-  test("with two login cookies counts as without: one of them is planted", async () => {
+  test("with two cookies of one name is refused, because one of them is planted", async () => {
     const parts = rig();
-    const url = await begun(parts);
-    const name = "__Host-bivariant-login";
-    const cookie = `${name}=${"x".repeat(43)}; ${name}=${cookieOf(parts.browser)}`;
+    const url = await started(parts);
+    const [[name, value] = []] = loginCookies(parts.browser);
+    const cookie = `${name}=${"x".repeat(43)}; ${name}=${value}`;
     expect((await parts.browser.get(url.href, { cookie })).status).toBe(400);
     expect(parts.tokenRequests()).toBe(0);
   });
 
-  test("with a code that the deployment refuses says so", async () => {
+  test("with a code that the deployment refuses reports login_refused", async () => {
     const parts = rig();
-    const url = await begun(parts);
+    const url = await started(parts);
     const answer = await parts.browser.get(changed(url, (query) => query.set("code", "no-such-code")));
     expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=login_refused`);
     expect(parts.told).toMatchObject([{ route: "callback", code: "login_refused" }]);
@@ -437,7 +447,7 @@ describe("a callback", () => {
       const parts = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
       parts.emulator.registerApiClient({ clientId: "portal-2", redirectUris: [redirectUri] });
       for (const path of paths) {
-        const url = await begun(parts);
+        const url = await started(parts);
         const answer = await parts.browser.get(`${CALLBACK}${path}${url.search}`);
         expect([path, answer.headers.get("location")]).toEqual([
           path,
@@ -445,7 +455,7 @@ describe("a callback", () => {
         ]);
       }
       expect(parts.tokenRequests()).toBe(0);
-      const honest = await begun(parts);
+      const honest = await started(parts);
       expect((await parts.browser.get(honest.href)).headers.get("location")).toBe(`${OWN}/page`);
     },
   );
@@ -457,12 +467,12 @@ function only(query: URLSearchParams, error: string): void {
 }
 
 describe("an attack", () => {
-  test("by login CSRF: a callback that another browser began logs nobody in", async () => {
+  test("by login CSRF fails: a callback of a login that another browser started logs no one in", async () => {
     const parts = rig();
     const evil = new TestBrowser(parts.backend, OWN);
-    const forged = await begun(parts, { by: evil, userId: "grace" });
-    // The victim has a login of their own under way.
-    const honest = await begun(parts);
+    const forged = await started(parts, { by: evil, userId: "grace" });
+    // The victim has a pending login too.
+    const honest = await started(parts);
     const answer = await parts.browser.get(forged.href);
     expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=state_mismatch`);
     expect(parts.tokenRequests()).toBe(0);
@@ -471,43 +481,51 @@ describe("an attack", () => {
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
 
-  test("by session fixation: who planted the login cookie does not get the session", async () => {
+  test("by session fixation fails: an attacker who planted the login cookie cannot fetch the session", async () => {
     const parts = rig();
     const evil = new TestBrowser(parts.backend, OWN);
-    await begun(parts, { by: evil });
-    const planted = cookieOf(evil);
-    parts.browser.cookies.set("__Host-bivariant-login", planted);
-    const url = await begun(parts);
-    expect(cookieOf(parts.browser)).toBe(planted);
-    await parts.browser.get(url.href);
-    expect(cookieOf(parts.browser)).not.toBe(planted);
+    // The victim logs in at the address of the attacker's login, with the attacker's cookie.
+    const url = await started(parts, { by: evil });
+    const [[name = "", planted = ""] = []] = loginCookies(evil);
+    parts.browser.cookies.set(name, planted);
+    expect((await parts.browser.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
+    expect(loginCookies(parts.browser)).toEqual([[name, expect.not.stringMatching(planted)]]);
     expect((await evil.post("/auth/session")).status).toBe(401);
     // Nothing of the victim's is left under the id that the attacker knows.
     expect((await evil.get("/auth/callback?state=x")).status).toBe(400);
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
 
-  test("by a cookie of another host of the site, whose name a no-break space makes look like ours", async () => {
+  test("by a cookie of another host fails, although a no-break space makes its name look like ours", async () => {
     const parts = rig();
     const evil = new TestBrowser(parts.backend, OWN);
     await parts.login(evil);
-    const name = "__Host-bivariant-login";
-    for (const planted of [`\u00a0${name}`, `a=b; \u00a0${name}`, `${name}\u00a0`]) {
-      const headers = { cookie: `${planted}=${cookieOf(evil)}` };
+    const [[name, value] = []] = loginCookies(evil);
+    for (const planted of [`\u00a0${name}`, `a=b; \u00a0${name}`, `${name}\u00a0`, `${name}x`]) {
+      const headers = { cookie: `${planted}=${value}` };
       const answer = await parts.browser.post("/auth/session", {}, headers);
       expect([planted, answer.status, await errorOf(answer)]).toEqual([planted, 401, "session_missing"]);
     }
     expect((await evil.post("/auth/session")).status).toBe(200);
   });
 
-  test("by a cookie of the attacker's making: an id that nobody was given is replaced", async () => {
-    const parts = rig();
-    for (const value of ["x".repeat(43), "short", "", "x".repeat(5_000)]) {
-      parts.browser.cookies.set("__Host-bivariant-login", value);
-      await parts.browser.get("/auth/login");
-      expect(cookieOf(parts.browser)).toMatch(/^[\w-]{43}$/);
-      expect(cookieOf(parts.browser)).not.toBe(value);
-    }
+  test("by made-up cookies fails: they do not disturb a login, and cost at most five reads of the store", async () => {
+    let reads = 0;
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      get(key) {
+        if (key.includes(":login:")) reads++;
+        return inner.get(key);
+      },
+    });
+    const parts = rig({ wrapStore });
+    const made = ["x".repeat(43), "short", "", "x".repeat(5_000), ...Array(50).fill("y".repeat(43))];
+    for (const [at, value] of made.entries())
+      parts.browser.cookies.set(`__Host-bivariant-login-${String(at).padStart(8, "0")}`, value);
+    const url = await started(parts);
+    expect((await parts.browser.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
+    expect(reads).toBeLessThanOrEqual(5);
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
 });
 
@@ -523,27 +541,27 @@ describe("return_to", () => {
     { name: "two backslashes", value: "\\\\evil.example" },
     { name: "a tab between slashes", value: "/\t/evil.example" },
     { name: "a newline", value: "/a\r\nset-cookie: a=b" },
-    { name: "a space before", value: " //evil.example" },
+    { name: "a leading space", value: " //evil.example" },
     { name: "javascript:", value: "javascript:alert(1)" },
     { name: "data:", value: "data:text/html,x" },
     { name: "blob: of the own origin", value: `blob:${OWN}/1` },
     { name: "credentials", value: "https://planner.example@evil.example/" },
     { name: "credentials of the own origin", value: "https://a:b@planner.example/" },
     { name: "a relative path", value: "page" },
-    { name: "nothing", value: "" },
+    { name: "an empty text", value: "" },
     { name: "the backend's own routes", value: "/auth/login?return_to=/" },
     { name: "the backend's own routes by dots", value: "/x/../auth/callback" },
     { name: "an address of more than 2 kB", value: `/${"x".repeat(2_048 - OWN.length)}` },
-    { name: "one that is longer once it is written out", value: `/?q=${"語".repeat(300)}` },
+    { name: "an address that is longer than 2 kB once it is encoded", value: `/?q=${"語".repeat(300)}` },
   ];
-  test.each(refused)("$name is refused with 400, and nothing begins", async ({ value }) => {
+  test.each(refused)("$name is refused with 400, and no login starts", async ({ value }) => {
     const { browser } = rig();
     const answer = await browser.get(`/auth/login?return_to=${encodeURIComponent(value)}`);
     expect([answer.status, await errorOf(answer)]).toEqual([400, "return_to_refused"]);
     expect(browser.setCookies).toEqual([]);
   });
 
-  const taken = [
+  const accepted = [
     { name: "left out", value: undefined, to: `${OWN}/` },
     { name: "a path", value: "/a/b?c=d&e=//f#g", to: `${OWN}/a/b?c=d&e=//f#g` },
     { name: "an address of the own origin", value: `${OWN}/page`, to: `${OWN}/page` },
@@ -559,12 +577,12 @@ describe("return_to", () => {
     },
     { name: "a path beside the routes", value: "/authors", to: `${OWN}/authors` },
     {
-      name: "an address of just 2 kB",
+      name: "an address of exactly 2 kB",
       value: `/${"x".repeat(2_047 - OWN.length)}`,
       to: `${OWN}/${"x".repeat(2_047 - OWN.length)}`,
     },
   ];
-  test.each(taken)("$name is taken, and always written with its origin", async ({ value, to }) => {
+  test.each(accepted)("$name is accepted, and becomes an absolute address", async ({ value, to }) => {
     const { browser, emulator } = rig({ origins: ["https://www.planner.example"] });
     const query = value === undefined ? "" : `?return_to=${encodeURIComponent(value)}`;
     const url = (await browser.get(`/auth/login${query}`)).headers.get("location") ?? "";
@@ -572,9 +590,9 @@ describe("return_to", () => {
     expect((await browser.get(callbackUrl)).headers.get("location")).toBe(to);
   });
 
-  test("with a fragment of its own gives it up for the error", async () => {
+  test("with a fragment loses it to the error", async () => {
     const parts = rig();
-    const url = await begun(parts, { returnTo: "/page?x=1#part", decision: "deny" });
+    const url = await started(parts, { returnTo: "/page?x=1#part", decision: "deny" });
     expect((await parts.browser.get(url.href)).headers.get("location")).toBe(
       `${OWN}/page?x=1#login_error=login_denied`,
     );

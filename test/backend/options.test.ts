@@ -1,4 +1,4 @@
-// The options of createBackend: what is wrong is told when the program starts, by the option's name.
+// The options of createBackend: a mistake is reported when the program starts, with the option's name.
 import { describe, expect, test } from "vitest";
 import { type BackendOptions, createBackend } from "../../src/backend/index.js";
 import { apiClient, isConfigurationError, serviceAccount } from "../../src/index.js";
@@ -20,10 +20,10 @@ function faultOf(options: unknown): unknown {
 
 describe("createBackend refuses", () => {
   const wrong: { name: string; options: unknown; option: string; code?: string }[] = [
-    { name: "no options", options: undefined, option: "options" },
-    { name: "no deployments", options: {}, option: "deployments" },
+    { name: "missing options", options: undefined, option: "options" },
+    { name: "missing deployments", options: {}, option: "deployments" },
     { name: "an empty list", options: { deployments: [] }, option: "deployments" },
-    { name: "a deployment that is none", options: { deployments: [null] }, option: "deployments" },
+    { name: "null as a deployment", options: { deployments: [null] }, option: "deployments" },
     ...Object.entries({
       "without a credential": { launch: undefined, login: undefined },
       "with launches and no host": { hostOrigin: undefined },
@@ -34,7 +34,7 @@ describe("createBackend refuses", () => {
       "whose hostOrigin is *": { hostOrigin: "*" },
       "whose hostOrigin is null": { hostOrigin: "null" },
       "whose hostOrigin is plain http elsewhere": { hostOrigin: "http://host.example" },
-      "whose credentials are changed over": { launch: login, login: launch },
+      "whose credentials are exchanged": { launch: login, login: launch },
       "with a machine's credential": { login: serviceAccount({ clientId: "a", clientSecret: "b" }) },
       "with a misspelt field": { hostOrigins: [HOST] },
     }).map(([name, change]) => ({
@@ -42,7 +42,7 @@ describe("createBackend refuses", () => {
       options: { deployments: [{ ...right, ...change }] },
     })),
     {
-      ...{ name: "a base URL that is none", option: "baseUrl", code: "base_url_invalid" },
+      ...{ name: "a base URL that is not absolute", option: "baseUrl", code: "base_url_invalid" },
       options: { deployments: [{ ...right, baseUrl: "service.example" }] },
     },
     {
@@ -50,7 +50,7 @@ describe("createBackend refuses", () => {
       options: { deployments: [{ ...right, baseUrl: "http://service.example" }] },
     },
     {
-      ...{ name: "a tenant that leads elsewhere", option: "tenantId", code: "tenant_id_invalid" },
+      ...{ name: "a tenant id that leads to another path", option: "tenantId", code: "tenant_id_invalid" },
       options: { deployments: [{ ...right, tenantId: ".." }] },
     },
     {
@@ -72,11 +72,15 @@ describe("createBackend refuses", () => {
       { redirectUri: "https://127.0.0.1/auth/callback", publicUrl: OWN },
       { redirectUri: "http://planner.example/auth/callback", publicUrl: OWN },
     ].map(({ redirectUri, ...more }) => ({
-      ...{ name: `a login that would not come back, to ${redirectUri}`, option: "deployments" },
+      ...{ name: `a login that could not complete, with redirectUri ${redirectUri}`, option: "deployments" },
       options: { deployments: [{ ...right, login: loginCredential({ redirectUri }) }], ...more },
     })),
     {
-      ...{ name: "a login whose redirectUri is none", option: "redirectUri", code: "credential_invalid" },
+      ...{
+        name: "a login whose redirectUri is not absolute",
+        option: "redirectUri",
+        code: "credential_invalid",
+      },
       options: { deployments: [{ ...right, login: loginCredential({ redirectUri: "/auth/callback" }) }] },
     },
     ...Object.entries({
@@ -110,21 +114,21 @@ describe("createBackend refuses", () => {
   });
 });
 
-describe("createBackend says what is wrong, and where:", () => {
+describe("the message of createBackend says what is wrong and where, for", () => {
   const second = (change: object) => ({ deployments: [right, { ...right, tenantId: "b", ...change }] });
   test.each([
     {
-      name: "credentials that are changed over",
+      name: "credentials that are exchanged",
       options: second({ launch: login, login: launch }),
       says: [
-        "deployments[1].launch: is of Variant B (apiClient): a launch takes what userInterfacePlugin gives",
-        "deployments[1].login: is of Variant A (userInterfacePlugin): a login takes what apiClient gives",
+        "deployments[1].launch must be made with userInterfacePlugin",
+        "deployments[1].login must be made with apiClient",
       ],
     },
     {
       name: "a machine's credential",
       options: second({ login: serviceAccount({ clientId: "a", clientSecret: "b" }) }),
-      says: ["deployments[1].login: is a machine's", "a login takes what apiClient gives"],
+      says: ["deployments[1].login must be made with apiClient"],
     },
     {
       name: "a misspelt field",
@@ -143,14 +147,14 @@ describe("createBackend says what is wrong, and where:", () => {
       says: ["session.idleMs", "1000"],
     },
     { name: "a store without locks", options: { store: { get() {} } }, says: ["store", "lock"] },
-    { name: "one origin that is no list", options: { origins: OWN }, says: ["origins", "list"] },
+    { name: "an origin instead of an array", options: { origins: OWN }, says: ["origins", "array"] },
   ])("$name", ({ options, says }) => {
     const { message } = faultOf({ deployments: [right], ...options }) as Error;
     for (const part of says) expect(message).toContain(part);
   });
 });
 
-describe("createBackend takes", () => {
+describe("createBackend accepts", () => {
   test("one tenant id at two hosts, and one host with two tenants", () => {
     const deployments = [
       { ...right, login: undefined },
@@ -160,7 +164,7 @@ describe("createBackend takes", () => {
     expect(faultOf({ deployments })).toBeUndefined();
   });
 
-  test("plain http in a network that is trusted by name", () => {
+  test("plain http elsewhere with allowInsecureHttp", () => {
     const lan = loginCredential({ redirectUri: "http://planner.lan/auth/callback" });
     const deployments = [
       { ...right, baseUrl: "http://service.lan", hostOrigin: "http://host.lan", login: lan },
@@ -170,13 +174,13 @@ describe("createBackend takes", () => {
     ).toBeUndefined();
   });
 
-  test("a login whose settings are a function, which is asked when somebody logs in", () => {
+  test("a login whose settings are a function, which is called at each login", () => {
     const settings = () => ({ clientId: "portal", redirectUri: "/", authorizationEndpoint: "/" });
     const asked = { ...right, login: apiClient(settings) };
     expect(faultOf({ deployments: [asked] })).toBeUndefined();
   });
 
-  test("a redirectUri below the callback, and any origin while its own is not known", () => {
+  test("a redirectUri below the callback, and any origin while publicUrl is not set", () => {
     for (const redirectUri of [`${OWN}/auth/callback/acme`, "https://elsewhere.example/auth/callback"])
       expect(
         faultOf({ deployments: [{ ...right, login: loginCredential({ redirectUri }) }] }),

@@ -13,7 +13,7 @@ describe("a route", () => {
       ["GET", "HEAD", "PUT", "DELETE", "PATCH"].map((method) => ({ route, method })),
     ),
     ...gets.flatMap((route) => ["POST", "HEAD", "PUT", "DELETE"].map((method) => ({ route, method }))),
-  ])("$route answers $method with 405 and the one it takes", async ({ route, method }) => {
+  ])("$route answers $method with 405 and names its own method", async ({ route, method }) => {
     const { browser } = rig();
     const answer = await browser.send(method, `/auth/${route}`, { headers: { origin: OWN } });
     expect([answer.status, answer.headers.get("allow")]).toEqual([
@@ -37,7 +37,7 @@ describe("a route", () => {
     "/auth/constructor",
     "//auth/launch",
     "/auth/callbackx",
-  ])("that is none, %s, is a 404", async (path) => {
+  ])("%s does not exist and is a 404", async (path) => {
     const { browser } = rig();
     const answer = await browser.post(`${OWN}${path}`);
     expect([answer.status, await errorOf(answer)]).toEqual([404, "route_unknown"]);
@@ -56,7 +56,7 @@ describe("a route", () => {
         type,
       }));
     }),
-  )("$route takes no body of type $type: 415", async ({ route, type }) => {
+  )("$route refuses a body of type $type with 415", async ({ route, type }) => {
     const { browser, launchBody, tokenRequests } = rig();
     const body = new TextEncoder().encode(JSON.stringify(launchBody()));
     const headers = { origin: OWN, ...(type !== undefined && { "content-type": type }) };
@@ -80,7 +80,7 @@ describe("a route", () => {
         `${OWN}, ${OWN}`,
       ].map((origin) => ({ route, origin })),
     ),
-  )("$route takes nothing of origin $origin: 403", async ({ route, origin }) => {
+  )("$route refuses the origin $origin with 403", async ({ route, origin }) => {
     const { browser, launchBody, tokenRequests } = rig();
     const headers = { "content-type": "application/json", ...(origin !== undefined && { origin }) };
     const answer = await browser.send("POST", `/auth/${route}`, {
@@ -92,13 +92,13 @@ describe("a route", () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  test("takes JSON whatever the case and the parameters of its type", async () => {
+  test("accepts JSON whatever the case and the parameters of its content type", async () => {
     const { browser, launchBody } = rig();
     const headers = { "content-type": "Application/JSON; charset=utf-8" };
     expect((await browser.post("/auth/launch", launchBody(), headers)).status).toBe(200);
   });
 
-  test("says of every answer that nobody may keep it or guess its type", async () => {
+  test("forbids caching and type sniffing with every answer", async () => {
     const { browser, launchBody } = rig();
     for (const answer of [
       await browser.post("/auth/launch", launchBody()),
@@ -124,11 +124,11 @@ describe("a body", () => {
   };
   const wrong: { name: string; body: string | Uint8Array }[] = [
     { name: "empty", body: "" },
-    { name: "no JSON", body: "{" },
+    { name: "broken JSON", body: "{" },
     { name: "JSON null", body: "null" },
     { name: "an array", body: JSON.stringify([right]) },
     { name: "a text", body: '"x"' },
-    { name: "no UTF-8", body: new Uint8Array([0x7b, 0xff, 0x7d]) },
+    { name: "invalid UTF-8", body: new Uint8Array([0x7b, 0xff, 0x7d]) },
     { name: "nested a thousand times", body: `${"[".repeat(1_000)}${"]".repeat(1_000)}` },
     ...(["code", "codeVerifier", "tenantId", "hostOrigin"] as const).flatMap((field) => [
       { name: `no ${field}`, body: JSON.stringify({ ...right, [field]: undefined }) },
@@ -146,7 +146,7 @@ describe("a body", () => {
     },
     { name: "a verifier with a plus", body: JSON.stringify({ ...right, codeVerifier: "+".repeat(43) }) },
   ];
-  test.each(wrong)("with $name is a 400, and nothing is sent", async ({ body }) => {
+  test.each(wrong)("with $name is refused with 400, and nothing is sent", async ({ body }) => {
     const { browser, tokenRequests, told } = rig();
     const headers = { "content-type": "application/json", origin: OWN };
     const answer = await browser.send("POST", "/auth/launch", { headers, body: body as BodyInit });
@@ -154,16 +154,16 @@ describe("a body", () => {
     expect([tokenRequests(), told]).toEqual([0, []]);
   });
 
-  test("names the fields that are wrong, and nothing that was sent", async () => {
+  test("with wrong fields is refused by the names of these fields, without what was sent", async () => {
     const { browser } = rig();
     const answer = await browser.post("/auth/launch", { ...right, code: "planted\n", hostOrigin: undefined });
     const { message } = await answer.json();
-    expect(message).toContain("not as documented: code, hostOrigin.");
-    expect(message).toContain("The body holds code, codeVerifier, tenantId, hostOrigin.");
+    expect(message).toContain("Missing or invalid: code, hostOrigin.");
+    expect(message).toContain("The body must hold code, codeVerifier, tenantId, hostOrigin.");
     expect(message).not.toContain("planted");
   });
 
-  test("over 64 KiB is a 413, by its length or by what comes", async () => {
+  test("over 64 KiB is refused with 413, by its declared or its real length", async () => {
     const { browser, tokenRequests } = rig();
     const headers = { "content-type": "application/json", origin: OWN };
     const body = JSON.stringify({ ...right, filler: "x".repeat(65_536) });
@@ -183,7 +183,7 @@ describe("a body", () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  test("that breaks off is a 400", async () => {
+  test("that breaks off is refused with 400", async () => {
     const { browser } = rig();
     const broken = new ReadableStream({
       start(controller) {
@@ -199,7 +199,7 @@ describe("a body", () => {
     expect([answer.status, await errorOf(answer)]).toEqual([400, "request_invalid"]);
   });
 
-  test("that somebody else has read already is a 400", async () => {
+  test("that was read before is refused with 400", async () => {
     const { browser, backend, launchBody } = rig();
     const request = browser.request("POST", "/auth/launch", {
       ...{ body: JSON.stringify(launchBody()) },
@@ -209,14 +209,14 @@ describe("a body", () => {
     expect(await errorOf(await backend(request))).toBe("request_invalid");
   });
 
-  test("may hold fields that a later page sends", async () => {
+  test("may hold unknown fields, which a newer page sends", async () => {
     const { browser, launchBody } = rig();
     expect((await browser.post("/auth/launch", { ...launchBody(), later: 1 })).status).toBe(200);
   });
 });
 
 describe("an error of a navigation", () => {
-  test("is a page for people and JSON for programs", async () => {
+  test("is an HTML page for people and JSON for programs", async () => {
     const { browser } = rig();
     const page = await browser.get("/auth/login?return_to=//evil.example/<script>", { accept: "text/html" });
     expect([page.status, page.headers.get("content-type")]).toEqual([400, "text/html; charset=utf-8"]);
@@ -228,7 +228,7 @@ describe("an error of a navigation", () => {
 
 describe("a page of another origin", () => {
   const page = "https://www.planner.example";
-  test("that is allowed by name is answered with what it may read", async () => {
+  test("that is listed in origins is answered with CORS headers", async () => {
     const { browser, launchBody } = rig({ origins: [page] });
     const preflight = await browser.send("OPTIONS", "/auth/launch", {
       headers: { origin: page, "access-control-request-method": "POST" },
@@ -250,7 +250,7 @@ describe("a page of another origin", () => {
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, page]);
   });
 
-  test("that is not allowed gets no leave, neither beforehand nor after", async () => {
+  test("that is not listed is answered without CORS headers", async () => {
     const { browser } = rig({ origins: [page] });
     for (const origin of ["https://evil.example", "null", undefined]) {
       const headers: Record<string, string> = origin === undefined ? {} : { origin };
@@ -264,7 +264,7 @@ describe("a page of another origin", () => {
 
 describe("behind a proxy that ends TLS", () => {
   const inside = "http://10.0.0.7:3000";
-  test("publicUrl is the own origin, whatever the request's URL says", async () => {
+  test("publicUrl is the own origin, whatever the URL of the request", async () => {
     const { browser, launchBody } = rig({ publicUrl: OWN, session: { cookie: true } });
     expect((await browser.post(`${inside}/auth/launch`, launchBody())).status).toBe(200);
     expect(browser.setCookies[0]).toMatch(/^__Host-bivariant-session=/);
@@ -273,11 +273,11 @@ describe("behind a proxy that ends TLS", () => {
     const login = await browser.get(`${inside}/auth/login`);
     expect([login.status, browser.setCookies.at(-1)]).toEqual([
       302,
-      expect.stringContaining("__Host-bivariant-login="),
+      expect.stringContaining("__Host-bivariant-login-"),
     ]);
   });
 
-  test("without publicUrl no cookie is set over plain http, and no code is spent on it", async () => {
+  test("without publicUrl, plain http sets no cookie and spends no code", async () => {
     const { browser, launchBody, told, tokenRequests } = rig({ session: { cookie: true } });
     const launched = launchBody();
     const answer = await browser.post(`${inside}/auth/launch`, launched, { origin: inside });
@@ -288,7 +288,7 @@ describe("behind a proxy that ends TLS", () => {
     expect((await browser.post("/auth/launch", launched)).status).toBe(200);
   });
 
-  test("on loopback the cookies go without the prefix that only https has", async () => {
+  test("on loopback over plain http the cookies have no __Host- prefix", async () => {
     const own = "http://127.0.0.1:3000";
     const { browser, launchBody } = rig({ session: { cookie: true } });
     await browser.post(`${own}/auth/launch`, launchBody(), { origin: own });
@@ -300,7 +300,7 @@ describe("behind a proxy that ends TLS", () => {
   });
 });
 
-test("a body that never ends is not waited for once its sender is gone", async () => {
+test("a body that never ends does not hold the answer once the client is gone", async () => {
   const { backend, tokenRequests } = rig();
   const gone = new AbortController();
   const body = new ReadableStream({ start: (sink) => sink.enqueue(new TextEncoder().encode("{")) });
@@ -315,10 +315,10 @@ test("a body that never ends is not waited for once its sender is gone", async (
 
 test.each([
   { name: "node:http's request", given: { url: "/auth/me", method: "GET", headers: { host: "a" } } },
-  { name: "nothing", given: undefined },
+  { name: "undefined", given: undefined },
   { name: "a URL", given: new URL(OWN) },
   { name: "a text", given: `${OWN}/auth/me` },
-])("$name in place of a web request is a 500 that is told, and ends no process", async ({ given }) => {
+])("$name instead of a web request is a reported 500, and does not end the process", async ({ given }) => {
   const { backend, told } = rig();
   const answer = await backend(given as never);
   expect([answer.status, await errorOf(answer)]).toEqual([500, "backend_failed"]);

@@ -1,4 +1,4 @@
-// A plugin's backend before an emulated deployment of both variants, with people to launch it and to log in.
+// The backend of a plugin in front of an emulated deployment of both variants, with people who launch it and log in.
 import {
   type Backend,
   type BackendOptions,
@@ -59,18 +59,18 @@ export interface Rig {
   readonly emulator: Emulator;
   readonly clock: SteppedClock;
   readonly store: TokenStore;
-  /** What `onError` was told. */
+  /** What `onError` received. */
   readonly told: Told[];
   readonly browser: TestBrowser;
-  /** Another process of the same plugin: it shares nothing but the store. */
+  /** Another process of the same plugin, which shares only the store. */
   readonly another: (changes?: Partial<BackendOptions>) => Backend;
-  /** The body of POST launch after a launch by an operator. */
+  /** The body of POST launch after an operator launched the plugin. */
   readonly launchBody: (userId?: string) => Record<string, string>;
-  /** Launches in a browser and gives the answer of the backend. */
+  /** Launches in a browser, and returns the answer of the backend. */
   readonly launch: (browser?: TestBrowser) => Promise<SessionAnswer>;
-  /** Logs in in a browser, up to the redirect to the page. */
+  /** Logs in with a browser, up to the redirect to the page. */
   readonly login: (browser?: TestBrowser) => Promise<Response>;
-  /** Code exchanges and refreshes that the deployment saw. */
+  /** The number of code exchanges and refreshes that the deployment received. */
   readonly tokenRequests: () => number;
 }
 
@@ -85,7 +85,7 @@ export interface SessionAnswer {
 
 export interface RigOptions extends Partial<Omit<BackendOptions, "deployments">> {
   readonly emulator?: EmulatorOptions;
-  /** Puts something of the test's between the backend and its store, which goes by the rig's clock. */
+  /** Wraps the store, which has the rig's clock. */
   readonly wrapStore?: (inner: TokenStore) => TokenStore;
   readonly deployments?: BackendOptions["deployments"];
 }

@@ -9,7 +9,7 @@ import { errorOf, TestBrowser } from "./test-browser.js";
 const bearer = (session: string | undefined) => ({ authorization: `Bearer ${session}` });
 const minute = 60_000;
 
-/** A store that tells what is written to it, and what is in it. */
+/** Records what is written to a store, and what is in it. */
 function watched() {
   const writes: string[] = [];
   const entries = new Map<string, string>();
@@ -42,56 +42,59 @@ describe("a session token", () => {
     { name: "unknown", headers: bearer("x".repeat(43)), code: "session_unknown" },
     { name: "of another length", headers: bearer("x"), code: "session_unknown" },
     { name: "of 100 kB", headers: bearer("x".repeat(100_000)), code: "session_unknown" },
-    { name: "two in one header", headers: bearer(`${"x".repeat(43)}, Bearer y`), code: "session_unknown" },
+    { name: "twice in one header", headers: bearer(`${"x".repeat(43)}, Bearer y`), code: "session_unknown" },
     {
-      name: "in a cookie, where bearers are expected",
+      name: "in a cookie instead of the header",
       headers: { cookie: "SESSION" },
       code: "session_missing",
     },
-  ])("$name is $code, 401, on every route and in connect and session", async ({ headers, code }) => {
-    const { backend, browser, launch } = rig();
-    const { session } = await launch();
-    const sent: Record<string, string> = { ...headers };
-    if (sent.cookie !== undefined) sent.cookie = `__Host-bivariant-session=${session}`;
-    for (const answer of [
-      await browser.get("/auth/me", sent),
-      await browser.post("/auth/logout", {}, sent),
-    ]) {
-      expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
-      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
-    }
-    for (const method of ["connect", "session"] as const) {
-      const error = await rejectionOf(backend[method](browser.request("GET", "/x", { headers: sent })));
-      expect(error).toMatchObject({ name: "SessionError", code });
-      const answer = backend.answer(error);
-      expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
-    }
-  });
+  ])(
+    "$name is refused with 401 $code by every route, by connect and by session",
+    async ({ headers, code }) => {
+      const { backend, browser, launch } = rig();
+      const { session } = await launch();
+      const sent: Record<string, string> = { ...headers };
+      if (sent.cookie !== undefined) sent.cookie = `__Host-bivariant-session=${session}`;
+      for (const answer of [
+        await browser.get("/auth/me", sent),
+        await browser.post("/auth/logout", {}, sent),
+      ]) {
+        expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+        expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      }
+      for (const method of ["connect", "session"] as const) {
+        const error = await rejectionOf(backend[method](browser.request("GET", "/x", { headers: sent })));
+        expect(error).toMatchObject({ name: "SessionError", code });
+        const answer = backend.answer(error);
+        expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+      }
+    },
+  );
 
-  test("is taken whatever the case of its scheme", async () => {
+  test("is accepted whatever the case of its scheme", async () => {
     const { browser, launch } = rig();
     const { session } = await launch();
     expect((await browser.get("/auth/me", { authorization: `bearer ${session}` })).status).toBe(200);
   });
 
-  test("is in no store, nor is a login cookie: only their hashes are", async () => {
+  test("is in the store only as a hash, and so is a login cookie", async () => {
     const store = watched();
     const parts = rig({ wrapStore: store.wrapStore });
     const { session } = await parts.launch();
     await parts.login();
-    const cookie = parts.browser.cookies.get("__Host-bivariant-login");
+    const [cookie] = parts.browser.cookies.values();
     const text = JSON.stringify([store.writes, ...store.entries]);
     expect(text).toContain("bivariant:backend:session:");
     for (const secret of [session, cookie]) expect(text).not.toContain(secret);
   });
 
-  test("is new each time, and never the one before", async () => {
+  test("is a new one each time", async () => {
     const { launch } = rig();
     const tokens = await Promise.all([1, 2, 3, 4, 5].map(async () => (await launch()).session));
     expect(new Set(tokens).size).toBe(5);
   });
 
-  test("of another plugin in the same store is none here, whichever variant it came by", async () => {
+  test("of another plugin in the same store is refused, for either variant", async () => {
     const parts = rig();
     const { session: launched } = await parts.launch();
     const { session: loggedInHere } = await loggedIn(parts);
@@ -110,7 +113,7 @@ describe("a session token", () => {
       expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
   });
 
-  test("of a deployment that moved or is not configured any more is none", async () => {
+  test("of a deployment that moved or is not configured any more is refused", async () => {
     const parts = rig();
     const { session } = await parts.launch();
     const deployment = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() };
@@ -125,7 +128,7 @@ describe("a session token", () => {
     }
   });
 
-  test("of an entry that somebody tore is none", async () => {
+  test("of a damaged entry is refused", async () => {
     for (const torn of ["", "{", "null", '{"person":1}']) {
       const { wrapStore, held } = watched();
       const { launch, browser, store } = rig({ wrapStore });
@@ -138,7 +141,7 @@ describe("a session token", () => {
 });
 
 describe("a session", () => {
-  test("ends at its fixed end, however much it is used", async () => {
+  test("ends after its lifetime, however much it is used", async () => {
     const parts = rig({ session: { lifetimeMs: 30 * minute, idleMs: 10 * minute } });
     const { session, expiresAt } = await parts.launch();
     expect(expiresAt).toBe(parts.clock.now() + 30 * minute);
@@ -153,7 +156,7 @@ describe("a session", () => {
     }
   });
 
-  test("that nobody uses ends at its idle end, and its tokens go when it is presented", async () => {
+  test("that is not used ends after its idle time, and its tokens are forgotten when it is presented", async () => {
     const store = watched();
     const parts = rig({ wrapStore: store.wrapStore });
     const { session } = await loggedIn(parts);
@@ -177,7 +180,7 @@ describe("a session", () => {
     expect(store.writes.length - before).toBe(1);
   });
 
-  test("survives that its use cannot be written, which is told", async () => {
+  test("continues when its use cannot be written, which is reported", async () => {
     let isDown = false;
     const wrapStore = (inner: TokenStore): TokenStore => ({
       ...inner,
@@ -194,7 +197,7 @@ describe("a session", () => {
     expect(parts.told).toMatchObject([{ route: "session", error: { code: "store_unavailable" } }]);
   });
 
-  test("that is ended while a request of it is written does not rise again", async () => {
+  test("that is ended while a request writes its use stays ended", async () => {
     let meanwhile = async () => {};
     const wrapStore = (inner: TokenStore): TokenStore => ({
       ...inner,
@@ -214,7 +217,7 @@ describe("a session", () => {
     expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
   });
 
-  test("of a store that fails or is silent is a 503, never a session", async () => {
+  test("is answered 503 while the store fails or does not answer", async () => {
     let fault: "throws" | "silence" | undefined;
     const wrapStore = (inner: TokenStore): TokenStore => ({
       ...inner,
@@ -261,7 +264,7 @@ describe("a logout", () => {
     expect((await other.get("/auth/me", bearer(session))).status).toBe(401);
   });
 
-  test("that cannot forget the tokens is a 503, and can be asked for again", async () => {
+  test("that cannot forget the tokens is a 503, and can be repeated", async () => {
     let isDown = false;
     const wrapStore = (inner: TokenStore): TokenStore => ({
       ...inner,
@@ -286,7 +289,7 @@ describe("a session in a cookie", () => {
     { variant: "A", code: "session_unknown" },
     { variant: "B", code: "login_required" },
   ])(
-    "whose tokens of Variant $variant cannot be read leads to new ones, and can be logged out",
+    "whose tokens of Variant $variant cannot be read asks for new ones, and can be logged out",
     async ({ variant, code }) => {
       const store = watched();
       const parts = rig({ ...cookie, wrapStore: store.wrapStore });
@@ -307,7 +310,7 @@ describe("a session in a cookie", () => {
     },
   );
 
-  test("is for the browser alone: the page gets a CSRF token instead", async () => {
+  test("is unreadable for the page, which receives a CSRF token instead", async () => {
     const { browser, launch, clock } = rig(cookie);
     const answer = await launch();
     expect(Object.keys(answer).sort()).toEqual(["csrf", "expiresAt", "operator", "tenantId", "variant"]);
@@ -324,7 +327,7 @@ describe("a session in a cookie", () => {
     expect(answer.expiresAt).toBe(clock.now() + 3_600_000);
   });
 
-  test("changes nothing for a page that does not show the CSRF token of this very session", async () => {
+  test("changes nothing without the CSRF token of this session", async () => {
     const { browser, launch, backend } = rig(cookie);
     const { csrf } = await launch();
     const { csrf: another } = await launch(new TestBrowser(backend, OWN));
@@ -355,7 +358,7 @@ describe("a session in a cookie", () => {
     expect((await browser.post("/auth/logout", {}, right)).status).toBe(204);
   });
 
-  test("shows nothing of the session of another tab that took the cookie over", async () => {
+  test("that another tab replaced is not shown to the first tab", async () => {
     const { browser, launch, backend } = rig(cookie);
     const [first, second] = [await launch(), await launch()];
     for (const method of ["GET", "HEAD"]) {
@@ -366,13 +369,13 @@ describe("a session in a cookie", () => {
       expect(await backend.session(of(second))).toMatchObject({ tenantId: "acme" });
     }
     const me = (csrf = "") => browser.get("/auth/me", { "x-bivariant-csrf": csrf });
-    // A 401 of this code is what ends the session of that page, which then asks for a launch or a login.
+    // A 401 with this code ends the session of that page, which then asks for a launch or a login.
     expect([(await me(first.csrf)).status, (await me()).status, (await me(second.csrf)).status]).toEqual([
       401, 401, 200,
     ]);
   });
 
-  test("counts for nothing when another site's page sends it", async () => {
+  test("is refused when a page of another site sends it", async () => {
     const { browser, launch, backend } = rig(cookie);
     const { csrf } = await launch();
     for (const origin of ["https://evil.example", "null", HOST]) {
@@ -387,7 +390,7 @@ describe("a session in a cookie", () => {
     expect(await rejectionOf(backend.session(without))).toMatchObject({ code: "origin_refused" });
   });
 
-  test("is not taken from a bearer header, nor from a second cookie of its name", async () => {
+  test("is not read from a bearer header, nor from two cookies of its name", async () => {
     const { browser, launch, backend } = rig(cookie);
     await launch();
     const value = browser.cookies.get("__Host-bivariant-session") ?? "";
@@ -400,7 +403,7 @@ describe("a session in a cookie", () => {
       { cookie: `bivariant-session=${value}` },
       { cookie: `${name.toLowerCase()}=${value}` },
       { cookie: `x${name}=${value}` },
-      // Bytes that a browser takes into a name, and that other languages call white space.
+      // Bytes that a browser allows in a name, and that other languages treat as white space.
       { cookie: `\u00a0${name}=${value}` },
       { cookie: `a=b; \u00a0${name}=${value}` },
       { cookie: `${name}\u00a0=${value}` },
@@ -419,7 +422,7 @@ describe("a session in a cookie", () => {
     expect((await stranger.get("/auth/me", { cookie: `a=b;${name}=${value};c=d` })).status).toBe(200);
   });
 
-  test("is replaced by the next launch, and the one before is over", async () => {
+  test("is replaced by the next launch, and the earlier session ends", async () => {
     const { browser, launch, backend } = rig(cookie);
     await launch();
     const before = browser.cookies.get("__Host-bivariant-session") ?? "";
@@ -430,7 +433,7 @@ describe("a session in a cookie", () => {
     expect((await browser.get("/auth/me")).status).toBe(200);
   });
 
-  test("that somebody planted before the login is not the one after it (no fixation)", async () => {
+  test("that was planted before the login is replaced by the login (no session fixation)", async () => {
     const { browser, login } = rig(cookie);
     browser.cookies.set("__Host-bivariant-session", "x".repeat(43));
     await login();
@@ -440,7 +443,7 @@ describe("a session in a cookie", () => {
     expect((await browser.get("/auth/me")).status).toBe(200);
   });
 
-  test("of another tenant is none for a page that names its tenant", async () => {
+  test("of another tenant is refused for a page that names its tenant", async () => {
     const { browser, launch } = rig(cookie);
     await launch();
     const other = await browser.post("/auth/session", { tenant: "umbrella" });
@@ -448,7 +451,7 @@ describe("a session in a cookie", () => {
     expect((await browser.post("/auth/session", { tenant: "acme" })).status).toBe(200);
   });
 
-  test("goes at logout", async () => {
+  test("is removed at logout", async () => {
     const { browser, launch } = rig(cookie);
     const { csrf } = await launch();
     await browser.post("/auth/logout", {}, { "x-bivariant-csrf": csrf ?? "" });

@@ -1,10 +1,10 @@
-// As much of a browser as cookies and origins need: it talks to one backend, in-process.
+// A browser as far as cookies and origins go. It talks to one backend in the same process.
 
 export type Handler = (request: Request) => Promise<Response>;
 
 export class TestBrowser {
   readonly cookies: Map<string, string> = new Map();
-  /** Every `Set-Cookie` that came, as it came. */
+  /** Every `Set-Cookie` header received. */
   readonly setCookies: string[] = [];
   readonly #handler: Handler;
   readonly #origin: string;
@@ -18,7 +18,7 @@ export class TestBrowser {
     return this.send("GET", target, { headers });
   }
 
-  /** As our own page sends it. */
+  /** A request of the backend's own page. */
   post(target: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<Response> {
     return this.send("POST", target, {
       headers: { "content-type": "application/json", origin: this.#origin, ...headers },
@@ -32,7 +32,7 @@ export class TestBrowser {
     return response;
   }
 
-  /** A request with this browser's cookies, for handing to `connect` and `session`. */
+  /** A request with this browser's cookies, for `connect` and `session`. */
   request(method: string, target: string, init: RequestInit = {}): Request {
     const headers = new Headers(init.headers);
     const pairs = [...this.cookies].map(([name, value]) => `${name}=${value}`);

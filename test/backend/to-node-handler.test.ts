@@ -1,11 +1,14 @@
-// The way from node:http to web requests and back, over real connections: mounts, bodies, disconnects, odd requests.
+// toNodeHandler over real connections: mounts, bodies, disconnects, odd requests; and the backend in Hono.
 import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { toNodeHandler } from "../../src/backend/index.js";
+import { unwrap } from "../../src/index.js";
 import { collectGarbage } from "../support/wait.js";
-import { rig } from "./rig.js";
+import { OWN, rig, type SessionAnswer } from "./rig.js";
+import { TestBrowser } from "./test-browser.js";
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
@@ -21,7 +24,7 @@ async function serving(listener: Listener): Promise<{ url: string; port: number 
   return { url: `http://127.0.0.1:${port}`, port };
 }
 
-/** What a server answers to bytes as they are, until it closes the connection. */
+/** Sends raw bytes, and returns what the server answers until it closes the connection. */
 async function raw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.end(bytes);
@@ -37,15 +40,15 @@ interface Seen {
   readonly headers: Record<string, string>;
 }
 
-/** A handler that tells what it was given. */
-async function tells(request: Request): Promise<Response> {
+/** A handler that answers with the request it received. */
+async function echo(request: Request): Promise<Response> {
   const { url, method, headers } = request;
   return Response.json({ url, method, body: await request.text(), headers: Object.fromEntries(headers) });
 }
 
 describe("a request", () => {
-  test("is passed on with its method, address, headers and body", async () => {
-    const { url } = await serving(toNodeHandler(tells));
+  test("reaches the handler with its method, address, headers and body", async () => {
+    const { url } = await serving(toNodeHandler(echo));
     const answer = await fetch(`${url}/a%20b/c?d=e&d=f`, {
       ...{ method: "PUT", body: "été" },
       headers: { "x-one": "1", "content-type": "text/plain" },
@@ -57,7 +60,7 @@ describe("a request", () => {
   });
 
   test("keeps the whole address when Express mounts the handler below a path", async () => {
-    const handler = toNodeHandler(tells);
+    const handler = toNodeHandler(echo);
     const { url } = await serving((incoming, outgoing) => {
       // What `app.use("/auth", handler)` does.
       Object.assign(incoming, { originalUrl: incoming.url, url: (incoming.url ?? "").slice("/auth".length) });
@@ -70,8 +73,8 @@ describe("a request", () => {
     { name: "parsed JSON", body: { code: "c" }, passed: '{"code":"c"}' },
     { name: "a text", body: "a text", passed: "a text" },
     { name: "bytes", body: Buffer.from("bytes"), passed: "bytes" },
-  ])("whose body a parser has read already has it as $name", async ({ body, passed }) => {
-    const handler = toNodeHandler(tells);
+  ])("whose body was read by a parser has the body as $name", async ({ body, passed }) => {
+    const handler = toNodeHandler(echo);
     const { url } = await serving(async (incoming, outgoing) => {
       for await (const _ of incoming);
       Object.assign(incoming, { body });
@@ -81,7 +84,7 @@ describe("a request", () => {
     expect(((await answer.json()) as Seen).body).toBe(passed);
   });
 
-  test("streams: the handler reads while the client still writes", async () => {
+  test("is streamed: the handler reads while the client still writes", async () => {
     const { port } = await serving(
       toNodeHandler(async (request) => {
         const reader = request.body?.getReader();
@@ -100,41 +103,27 @@ describe("a request", () => {
     client.destroy();
   });
 
+  const get = (host: string) => `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
   const odd: { name: string; bytes: string }[] = [
     { name: "no Host", bytes: "GET /auth/me HTTP/1.0\r\n\r\n" },
-    { name: "an empty Host", bytes: "GET /auth/me HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n" },
-    {
-      name: "a Host with a path",
-      bytes: "GET / HTTP/1.1\r\nHost: a.example/auth/me?\r\nConnection: close\r\n\r\n",
-    },
-    {
-      name: "a Host with credentials",
-      bytes: "GET / HTTP/1.1\r\nHost: a@b.example\r\nConnection: close\r\n\r\n",
-    },
-    { name: "a Host with spaces", bytes: "GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n" },
-    {
-      name: "a Host with a port that is none",
-      bytes: "GET / HTTP/1.1\r\nHost: a:99999\r\nConnection: close\r\n\r\n",
-    },
-    { name: "a Host of broken brackets", bytes: "GET / HTTP/1.1\r\nHost: [::1\r\nConnection: close\r\n\r\n" },
-    {
-      name: "a target that is an asterisk",
-      bytes: "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-    },
-    {
-      name: "a target of another scheme",
-      bytes: "GET ftp://a/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-    },
-    { name: "the method TRACE", bytes: "TRACE / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" },
+    { name: "an empty Host", bytes: get("") },
+    { name: "a Host with a path", bytes: get("a.example/auth/me?") },
+    { name: "a Host with credentials", bytes: get("a@b.example") },
+    { name: "a Host with spaces", bytes: get("a b") },
+    { name: "a Host with an invalid port", bytes: get("a:99999") },
+    { name: "a Host of broken brackets", bytes: get("[::1") },
+    { name: "an asterisk as target", bytes: get("a").replace("GET /", "OPTIONS *") },
+    { name: "a target of another scheme", bytes: get("a").replace("/", "ftp://a/") },
+    { name: "the method TRACE", bytes: get("a").replace("GET", "TRACE") },
   ];
-  test.each(odd)("with $name is a 400, and the server lives on", async ({ bytes }) => {
-    const { url, port } = await serving(toNodeHandler(tells));
+  test.each(odd)("with $name is answered 400, and the server continues", async ({ bytes }) => {
+    const { url, port } = await serving(toNodeHandler(echo));
     expect(await raw(port, bytes)).toMatch(/^HTTP\/1\.1 400 /);
     expect((await fetch(url)).status).toBe(200);
   });
 
-  test("in absolute form or with two slashes stays at the host of its Host header", async () => {
-    const { port } = await serving(toNodeHandler(tells));
+  test("in absolute form or with two slashes has the host of its Host header", async () => {
+    const { port } = await serving(toNodeHandler(echo));
     const asked = async (target: string) => {
       const text = await raw(port, `GET ${target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n`);
       return /"url":"([^"]*)"/.exec(text)?.[1];
@@ -143,8 +132,8 @@ describe("a request", () => {
     expect(await asked("//evil.example/x")).toBe("http://a.example//evil.example/x");
   });
 
-  test("is not told to be https by headers that anybody can send", async () => {
-    const { url } = await serving(toNodeHandler(tells));
+  test("is not treated as https because of X-Forwarded headers", async () => {
+    const { url } = await serving(toNodeHandler(echo));
     const headers = {
       "x-forwarded-proto": "https",
       "x-forwarded-host": "evil.example",
@@ -179,7 +168,7 @@ describe("a request", () => {
     expect([quick.aborted, slow.reason.name, await asked]).toEqual([false, "AbortError", "gone"]);
   });
 
-  test("aborts its signal where the handler keeps nothing else of it", async () => {
+  test("aborts its signal even if the handler keeps only the signal", async () => {
     let told: (signal: AbortSignal) => void = () => {};
     const isTold = new Promise<AbortSignal>((resolve) => {
       told = resolve;
@@ -194,7 +183,7 @@ describe("a request", () => {
     const asked = fetch(url, { signal: leaving.signal }).catch(() => "gone");
     const signal = await isTold;
     const aborted = once(signal, "abort");
-    // Past this the engine keeps no more of the request than what is in use.
+    // After this, the engine keeps only the parts of the request that are in use.
     await new Promise(setImmediate);
     collectGarbage();
     leaving.abort();
@@ -202,7 +191,7 @@ describe("a request", () => {
     expect([signal.reason.name, await asked]).toEqual(["AbortError", "gone"]);
   });
 
-  test("that breaks off in its body harms nobody", async () => {
+  test("that breaks off in its body does not disturb the server", async () => {
     const { url, port } = await serving(toNodeHandler(async (request) => new Response(await request.text())));
     const socket = connect(port, "127.0.0.1");
     socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc");
@@ -226,7 +215,7 @@ describe("a response", () => {
     ]);
   });
 
-  test("streams, and its source stops when the client goes away", async () => {
+  test("is streamed, and its source stops when the client goes away", async () => {
     let cancelled = () => {};
     const stopped = new Promise<void>((resolve) => {
       cancelled = resolve;
@@ -245,13 +234,13 @@ describe("a response", () => {
     await stopped;
   });
 
-  test("to HEAD has no body, and its source is let go", async () => {
+  test("to HEAD has no body, and its source is cancelled", async () => {
     const { url } = await serving(toNodeHandler(() => new Response("body", { headers: { "x-one": "1" } })));
     const answer = await fetch(url, { method: "HEAD" });
     expect([answer.status, answer.headers.get("x-one"), await answer.text()]).toEqual([200, "1", ""]);
   });
 
-  test("of a handler that throws is a 500 without a word of it; of a body that breaks, a broken connection", async () => {
+  test("of a handler that throws is a 500 that does not quote the error, and of a broken body a broken connection", async () => {
     const { url } = await serving(
       toNodeHandler(async (request) => {
         if (request.url.endsWith("/throws")) throw new Error("canary");
@@ -270,7 +259,7 @@ describe("a response", () => {
 });
 
 describe("the backend on node:http", () => {
-  test("launches, and answers a body of 10 MB with 413 instead of reading it", async () => {
+  test("launches, and answers a body of 10 MB with 413 without reading it", async () => {
     const parts = rig();
     const { url } = await serving(toNodeHandler(parts.backend));
     const headers = { "content-type": "application/json", origin: url };
@@ -288,5 +277,36 @@ describe("the backend on node:http", () => {
     expect(large instanceof Response ? large.status : large).toSatisfy((seen) =>
       [413, "EPIPE", "ECONNRESET", "UND_ERR_SOCKET"].includes(seen as string),
     );
+  });
+});
+
+describe("the backend in Hono", () => {
+  test("answers its routes beside the routes of the app", async () => {
+    const parts = rig();
+    const { backend } = parts;
+    const app = new Hono();
+    app.all("/auth/*", (context) => backend(context.req.raw));
+    app.get("/devices", async (context) => {
+      try {
+        const service = await backend.connect(context.req.raw);
+        return context.json(unwrap(await service.call("listDevices")) as object);
+      } catch (error) {
+        return backend.answer(error);
+      }
+    });
+    const browser = new TestBrowser(async (request) => app.fetch(request), OWN);
+    const { session } = await parts.launch(browser);
+    const headers = { authorization: `Bearer ${session}` };
+    expect(await (await browser.get("/devices", headers)).json()).toHaveLength(3);
+    expect(await (await browser.get("/devices")).json()).toMatchObject({ error: "session_missing" });
+    await parts.login(browser);
+    const logged = (await (await browser.post("/auth/session")).json()) as SessionAnswer;
+    expect(logged.variant).toBe("B");
+    parts.clock.advance(3_600_000);
+    const over = await browser.get("/devices", headers);
+    expect([over.status, await over.json()]).toEqual([
+      401,
+      expect.objectContaining({ error: "relaunch_required", reason: "launch_expired" }),
+    ]);
   });
 });

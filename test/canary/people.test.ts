@@ -1,4 +1,4 @@
-// Codes, verifiers, refresh tokens and what a hostile token endpoint hands back of them: in no output of the core.
+// A hostile token endpoint echoes codes, verifiers and refresh tokens: no output of the core shows them.
 import { describe, expect, test } from "vitest";
 import {
   apiClient,
@@ -47,7 +47,7 @@ function expectNone(...outputs: unknown[]): void {
   expect(found).toEqual([]);
 }
 
-/** One answer for each thing that could be echoed: all that was sent is told one by one. */
+/** Runs once for each value that the endpoint can echo. */
 async function eachEcho(
   echo: (body: string) => string[],
   of: (echo: string) => object,
@@ -63,8 +63,8 @@ async function eachEcho(
   }
 }
 
-describe.each(table)("a token endpoint that echoes $name in $place", ({ echo, of }) => {
-  test("of a launch is not quoted", async () => {
+describe.each(table)("an echo of $name in $place by the token endpoint", ({ echo, of }) => {
+  test("of a launch is not shown", async () => {
     await eachEcho(echo, of, (fetch, onEvent) => {
       const credential = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
       const options = { baseUrl: "https://service.example", tenantId: "acme", credential, fetch, onEvent };
@@ -72,7 +72,7 @@ describe.each(table)("a token endpoint that echoes $name in $place", ({ echo, of
     });
   });
 
-  test("of a login or a refresh is not quoted", async () => {
+  test("of a login or a refresh is not shown", async () => {
     await eachEcho(echo, of, async (refuse, onEvent) => {
       const clock = steppedClock();
       let refuses = true;

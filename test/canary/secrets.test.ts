@@ -1,4 +1,4 @@
-// Secrets are planted, a hostile server echoes whatever it receives, and every output is searched for them.
+// Secrets are planted, a hostile server echoes every request, and every output is searched for the secrets.
 import { createSign } from "node:crypto";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import {
@@ -20,13 +20,13 @@ import { cryptoKey, pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js"
 import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 
-/** Holds what JSON, a form and a URL write differently, so that an echo of any of them is known. */
+/** Has characters that JSON, a form and a URL encode differently, so that an echo of any of them is found. */
 const clientSecret = 'canary-secret-"quoted"\\back/slash+plus %41 ünï-0123456789';
 const accessToken = "canary-access-token-8f31bb02c7de4a55a1f0";
 const clientIds = ["canary-plugin", "canary-account"];
 const tenantId = "acme";
 
-/** Every form in which a planted secret could show, long enough that none is found by chance. */
+/** Every form in which a planted secret could show, each too long to occur by chance. */
 function planted(requests: readonly RecordedRequest[] = []): string[] {
   const { d = "", p = "", q = "", dp = "", dq = "", qi = "" } = privateJwk(rsaKey());
   const lines = [pkcs8(rsaKey()), pkcs1(rsaKey())].flatMap((pem) =>
@@ -95,13 +95,13 @@ const plugin = (privateKey: unknown = pkcs8(rsaKey())) =>
 const account = () => serviceAccount({ clientId: "canary-account", clientSecret });
 const credentialOf = (variant: "A" | "B"): MachineCredential => (variant === "A" ? plugin() : account());
 
-/** Everything a request held, in the forms a server might hand it back. */
+/** The contents of a request, in the forms in which a server might echo them. */
 function echoes({ raw, body, headers }: RecordedRequest): string[] {
   let json: Record<string, string> = {};
   try {
     json = JSON.parse(Buffer.from(body, "latin1").toString("utf8"));
   } catch {
-    // A form.
+    // The body is a form.
   }
   const form = new URLSearchParams(body);
   return [
@@ -120,49 +120,30 @@ interface Echo {
   readonly answer: (echo: string) => { status: number; headers?: Record<string, string>; body?: string };
 }
 
-/** The ways in which a token endpoint could hand back what it was sent. */
+const body = (value: unknown, status = 400) => ({ status, body: JSON.stringify(value) });
+const described = (error_description: string) => body({ error: "invalid_client", error_description });
+/** The places in which a token endpoint could echo a request. */
 const tokenEchoes: Echo[] = [
   ...[400, 401, 403, 404, 405, 200].map((status) => ({
-    name: `error and error_description, ${status}`,
-    answer: (echo: string) => ({
-      status,
-      body: JSON.stringify({
-        error: echo,
-        error_description: `you sent ${echo}`,
-        error_uri: `https://x/?${echo}`,
-      }),
-    }),
+    name: `error, error_description and error_uri, ${status}`,
+    answer: (echo: string) =>
+      body({ error: echo, error_description: `you sent ${echo}`, error_uri: `https://x/?${echo}` }, status),
   })),
+  { name: "error_description with a known error", answer: described },
+  { name: "a cut error_description", answer: (echo) => described(echo.slice(0, 60)) },
+  { name: "an error_description from the middle on", answer: (echo) => described(echo.slice(9, 120)) },
   {
-    name: "error_description beside a known error",
-    answer: (echo) => ({
-      status: 400,
-      body: JSON.stringify({ error: "invalid_client", error_description: echo }),
-    }),
+    name: "an error_description with control characters",
+    answer: (echo) => described(`\u0000\u200b${echo}\r\n${echo}`),
   },
   {
-    name: "an error_description that is cut off",
-    answer: (echo) => ({
-      status: 400,
-      body: JSON.stringify({ error: "invalid_client", error_description: echo.slice(0, 60) }),
-    }),
+    name: "an error_description that quotes the token beside it",
+    answer: () =>
+      body({ error: "x", error_description: `issued ${accessToken}`, access_token: accessToken }, 200),
   },
-  {
-    name: "an error_description that begins in the middle",
-    answer: (echo) => ({
-      status: 400,
-      body: JSON.stringify({ error: "invalid_client", error_description: echo.slice(9, 120) }),
-    }),
-  },
-  {
-    name: "an error_description behind control characters",
-    answer: (echo) => ({
-      status: 400,
-      body: JSON.stringify({ error: "invalid_client", error_description: `\u0000\u200b${echo}\r\n${echo}` }),
-    }),
-  },
-  { name: "field names", answer: (echo) => ({ status: 400, body: JSON.stringify({ [echo]: 1 }) }) },
-  { name: "nested fields", answer: (echo) => ({ status: 400, body: JSON.stringify({ detail: { echo } }) }) },
+  { name: "a token as the name of a field", answer: () => body({ [`${accessToken}-1`]: "x" }) },
+  { name: "field names", answer: (echo) => body({ [echo]: 1 }) },
+  { name: "nested fields", answer: (echo) => body({ detail: { echo } }) },
   { name: "headers", answer: (echo) => ({ status: 400, headers: echoHeaders(echo), body: "{}" }) },
   {
     name: "a redirect",
@@ -173,21 +154,15 @@ const tokenEchoes: Echo[] = [
     answer: (echo) => ({ status: 200, headers: { "content-type": "text/html" }, body: `<p>${echo}` }),
   },
   { name: "broken JSON", answer: (echo) => ({ status: 200, body: `{"access_token":"${echo}` }) },
-  { name: "a JSON text", answer: (echo) => ({ status: 200, body: JSON.stringify(echo) }) },
+  { name: "a JSON text", answer: (echo) => body(echo, 200) },
+  { name: "a wrong shape", answer: (echo) => body({ access_token: [echo] }, 200) },
   {
-    name: "a wrong shape",
-    answer: (echo) => ({ status: 200, body: JSON.stringify({ access_token: [echo] }) }),
+    name: "wrong values with a token",
+    answer: (echo) => body({ access_token: accessToken, token_type: echo, expires_in: echo }, 200),
   },
+  { name: "no place: an empty 500", answer: () => ({ status: 500 }) },
   {
-    name: "wrong values beside a token",
-    answer: (echo) => ({
-      status: 200,
-      body: JSON.stringify({ access_token: accessToken, token_type: echo, expires_in: echo }),
-    }),
-  },
-  { name: "an empty 500", answer: () => ({ status: 500 }) },
-  {
-    name: "429",
+    name: "a 429",
     answer: (echo) => ({ status: 429, headers: { ...echoHeaders(echo), "retry-after": "600" }, body: echo }),
   },
 ];
@@ -203,7 +178,7 @@ function echoHeaders(echo: string): Record<string, string> {
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
   describe("a token endpoint that echoes", () => {
-    test.each(tokenEchoes)("$name: nothing of it comes out", async ({ answer }) => {
+    test.each(tokenEchoes)("in $name: no output shows it", async ({ answer }) => {
       for (let which = 0; which < 5; which++) {
         const server = await recordingServer((request) => {
           const echo = echoes(request)[which] ?? "";
@@ -223,7 +198,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       }
     });
 
-    test("and hands the secret out as the tenant of a token: the event does not repeat it", async () => {
+    test("the secret as the tenant of a token: the event does not show it", async () => {
       const server = await recordingServer((request) => ({
         status: 200,
         body: JSON.stringify({
@@ -258,26 +233,23 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         answer: (echo) => ({ status: 307, headers: { location: `https://[${encodeURIComponent(echo)}` } }),
       },
     ];
-    test.each(api)(
-      "$name: it lives in ApiError.body at most, which is not enumerable",
-      async ({ answer }) => {
-        const server = await recordingServer((request) =>
-          request.path.endsWith("/token")
-            ? { status: 200, body: JSON.stringify({ access_token: accessToken }) }
-            : answer(request.headers.authorization ?? ""),
-        );
-        const options = { baseUrl: server.url, tenantId, credentials: [credentialOf(variant)], onEvent };
-        const service = await connect(options);
-        const outcome = await service.call("listDevices").catch((error: unknown) => ({ error }));
-        const { error } = outcome as { error: unknown };
-        expect(error).toBeInstanceOf(Error);
-        expectNone([error, ...events, ...printed, service], server.requests);
-        expect(Object.keys(error as object)).not.toContain("body");
-      },
-    );
+    test.each(api)("$name: only ApiError.body may hold it, which is not enumerable", async ({ answer }) => {
+      const server = await recordingServer((request) =>
+        request.path.endsWith("/token")
+          ? { status: 200, body: JSON.stringify({ access_token: accessToken }) }
+          : answer(request.headers.authorization ?? ""),
+      );
+      const options = { baseUrl: server.url, tenantId, credentials: [credentialOf(variant)], onEvent };
+      const service = await connect(options);
+      const outcome = await service.call("listDevices").catch((error: unknown) => ({ error }));
+      const { error } = outcome as { error: unknown };
+      expect(error).toBeInstanceOf(Error);
+      expectNone([error, ...events, ...printed, service], server.requests);
+      expect(Object.keys(error as object)).not.toContain("body");
+    });
   });
 
-  test("a fetch that puts the whole request into its error: its fields and message stay behind", async () => {
+  test("a fetch that puts the whole request into its error: neither fields nor message are shown", async () => {
     const fetch = scriptedFetch(({ init }) => {
       const sent = JSON.stringify({ ...init, signal: undefined });
       throw Object.assign(new TypeError(`could not send ${sent}`, { cause: new Error(sent) }), {
@@ -299,12 +271,12 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expectNone([error, ...events, ...printed], sent);
   });
 
-  test("a store that puts what it was given into its error", async () => {
+  test("a store that puts its arguments into its error: the event does not show them", async () => {
     const fault = async (...given: unknown[]): Promise<never> => {
       throw Object.assign(new Error(`could not store ${JSON.stringify(given)}`), { given });
     };
     const store = { get: async () => undefined, set: fault, delete: fault, lock: fault };
-    // Without a record of its calls: an Auth holds the fetch it was given, and what that holds is the test's own.
+    // Not scriptedFetch: an Auth holds its fetch, and that one holds a record of its calls.
     const fetch = async () => Response.json({ access_token: accessToken });
     const options = { baseUrl: "https://service.example", tenantId, credential: credentialOf(variant) };
     const auth = createAuth({ ...options, fetch, store, onEvent });
@@ -314,7 +286,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expectNone([...events, ...printed, auth]);
   });
 
-  test("a token, its Auth and its service show no value, also after it was used and stored", async () => {
+  test("a token, its Auth and its service do not show its value after it was used and stored", async () => {
     const server = await recordingServer(({ path }) => ({
       status: 200,
       headers: { "content-type": "application/json" },
@@ -333,10 +305,10 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("objects that hold secrets show none", () => {
+describe("objects with secrets do not show them:", () => {
   test.each(keyForms)("a credential with a key as $form, before and after it signed", async ({ key }) => {
     const credential = plugin(await key());
-    // Without a record of its calls: an Auth holds the fetch it was given, and what that holds is the test's own.
+    // Not scriptedFetch: an Auth holds its fetch, and that one holds a record of its calls.
     const fetch = async () => Response.json({ access_token: accessToken });
     const auth = createAuth({ baseUrl: "https://service.example", tenantId, credential, fetch, onEvent });
     expectNone([credential, auth]);
@@ -345,7 +317,7 @@ describe("objects that hold secrets show none", () => {
     expectNone([credential, auth, service, ...events, ...printed]);
   });
 
-  test("the credentials of persons, and a service account", () => {
+  test("the credentials of a person, and a service account", () => {
     const endpoint = "https://service.example/authorize";
     expectNone([
       userInterfacePlugin({ clientId: "canary-plugin", privateKey: pkcs8(rsaKey()) }),
@@ -372,7 +344,7 @@ describe("objects that hold secrets show none", () => {
   });
 });
 
-test("a detection sends nothing that could be echoed, and repeats nothing that was", async () => {
+test("a detection sends no secret and shows none that is echoed", async () => {
   const echo: Script = ({ raw }) => ({
     status: 400,
     headers: { "content-type": `application/json; ${ascii(accessToken)}` },
@@ -394,7 +366,7 @@ test("a detection sends nothing that could be echoed, and repeats nothing that w
   expectNone([detection, error, ...events, ...printed]);
 });
 
-describe("the search finds what is there", () => {
+describe("the search finds a secret", () => {
   test.each([
     { where: "a message", value: () => new Error(`refused ${clientSecret}`) },
     { where: "a cause", value: () => new Error("x", { cause: new Error(accessToken) }) },

@@ -1,11 +1,10 @@
-// `bivariant call`: the same call on either variant, what goes into the request, and refused calls.
+// `bivariant call`: the same call on either variant, the request that it sends, and refused calls.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
+import { cli } from "./command-line.js";
 import { plantedToken, startPlanted } from "./planted-server.js";
-import { cli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
 
 describe.concurrent("call", () => {
   it.each(["A", "B"] as const)("listDevices on Variant %s prints the devices as JSON", async (variant) => {
@@ -18,7 +17,7 @@ describe.concurrent("call", () => {
     expect(leaksOf(result)).toEqual([]);
   });
 
-  it("refused with an empty 403 exits 6, with the three causes that the description names", async () => {
+  it("exits 6 for an empty 403, with the three causes of the description", async () => {
     const { env, close } = await startDeployment({ variants: ["A"], scopes: [] });
     const [people, script] = await Promise.all([
       cli(["call", "listDevices"], env),
@@ -72,21 +71,21 @@ describe.concurrent("call", () => {
     expect(leaksOf(result, [plantedToken])).toEqual([]);
   });
 
-  it("shows what a refusal said, in characters that leave a terminal alone", async () => {
+  it("shows the body of a refusal with control characters escaped", async () => {
     const said = JSON.stringify({ why: "no such page\u009b2J\u202e" });
     const { env, close } = await startPlanted((response) => response.writeHead(422).end(said));
-    const result = await runInProcess(["call", "listDevices"], env);
+    const result = await cli(["call", "listDevices"], env);
     close();
     expect(result.code).toBe(6);
     expect(result.stderr).toContain('The answer: {"why":"no such page\\u009b2J\\u202e"}');
   });
 
-  it("shows nothing of a refusal that repeats the token", async () => {
+  it("does not show the body of a refusal that repeats the token", async () => {
     const said = JSON.stringify({ got: `Bearer ${plantedToken}` });
     const { env, close } = await startPlanted((response) => response.writeHead(400).end(said));
     const [people, script] = await Promise.all([
-      runInProcess(["call", "listDevices"], env),
-      runInProcess(["call", "listDevices", "--json"], env),
+      cli(["call", "listDevices"], env),
+      cli(["call", "listDevices", "--json"], env),
     ]);
     close();
     for (const result of [people, script]) {
@@ -96,11 +95,11 @@ describe.concurrent("call", () => {
     expect(JSON.parse(script.stdout).error.body).toBe("(not shown: it repeats a secret)");
   });
 
-  it("cuts what a refusal said at great length", async () => {
+  it("does not show the body of a refusal that is very long", async () => {
     const { env, close } = await startPlanted((response) =>
       response.writeHead(500).end(`"${"x".repeat(9_000)}"`),
     );
-    const { code, stdout } = await runInProcess(["call", "listDevices", "--json"], env);
+    const { code, stdout } = await cli(["call", "listDevices", "--json"], env);
     close();
     expect(code).toBe(6);
     expect(JSON.parse(stdout).error).toMatchObject({
@@ -109,7 +108,7 @@ describe.concurrent("call", () => {
     });
   });
 
-  it("exits 2 for an operation that is unknown, lists those there are, and asks nothing", async () => {
+  it("exits 2 for an unknown operation, lists the known ones, and sends nothing", async () => {
     const { env, emulator, close } = await startDeployment();
     const result = await cli(["call", "listDevicez", "--json"], env);
     await close();
@@ -143,14 +142,9 @@ describe.concurrent("call", () => {
       says: "name=value",
     },
     {
-      name: "a body that is no JSON",
+      name: "a body that is not JSON",
       args: ["listDevices", "--data", "planted-in-argv"],
-      says: "--data is no JSON",
-    },
-    {
-      name: "a body given twice",
-      args: ["listDevices", "--data", "1", "--data-file", "x"],
-      says: "leave one out",
+      says: "--data is not valid JSON",
     },
     {
       name: "a body file that is missing",
@@ -158,9 +152,9 @@ describe.concurrent("call", () => {
       says: "(ENOENT): /no/such/file",
     },
   ];
-  it.each(misused)("refuses $name, exits 2 and repeats no value", async ({ args, says }) => {
+  it.each(misused)("exits 2 without repeating the value for $name", async ({ args, says }) => {
     const { env, emulator, close } = await startDeployment();
-    const result = await runInProcess(["call", ...args], env);
+    const result = await cli(["call", ...args], env);
     await close();
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
@@ -168,14 +162,14 @@ describe.concurrent("call", () => {
     expect(emulator.journal.entries()).toEqual([]);
   });
 
-  it("shows nothing of a body file that is no JSON", async () => {
+  it("does not show a body file that is not JSON", async () => {
     const { env, folder, close } = await startDeployment();
     const file = join(folder, "body");
     await writeFile(file, "planted-in-file");
-    const result = await runInProcess(["call", "listDevices", "--data-file", file], env);
+    const result = await cli(["call", "listDevices", "--data-file", file], env);
     await close();
     expect(result.code).toBe(2);
-    expect(result.stderr).toContain("--data-file is no JSON");
+    expect(result.stderr).toContain("--data-file is not valid JSON");
     expect(leaksOf(result, ["planted-in-file"])).toEqual([]);
   });
 });

@@ -1,10 +1,13 @@
 // An emulated deployment over HTTP with both credentials in files, and the secrets that no output may hold.
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
-import type { Ended, Environment } from "./run-cli.js";
+import type { Ended } from "./command-line.js";
 
 export const clientSecret = "planted-client-secret-0123456789";
 export const signingKey: SigningKey = newSigningKey("cli-key");
@@ -16,7 +19,7 @@ export interface CliDeployment {
   readonly emulator: Emulator;
   /** A folder for files of the test's own. */
   readonly folder: string;
-  readonly env: Environment;
+  readonly env: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
@@ -25,14 +28,7 @@ export async function startDeployment({
   ...options
 }: EmulatorOptions & { readonly scopes?: readonly string[] } = {}): Promise<CliDeployment> {
   const emulator = createEmulator(options);
-  emulator.registerPlugin({
-    clientId: "reporter",
-    tenantId: "acme",
-    type: "service",
-    jwks: { keys: [signingKey.publicJwk] },
-    scopes,
-  });
-  emulator.registerServiceAccount({ clientId: "account", clientSecret, tenantId: "acme" });
+  registerBoth(emulator, scopes);
   const { url, close } = await emulator.listen();
   const folder = await mkdtemp(join(tmpdir(), "cli-test-"));
   const keyFile = join(folder, "key.pem");
@@ -55,6 +51,32 @@ export async function startDeployment({
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Registers the plugin and the account that `env` of a deployment names. */
+export function registerBoth(emulator: Emulator, scopes: readonly string[] = ["devices:read"]): void {
+  const jwks = { keys: [signingKey.publicJwk] };
+  emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks, scopes });
+  emulator.registerServiceAccount({ clientId: "account", clientSecret, tenantId: "acme" });
+}
+
+/** Listens on a free port of this machine. */
+export async function listen(server: Server): Promise<{ readonly url: string; close(): void }> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${port}`, close };
+}
+
+/** A URL that refuses connections. */
+export async function closedUrl(): Promise<string> {
+  const { url, close } = await listen(createServer());
+  close();
+  return url;
 }
 
 /** The emulator's tokens, and the client secrets that `emulate` makes, are 256 bits in base64url. */

@@ -1,11 +1,10 @@
-// `bivariant doctor` where a person has logged in: the stored login is what is examined.
+// `bivariant doctor` with a stored login.
 import { writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Finding } from "../../src/cli/doctor/finding.js";
 import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
-import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
-import { type Environment, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli, type Environment } from "./command-line.js";
+import { type LoginDeployment, logIn, startLoginDeployment } from "./login-deployment.js";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -16,11 +15,7 @@ afterEach(async () => {
 async function loggedIn(): Promise<LoginDeployment> {
   const deployment = await startLoginDeployment({ variants: ["B"] });
   cleanups.push(() => deployment.close());
-  const running = startCli(["login"], deployment.env);
-  cleanups.push(() => running.child.kill("SIGKILL"));
-  const url = (await addressOf(running)).href;
-  await fetch(deployment.emulator.login({ url, userId: "ada" }).callbackUrl);
-  expect((await running.ended).code).toBe(0);
+  expect((await logIn(deployment)).ended.code).toBe(0);
   return deployment;
 }
 
@@ -36,14 +31,14 @@ interface Examination {
 }
 
 async function doctor(env: Environment, ...args: string[]): Promise<Examination> {
-  const result = await runInProcess(["doctor", "--json", ...args], env);
+  const result = await cli(["doctor", "--json", ...args], env);
   expect(leaksOf(result)).toEqual([]);
   const { findings } = JSON.parse(result.stdout) as { findings: Finding[] };
   return { code: result.code, of: Object.fromEntries(findings.map((one) => [one.check, one])) };
 }
 
 describe("doctor after a login", () => {
-  it("finds nothing wrong, asks for no token, and calls as that person", async () => {
+  it("passes without a token request and calls as that person", async () => {
     const { env, emulator } = await loggedIn();
     const before = emulator.journal.tokenRequests({ status: 200 }).length;
     const { code, of } = await doctor(env);
@@ -55,7 +50,7 @@ describe("doctor after a login", () => {
     expect(emulator.journal.entries({ operation: "listDevices" })).toHaveLength(1);
   });
 
-  it("takes the login with --login, though a service account and a plugin are configured", async () => {
+  it("uses the login with --login, although a service account and a plugin are configured", async () => {
     const { env } = await loggedIn();
     const machines = {
       BIVARIANT_B_CLIENT_ID: "account",
@@ -72,7 +67,7 @@ describe("doctor after a login", () => {
     expect(machine.of.token?.evidence).not.toContain("login");
   });
 
-  it("renews the token that has expired", async () => {
+  it("renews an expired token", async () => {
     const { env, emulator } = await loggedIn();
     const now = Date.now;
     vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
@@ -83,7 +78,7 @@ describe("doctor after a login", () => {
 
   it.each([
     {
-      name: "a login that was logged out elsewhere",
+      name: "a login that ended elsewhere",
       args: [],
       spoil: forgetTokens,
       check: "token",
@@ -91,7 +86,7 @@ describe("doctor after a login", () => {
       hours: 2,
     },
     {
-      name: "a token that the service does not know any more",
+      name: "a token that the service has forgotten",
       args: [],
       spoil: forgetTokens,
       check: "api_call",
@@ -99,7 +94,7 @@ describe("doctor after a login", () => {
       hours: 0.5,
     },
     {
-      name: "a login under another tenant",
+      name: "a login for another tenant",
       args: ["--tenant", "other", "--login"],
       spoil: async () => {},
       check: "token",
@@ -107,7 +102,7 @@ describe("doctor after a login", () => {
       hours: 0,
     },
     {
-      name: "a login under another tenant, that is not named,",
+      name: "a login for another tenant, without --login",
       args: ["--tenant", "other"],
       spoil: async () => {},
       check: "token",
@@ -115,14 +110,14 @@ describe("doctor after a login", () => {
       hours: 0,
     },
     {
-      name: "a store that is torn",
+      name: "a store that is damaged",
       args: [],
       spoil: async ({ file }: LoginDeployment) => writeFile(file, "torn", { mode: 0o600 }),
       check: "token",
       remedy: "BIVARIANT_STORE_FILE",
       hours: 0,
     },
-  ])("tells of $name and what to do", async ({ args, spoil, check, remedy, hours }) => {
+  ])("reports $name with a remedy", async ({ args, spoil, check, remedy, hours }) => {
     const deployment = await loggedIn();
     await spoil(deployment);
     const now = Date.now;
@@ -132,8 +127,8 @@ describe("doctor after a login", () => {
     expect(of[check]).toMatchObject({ verdict: "fail", remedy: expect.stringContaining(remedy) });
   });
 
-  it("contradicts itself with --login and Variant A", async () => {
+  it("exits 2 with --login and --variant A", async () => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", BIVARIANT_B_CLIENT_ID: "portal" };
-    expect(await runInProcess(["doctor", "--login", "--variant", "A"], env)).toMatchObject({ code: 2 });
+    expect(await cli(["doctor", "--login", "--variant", "A"], env)).toMatchObject({ code: 2 });
   });
 });

@@ -1,234 +1,281 @@
-// `bivariant emulate`: what it prints, what it writes, and that nothing of it stays.
-
-import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+// `bivariant emulate`: the variables on stdout, the requests on stderr, the private files, and the watched seed file.
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { leaksOf } from "./cli-deployment.js";
-import { cli, type Environment, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { leaksOf, listen } from "./cli-deployment.js";
+import { cli, type Environment, type Running, startCli } from "./command-line.js";
 
-/** Where the process's temporary files go, so that the test sees every one that stays. */
-let temporary: string;
-beforeAll(async () => {
-  temporary = await mkdtemp(join(tmpdir(), "emulate-test-"));
-});
-afterAll(() => rm(temporary, { recursive: true, force: true }));
+interface Serving extends Running {
+  /** What it exports at its start. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly url: string;
+}
 
-/** tsx keeps its cache there too. */
-const ours = async () => (await readdir(temporary)).filter((name) => name.startsWith("bivariant-"));
+async function serving(...args: string[]): Promise<Serving> {
+  const running = startCli(["emulate", ...args]);
+  onTestFinished(async () => {
+    running.interrupt();
+    await running.ended;
+  });
+  await running.seen(/Press Ctrl-C to stop/);
+  const env = exported((await running.seen(/(?:export .*\n)+/))[0]);
+  return { ...running, env, url: env.BIVARIANT_BASE_URL ?? "" };
+}
 
-function exported(stdout: string): Environment {
+function exported(lines: string): Record<string, string> {
   return Object.fromEntries(
-    [...stdout.matchAll(/^export (BIVARIANT_\w+)=(\S+)$/gm)].map(([, ...one]) => one),
+    [...lines.matchAll(/^export (\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]),
   );
 }
 
+async function seedFile(content: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "seed-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "tenant.yaml");
+  await writeFile(file, content);
+  return file;
+}
+
+const call = (env: Environment, ...args: string[]) => cli(["call", "listDevices", ...args], env);
+const tokenPathA = "/api/v1/acme/external-plugin/oauth/token";
+const postGrant = (url: string, grant_type: string) =>
+  fetch(url + tokenPathA, { method: "POST", body: new URLSearchParams({ grant_type }) });
+
 describe.skipIf(process.platform === "win32")("emulate", () => {
-  it("prints an environment that the other commands work with, and each request; SIGTERM leaves nothing", async () => {
-    const running = startCli(["emulate"], { TMPDIR: temporary });
-    await running.seen(/Ctrl-C ends it/);
-    const [text] = await running.seen(/(?:export .*\n)+/);
-    const env = exported(text);
+  it("exports an environment for the other commands, with private files that it deletes at the end", async () => {
+    const { env, ended, interrupt } = await serving();
     expect(Object.keys(env)).toEqual([
-      "BIVARIANT_BASE_URL",
-      "BIVARIANT_TENANT",
-      "BIVARIANT_A_CLIENT_ID",
-      "BIVARIANT_A_PRIVATE_KEY_FILE",
-      "BIVARIANT_B_CLIENT_ID",
-      "BIVARIANT_B_CLIENT_SECRET_FILE",
-      "BIVARIANT_B_LOGIN_CLIENT_ID",
-      "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
-      "BIVARIANT_STORE_FILE",
-      "BIVARIANT_STORE_KEY_FILE",
+      ...["BIVARIANT_BASE_URL", "BIVARIANT_TENANT", "BIVARIANT_A_CLIENT_ID", "BIVARIANT_A_PRIVATE_KEY_FILE"],
+      ...["BIVARIANT_B_CLIENT_ID", "BIVARIANT_B_CLIENT_SECRET_FILE", "BIVARIANT_B_LOGIN_CLIENT_ID"],
+      ...["BIVARIANT_B_AUTHORIZATION_ENDPOINT", "BIVARIANT_STORE_FILE", "BIVARIANT_STORE_KEY_FILE"],
     ]);
     const files = ["A_PRIVATE_KEY", "B_CLIENT_SECRET", "STORE_KEY"].map(
-      (name) => env[`BIVARIANT_${name}_FILE`] ?? "",
+      (one) => env[`BIVARIANT_${one}_FILE`] ?? "",
     );
     for (const file of files) expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(dirname(files[0] ?? ""))).mode & 0o777).toBe(0o700);
-    const contents = await Promise.all(files.map((file) => readFile(file, "utf8")));
-    // The numbers of the JWK that make it private, and the other two files as they are.
-    const secrets = contents.flatMap((content, index) =>
-      index === 0
-        ? Object.entries<string>(JSON.parse(content)).flatMap(([name, value]) =>
-            "dpq".includes(name[0] ?? "") ? [value] : [],
-          )
-        : [content],
-    );
+    const [key = "", ...secrets] = await Promise.all(files.map((file) => readFile(file, "utf8")));
+    const { d, p, q, dp, dq, qi } = JSON.parse(key);
 
-    const [asPlugin, asAccount, refused] = await Promise.all([
-      cli(["call", "listDevices"], env),
-      cli(["call", "listDevices", "--variant", "B"], env),
-      cli(["token", "--a-client-id", "nobody"], env),
-    ]);
-    expect([asPlugin.code, asAccount.code, refused.code]).toEqual([0, 0, 3]);
-    await running.seen(/ GET \/api\/v1\/acme\/devices 200 {2}A listDevices\n/);
-    await running.seen(/ POST \/v1\/auth\/token 200 {2}B requestToken\n/);
-    await running.seen(/ {2}plugin\.registered \(section .*\): expected a registered plugin, got "nobody"/);
-
-    running.child.kill("SIGTERM");
-    const result = await running.ended;
+    const refused = await cli(["token", "--a-client-id", "stranger"], env);
+    const codes = [await call(env), await call(env, "--variant", "B"), refused].map(({ code }) => code);
+    expect(codes).toEqual([0, 0, 3]);
+    interrupt();
+    const result = await ended;
     expect(result.code).toBe(0);
-    expect(await ours()).toEqual([]);
-    expect(leaksOf(result, secrets)).toEqual([]);
+    expect(leaksOf(result, [...secrets, d, p, q, dp, dq, qi])).toEqual([]);
+    expect(files.some(existsSync)).toBe(false);
   });
 
-  it("with --json prints a line of JSON for each thing, and ends on SIGINT", async () => {
+  it("prints each request and the reason of each refusal once on stderr; stdout holds the variables only", async () => {
+    const { url, seen, ended, interrupt } = await serving();
+    expect((await postGrant(url, "password")).status).toBe(400);
+    await seen(/ {2}token-request\.grant-type \(section /);
+    await fetch(`${url}/v1/devices`);
+    await seen(/ GET \/v1\/devices 401/);
+    // The page still shows what was printed.
+    const page = async (name: string) => (await fetch(`${url}/_emulator/live/${name}`)).text();
+    expect(await page("log")).toContain("token-request.grant-type");
+    expect(await page("journal")).toContain(tokenPathA);
+    interrupt();
+    const { stdout, stderr } = await ended;
+    for (const line of stdout.trimEnd().split("\n")) expect(line).toMatch(/^export BIVARIANT_\w+=\S+$/);
+    for (const pattern of [
+      / POST \/api\/v1\/acme\/\S+ 400/g,
+      /token-request\.grant-type/g,
+      / GET \/v1\/devices 401/g,
+    ])
+      expect(stderr.match(pattern)).toHaveLength(1);
+  });
+
+  it("with --json prints one JSON object on each line of stdout", async () => {
     const args = ["emulate", "--json", "--variant", "B", "--tenant", "blue", "--b-client-id", "robot"];
-    const running = startCli(args, { TMPDIR: temporary });
+    const running = startCli(args);
     const [line] = await running.seen(/^.*"environment".*\n/);
     const { served, environment } = JSON.parse(line);
     expect(served).toEqual(["B"]);
     expect(Object.keys(environment).some((name) => name.startsWith("BIVARIANT_A_"))).toBe(false);
     expect(environment).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_B_CLIENT_ID: "robot" });
-    expect((await runInProcess(["token"], environment)).code).toBe(0);
+    expect((await cli(["token"], environment)).code).toBe(0);
     await running.seen(/"request":/);
-    running.child.kill("SIGINT");
+    running.interrupt();
     const result = await running.ended;
     expect(result.code).toBe(0);
-    for (const one of result.stdout.trimEnd().split("\n")) expect(JSON.parse(one)).toBeTypeOf("object");
-    expect(JSON.parse(result.stdout.split("\n")[1] ?? "")).toMatchObject({
+    const [, request] = result.stdout
+      .trimEnd()
+      .split("\n")
+      .map((one) => JSON.parse(one));
+    expect(request).toMatchObject({
       request: { method: "POST", path: "/v1/auth/token", status: 200, variant: "B", tenantId: "blue" },
     });
-    expect(await ours()).toEqual([]);
     expect(leaksOf(result)).toEqual([]);
   });
 
-  it("ends, and leaves nothing, when nobody reads its output any more", async () => {
-    const running = startCli(["emulate"], { TMPDIR: temporary });
-    const [text] = await running.seen(/(?:export .*\n)+/);
-    running.child.stdout?.destroy();
-    await fetch(`${exported(text).BIVARIANT_BASE_URL}/anything`);
-    await running.ended;
-    expect(await ours()).toEqual([]);
-  });
-
-  it("exits 2 when its port is taken, and leaves nothing", async () => {
-    const server = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.once("listening", resolve));
-    const { port } = server.address() as AddressInfo;
-    const result = await cli(["emulate", "--port", String(port)], { TMPDIR: temporary });
-    server.close();
+  it("exits 2 when its port is taken", async () => {
+    const { url, close } = await listen(createServer());
+    const result = await cli(["emulate", "--port", new URL(url).port]);
+    close();
     expect(result).toMatchObject({ code: 2, stdout: "" });
-    expect(result.stderr).toContain("error listen_failed: ");
-    expect(result.stderr).toContain("EADDRINUSE");
-    expect(await ours()).toEqual([]);
-  });
-
-  it("serves what a seed file registers, and reads it again when it changes", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "seed-test-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const file = join(folder, "tenant.yaml");
-    const seed = (scopes: string) => `options: { variants: [A] }
-plugins:
-  - { clientId: nightly, tenantId: blue, type: service, scopes: [${scopes}] }
-`;
-    await writeFile(file, seed("devices:read"));
-    const running = startCli(["emulate", "--seed-file", file, "--watch", "--random-seed", "5"], {
-      TMPDIR: temporary,
-    });
-    await running.seen(/Ctrl-C ends it/);
-    const [text] = await running.seen(/(?:export .*\n)+/);
-    const env = exported(text);
-    expect(env).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_A_CLIENT_ID: "nightly" });
-    expect(Object.keys(env).some((name) => name.startsWith("BIVARIANT_B_"))).toBe(false);
-    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(0);
-
-    await writeFile(file, `${seed("devices")}`);
-    await running.seen(/the old state stays:\n.*tenant\.yaml:3: plugins\.0\.scopes\.0: /);
-    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(0);
-    // As editors do it: another file takes its place.
-    await writeFile(join(folder, "new"), seed(""));
-    await rename(join(folder, "new"), file);
-    await running.seen(/Read .*tenant\.yaml again/);
-    // The same key still: the number decides it.
-    expect((await runInProcess(["call", "listDevices"], env)).code).toBe(6);
-    running.child.kill("SIGTERM");
-    expect((await running.ended).code).toBe(0);
-    expect(await ours()).toEqual([]);
+    expect(result.stderr).toMatch(/error listen_failed: [\s\S]*EADDRINUSE/);
   });
 
   it.each([
+    { name: "a missing seed file", args: "--seed-file /nowhere/tenant.yaml", says: "error seed_invalid" },
     {
-      name: "a seed file that is not there",
-      args: ["--seed-file", "/nowhere/tenant.yaml"],
-      says: "seed_invalid",
+      ...{ name: "a watched seed file whose name is too long", says: "error seed_invalid" },
+      args: `--seed-file /tmp/${"x".repeat(300)}/tenant.yaml --watch`,
     },
-    {
-      name: "a watched seed file behind a name that is too long",
-      args: ["--seed-file", `/tmp/${"x".repeat(300)}/tenant.yaml`, "--watch"],
-      says: "error seed_invalid",
-    },
-    { name: "--watch without a file", args: ["--watch"], says: "--watch needs a --seed-file" },
+    { name: "--watch without a seed file", args: "--watch", says: "--watch needs the file to watch" },
     {
       name: "a tenant beside a seed file",
-      args: ["--seed-file", "x.yaml", "--tenant", "t"],
-      says: "--tenant says what is registered",
+      args: "--seed-file x.yaml --tenant t",
+      says: "cannot be used with",
     },
     {
-      name: "a random seed that is no number",
-      args: ["--random-seed", "one"],
-      says: "--random-seed must be a whole number",
+      name: "a random seed that is not a number",
+      args: "--random-seed one",
+      says: "It must be a whole number",
     },
     {
-      name: "a page that is no address",
-      args: ["--page-url", "javascript:alert(1)"],
+      name: "a page that is not a web address",
+      args: "--page-url javascript:alert(1)",
       says: "plugins.1.pageUrl",
     },
   ])("exits 2 for $name", async ({ args, says }) => {
-    const result = await runInProcess(["emulate", ...args]);
+    const result = await cli(["emulate", ...args.split(" ")]);
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
   });
 
-  it("prints where the page, the host application and the keys of further plugins are; a login outlives a new reading", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "seed-test-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const file = join(folder, "tenants.json");
+  it("prints the addresses of its page and of the host application, and the keys of further plugins", async () => {
     const plugins = ["acme", "blue-green"].flatMap((tenantId) => [
       { clientId: "nightly", tenantId, type: "service" },
       { clientId: "page", tenantId, type: "user_interface" },
     ]);
-    const apiClients = [{ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] }];
     const operators = [{ tenantId: "acme", userId: "ada", capabilities: [] }];
-    const seed = { plugins, apiClients, operators };
-    await writeFile(file, JSON.stringify(seed));
-    const running = startCli(["emulate", "--seed-file", file, "--watch"], { TMPDIR: temporary });
-    await running.seen(/Ctrl-C ends it/);
-    const env = exported((await running.seen(/(?:export .*\n)+/))[0]);
-    const [, keyFile = ""] = await running.seen(
-      /The key of page \(user_interface, tenant blue-green\): (\S+)/,
+    const { seen, url } = await serving(
+      "--seed-file",
+      await seedFile(JSON.stringify({ plugins, operators })),
     );
+    const [, keyFile = ""] = await seen(/The key of page \(user_interface, tenant blue-green\): (\S+)/);
     expect(JSON.parse(await readFile(keyFile, "utf8"))).toMatchObject({ kty: "RSA", d: expect.any(String) });
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
-    await running.seen(new RegExp(`The host application: ${env.BIVARIANT_BASE_URL}/host/acme`));
-    const [, page = ""] = await running.seen(/Watch and steer it: (\S+)/);
+    await seen(new RegExp(`The host application: ${url}/host/acme`));
+    const [, page = ""] = await seen(/The page to watch and control it: (\S+)/);
     expect((await fetch(page)).status).toBe(200);
-
-    const storeKey = () => readFile(env.BIVARIANT_STORE_KEY_FILE ?? "", "utf8");
-    const before = await storeKey();
-    await writeFile(file, JSON.stringify({ ...seed, operators: [] }));
-    await running.seen(/Read .*tenants\.json again/);
-    expect(await storeKey()).toBe(before);
-    running.child.kill("SIGTERM");
-    expect((await running.ended).code).toBe(0);
-    expect(await ours()).toEqual([]);
   });
 
-  it("--rules prints the rules that it enforces and its options, and serves nothing", async () => {
-    const [people, script] = await Promise.all([
-      runInProcess(["emulate", "--rules"]),
-      runInProcess(["emulate", "--rules", "--json"]),
-    ]);
+  it("with --rules prints the rules and the options, and serves nothing", async () => {
+    const people = await cli(["emulate", "--rules"]);
+    const script = await cli(["emulate", "--rules", "--json"]);
     expect(people.code).toBe(0);
-    expect(people.stdout).toContain("assertion.audience (section ");
-    expect(people.stdout).toContain("Off: aud is not looked at");
-    expect(people.stdout).toContain("narrowingDelayMs (section 2.1) is 0\n");
+    expect(people.stdout).toMatch(
+      /assertion\.audience \(section .*[\s\S]*Off: [\s\S]*narrowingDelayMs \(section 2\.1\) is 0\n/,
+    );
     const { rules, options } = JSON.parse(script.stdout);
     expect(rules["route.scope"]).toMatchObject({ answer: { status: 403 }, default: true });
     expect(options["refreshTokens.rotation"].default).toBe(true);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("emulate --watch", () => {
+  const account = (clientId: string) =>
+    `serviceAccounts: [{ clientId: ${clientId}, clientSecret: not-a-secret, tenantId: acme }]\n`;
+
+  it("reads the seed file again when it changes, and keeps the old state after a mistake in it", async () => {
+    const seed = (scopes: string) =>
+      `options: { variants: [A] }\nplugins:\n  - { clientId: nightly, tenantId: blue, type: service, scopes: [${scopes}] }\n`;
+    const file = await seedFile(seed("devices:read"));
+    const { env, seen } = await serving("--seed-file", file, "--watch", "--random-seed", "5");
+    expect(env).toMatchObject({ BIVARIANT_TENANT: "blue", BIVARIANT_A_CLIENT_ID: "nightly" });
+    expect(Object.keys(env).some((name) => name.startsWith("BIVARIANT_B_"))).toBe(false);
+    expect((await call(env)).code).toBe(0);
+    await writeFile(file, seed("devices"));
+    await seen(/the old state stays:\n.*tenant\.yaml:3: plugins\.0\.scopes\.0: /);
+    expect((await call(env)).code).toBe(0);
+    // Editors replace the file.
+    await writeFile(`${file}.new`, seed(""));
+    await rename(`${file}.new`, file);
+    await seen(/Read .*tenant\.yaml again/);
+    // --random-seed keeps the key.
+    expect((await call(env)).code).toBe(6);
+  });
+
+  it("resets options that the file no longer names, and keeps the key of the stored logins", async () => {
+    const apiClients = "apiClients: [{ clientId: portal, redirectUris: [http://127.0.0.1/callback] }]\n";
+    const seed = `${account("robot")}${apiClients}plugins: [{ clientId: nightly, tenantId: acme, type: service }]\n`;
+    const options = `options:
+  variants: [B]
+  tokenResponseExtras: { token_type: extra }
+  rateLimit: { requests: 1, windowSeconds: 600 }
+  rules: { token-request.grant-type: false }
+`;
+    const file = await seedFile(seed + options);
+    const { url, env, seen } = await serving("--seed-file", file, "--watch");
+    const tokenFields = async () => {
+      const grant = { grant_type: "client_credentials", client_id: "robot", client_secret: "not-a-secret" };
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(`${url}/v1/auth/token`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(grant),
+      });
+      return Object.keys((await answer.json()) as object);
+    };
+    const storeKey = () => readFile(env.BIVARIANT_STORE_KEY_FILE ?? "", "utf8");
+    const before = await storeKey();
+    expect(await tokenFields()).toEqual(["access_token", "token_type"]);
+    expect((await postGrant(url, "password")).status).toBe(404);
+    await writeFile(file, seed);
+    await seen(/^export BIVARIANT_A_CLIENT_ID=nightly$/m);
+    expect(await tokenFields()).toEqual(["access_token"]);
+    for (let count = 0; count < 2; count++) {
+      const answer = await postGrant(url, "password");
+      expect([answer.status, await answer.json()]).toMatchObject([400, { error: "unsupported_grant_type" }]);
+    }
+    expect(await storeKey()).toBe(before);
+  });
+
+  it("continues to serve when its private files are gone, and reports it", async () => {
+    const file = await seedFile(account("first"));
+    const { url, env, seen } = await serving("--seed-file", file, "--watch");
+    await rm(dirname(env.BIVARIANT_B_CLIENT_SECRET_FILE ?? ""), { recursive: true });
+    await writeFile(file, account("second"));
+    await seen(/Its files cannot be written:\n.*ENOENT/);
+    expect((await fetch(`${url}/v1/devices`)).status).toBe(401);
+  });
+
+  it("sees changes behind a link and in a folder that replaces another", async () => {
+    const file = await seedFile("");
+    const folder = dirname(file);
+    const write = async (name: string, clientId: string) => {
+      await mkdir(join(folder, name), { recursive: true });
+      await writeFile(join(folder, name, "tenant.yaml"), account(clientId));
+    };
+    await write("one", "first");
+    await write("two", "third");
+    await rm(file);
+    await symlink("one", join(folder, "current"));
+    await symlink(join("current", "tenant.yaml"), file);
+    const { seen } = await serving("--seed-file", file, "--watch");
+    const served = (clientId: string) => seen(new RegExp(`^export BIVARIANT_B_CLIENT_ID=${clientId}$`, "m"));
+    await write("one", "second");
+    await served("second");
+    await symlink("two", join(folder, "next"));
+    await rename(join(folder, "next"), join(folder, "current"));
+    await served("third");
+    await rename(join(folder, "two"), join(folder, "old"));
+    await write("two", "fourth");
+    await served("fourth");
+  });
+
+  it("reports which changes need a restart", async () => {
+    const file = await seedFile(account("first"));
+    const { seen } = await serving("--seed-file", file, "--watch");
+    await writeFile(file, `${account("first")}options: { publicUrl: "https://other.example" }\n`);
+    await seen(/These change only with a restart: publicUrl\./);
   });
 });

@@ -1,9 +1,7 @@
-// How errors are told, by class: the exit code, the lines for people, the object for scripts, and colour.
+// Each class of error: its exit code, its lines for people and its JSON; and when colour is used.
 import { describe, expect, it } from "vitest";
-import { exitCodeOf } from "../../src/cli/exit-codes.js";
-import { painter } from "../../src/cli/paint.js";
-import { errorJson } from "../../src/cli/report/error-json.js";
-import { errorLines } from "../../src/cli/report/error-lines.js";
+import { errorJson, errorLines, exitCodeOf } from "../../src/cli/error-report.js";
+import { painter } from "../../src/cli/output.js";
 import { EmulatorError } from "../../src/emulator/index.js";
 import {
   ApiError,
@@ -17,7 +15,7 @@ import {
   UnexpectedResponseError,
   VariantError,
 } from "../../src/index.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli } from "./command-line.js";
 
 const detection = { served: { A: "no", B: "no" }, evidence: [], detectedAt: 0 } as const;
 const retryAt = Date.UTC(2026, 0, 1);
@@ -39,7 +37,7 @@ const table = [
 const plain = painter({}, {});
 
 describe("an error", () => {
-  it.each(table)("$error.name exits $exit, and is told with its code and message", ({ error, exit }) => {
+  it.each(table)("$error.name exits $exit and is printed with its code and message", ({ error, exit }) => {
     expect(exitCodeOf(error)).toBe(exit);
     const lines = errorLines(error, plain);
     expect(lines[0]).toBe(`error ${error.code}: m`);
@@ -50,7 +48,7 @@ describe("an error", () => {
       exitCode: exit,
     });
     expect(JSON.stringify([lines, errorJson(error)])).not.toContain("hidden");
-    if ("retryAt" in error) expect(lines).toContain("  No sooner than 2026-01-01T00:00:00.000Z.");
+    if ("retryAt" in error) expect(lines).toContain("  Try again after 2026-01-01T00:00:00.000Z.");
     if ("issues" in error && error.issues.length > 0) expect(lines).toContain("  - a: b");
   });
 
@@ -60,18 +58,18 @@ describe("an error", () => {
       lines: ["error seed_invalid: seed: plugins: a; operators: b"],
     },
     { message: "seed", lines: ["error seed_invalid: seed", "  - plugins: a", "  - operators: b"] },
-  ])("lists the issues that the message $message does not tell", ({ message, lines }) => {
+  ])("lists the issues that its message does not contain: $message", ({ message, lines }) => {
     const error = new EmulatorError("seed_invalid", message, { issues: ["plugins: a", "operators: b"] });
     expect(errorLines(error, plain)).toEqual(lines);
   });
 
-  it("that is a fault of this program exits 70, and its message stays behind", () => {
+  it("that is a fault of this program exits 70 and hides its message", () => {
     const fault = new TypeError("planted-in-message");
     expect(exitCodeOf(fault)).toBe(70);
-    const told = [...errorLines(fault, plain), JSON.stringify(errorJson(fault))].join("\n");
-    expect(told).toContain("TypeError");
-    expect(told).toMatch(/\n\s+at /);
-    expect(told).not.toContain("planted-in-message");
+    const printed = [...errorLines(fault, plain), JSON.stringify(errorJson(fault))].join("\n");
+    expect(printed).toContain("TypeError");
+    expect(printed).toMatch(/\n\s+at /);
+    expect(printed).not.toContain("planted-in-message");
     expect(errorLines("a text that was thrown", plain)).toHaveLength(1);
   });
 });
@@ -84,8 +82,8 @@ describe("colour", () => {
     { name: "a terminal under an empty NO_COLOR", isTTY: true, env: { NO_COLOR: "" }, coloured: true },
     { name: "a dumb terminal", isTTY: true, env: { TERM: "dumb" }, coloured: false },
   ];
-  it.each(terminals)("on $name: $coloured", async ({ isTTY, env, coloured }) => {
-    const { stderr } = await runInProcess(["detect"], env, { isTTY });
+  it.each(terminals)("on $name is used: $coloured", async ({ isTTY, env, coloured }) => {
+    const { stderr } = await cli(["detect"], env, { isTTY });
     expect(stderr.includes("\u001b[31m")).toBe(coloured);
   });
 });

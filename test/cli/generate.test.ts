@@ -1,10 +1,10 @@
-// The commands that tell of the documents: generate, its check, and unknowns.
+// `bivariant generate` and its --check, and `bivariant unknowns`.
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
-import { runInProcess } from "./run-in-process.js";
+import { cli } from "./command-line.js";
 
 const folder = mkdtempSync(join(tmpdir(), "bivariant-generate-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -18,16 +18,16 @@ const documents = [
 ];
 
 describe("bivariant generate", () => {
-  it("writes the files and names them; its check agrees, and sees a file that changed, is gone or is new", async () => {
-    const written = await runInProcess(["generate", ...documents, "--json"]);
+  it("writes and lists the files; --check finds a file that is changed, missing or new", async () => {
+    const written = await cli(["generate", ...documents, "--json"]);
     expect(written.code).toBe(0);
     expect(JSON.parse(written.stdout)).toEqual({ out, files: readdirSync(out).sort() });
-    expect((await runInProcess(["generate", ...documents, "--check"])).code).toBe(0);
+    expect((await cli(["generate", ...documents, "--check"])).code).toBe(0);
 
     writeFileSync(join(out, "operations.ts"), "changed");
     writeFileSync(join(out, "stray.ts"), "new");
     rmSync(join(out, "lock.json"));
-    const drifted = await runInProcess(["generate", ...documents, "--check", "--json"]);
+    const drifted = await cli(["generate", ...documents, "--check", "--json"]);
     expect(drifted.code).toBe(1);
     expect(JSON.parse(drifted.stdout)).toEqual({
       missing: ["lock.json"],
@@ -36,29 +36,23 @@ describe("bivariant generate", () => {
     });
   });
 
-  it("tells a document that is refused by code and place, with exit code 2", async () => {
+  it("exits 2 for an invalid document, with the code and the document", async () => {
     const path = join(folder, "broken.yaml");
     writeFileSync(path, "openapi: 3.0.0\n");
     const args = ["generate", "--variant-a", path, "--variant-b", path, "--out", out, "--json"];
-    const { code, stdout } = await runInProcess(args);
+    const { code, stdout } = await cli(args);
     expect(code).toBe(2);
     expect(JSON.parse(stdout).error).toMatchObject({
       code: "document_version_unsupported",
       document: "broken.yaml",
     });
   });
-
-  it("asks for its documents", async () => {
-    const { code, stderr } = await runInProcess(["generate"]);
-    expect(code).toBe(2);
-    expect(stderr).toContain("--variant-a");
-  });
 });
 
 describe("bivariant unknowns", () => {
-  it("lists every one, for people and for machines", async () => {
-    const forPeople = await runInProcess(["unknowns"]);
-    const forMachines = await runInProcess(["unknowns", "--json"]);
+  it("lists every unknown, as text and as JSON", async () => {
+    const forPeople = await cli(["unknowns"]);
+    const forMachines = await cli(["unknowns", "--json"]);
     expect(forPeople.code).toBe(0);
     expect(forPeople.stdout.trim().split("\n")).toHaveLength(unknowns.length);
     expect(JSON.parse(forMachines.stdout)).toEqual(unknowns);

@@ -3,15 +3,15 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
-import type { Environment, Running } from "./run-cli.js";
+import { type Ended, type Environment, type Running, startCli } from "./command-line.js";
 
 export interface LoginDeployment {
   readonly emulator: Emulator;
-  /** The file that logins rest in. */
+  /** The file of the stored logins. */
   readonly file: string;
   readonly folder: string;
   readonly env: Environment;
-  /** Everything that rests in the store's folder but the key, as text. */
+  /** The content of all files in the folder of the store but the key. */
   stored(): Promise<string>;
   /** The port is free again; the files stay. */
   closeServer(): Promise<void>;
@@ -54,4 +54,28 @@ export async function startLoginDeployment(options: EmulatorOptions = {}): Promi
 export async function addressOf(running: Running): Promise<URL> {
   const [address] = await running.seen(/^https?:\S+state=\S+$/m);
   return new URL(address);
+}
+
+/** Logs ada in, as her browser would. */
+export async function logIn(
+  { emulator, env }: LoginDeployment,
+  { args = [], changes = {} }: LogInOptions = {},
+): Promise<LoggedIn> {
+  const running = startCli(["login", ...args], { ...env, ...changes });
+  const { callbackUrl } = emulator.login({ url: (await addressOf(running)).href, userId: "ada" });
+  const page = await fetch(callbackUrl);
+  const text = await page.text();
+  return { ended: await running.ended, callbackUrl, page, text };
+}
+
+interface LogInOptions {
+  readonly args?: readonly string[];
+  readonly changes?: Environment;
+}
+
+interface LoggedIn {
+  readonly ended: Ended;
+  readonly callbackUrl: string;
+  readonly page: Response;
+  readonly text: string;
 }

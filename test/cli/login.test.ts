@@ -1,14 +1,13 @@
-// `bivariant login`: through a browser to the loopback address and into the store; what later commands make of it.
+// `bivariant login`: from the browser to the loopback address and into the store, and how later commands use it.
+import { once } from "node:events";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { createServer as createHttpServer } from "node:http";
-import { createServer } from "node:net";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
-import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
-import { addressOf, type LoginDeployment, startLoginDeployment } from "./login-deployment.js";
-import { cli, type Ended, type Environment, startCli } from "./run-cli.js";
-import { runInProcess } from "./run-in-process.js";
+import { clientSecret, closedUrl, leaksOf, privateKeyPem } from "./cli-deployment.js";
+import { cli, type Ended, type Environment, startCli } from "./command-line.js";
+import { addressOf, type LoginDeployment, logIn, startLoginDeployment } from "./login-deployment.js";
 
 // Tests run side by side here: what they started ends with the last of them.
 const cleanups: (() => unknown)[] = [];
@@ -22,21 +21,11 @@ async function start(options?: EmulatorOptions): Promise<LoginDeployment> {
 
 function waitingLogin(env: Environment, ...args: string[]) {
   const running = startCli(["login", ...args], env);
-  cleanups.push(() => running.child.kill("SIGKILL"));
+  cleanups.push(() => running.interrupt());
   return running;
 }
 
-/** Logs ada in, as her browser would. */
-async function logIn({ emulator, env }: LoginDeployment, ...args: string[]) {
-  const running = waitingLogin(env, ...args);
-  const address = await addressOf(running);
-  const { callbackUrl } = emulator.login({ url: address.href, userId: "ada" });
-  const page = await fetch(callbackUrl);
-  const text = await page.text();
-  return { ended: await running.ended, address, callbackUrl, page, text };
-}
-
-/** The state and the challenge of the printed address look like tokens, and are none. */
+/** The state and the challenge in the printed address look like tokens. */
 function withoutAddress({ stdout, stderr }: Ended): { stdout: string; stderr: string } {
   return { stdout, stderr: stderr.replace(/^https?:\S+state=\S+$/m, "") };
 }
@@ -44,7 +33,7 @@ function withoutAddress({ stdout, stderr }: Ended): { stdout: string; stderr: st
 const queryOf = (url: string | URL, name: string) => new URL(url).searchParams.get(name) ?? "";
 
 describe.concurrent("a login", () => {
-  it("ends with a page that says so, exit code 0, and a grant that call and token use", async () => {
+  it("ends with a page and exit code 0, and call and token use it", async () => {
     const deployment = await start();
     const { ended, page, text } = await logIn(deployment);
     expect(ended).toMatchObject({ code: 0 });
@@ -63,9 +52,9 @@ describe.concurrent("a login", () => {
     expect(token.stdout).toMatch(/^[\w-]{43}\n$/);
   });
 
-  it("tells with --json where it is kept and until when, and nothing secret", async () => {
+  it("with --json prints where it is stored and until when, and no secret", async () => {
     const deployment = await start();
-    const { ended } = await logIn(deployment, "--json");
+    const { ended } = await logIn(deployment, { args: ["--json"] });
     const { expires_at, ...rest } = JSON.parse(ended.stdout);
     expect(rest).toEqual({
       variant: "B",
@@ -76,7 +65,7 @@ describe.concurrent("a login", () => {
     expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(60_000);
   });
 
-  it("leaves no token, code, verifier or secret in its output or its store, and both files to its user", async () => {
+  it("shows and stores no secret in the clear, and only its user can read its files", async () => {
     const deployment = await start();
     const { ended, callbackUrl, text } = await logIn(deployment);
     const code = queryOf(callbackUrl, "code");
@@ -91,13 +80,10 @@ describe.concurrent("a login", () => {
       expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  it("asks with PKCE by S256, for the scopes that were named, from an IP literal and the port that was named", async () => {
+  it("uses PKCE with S256, the given scopes, and an IP literal with the given port", async () => {
     const deployment = await start();
-    const reserved = createServer().listen(0, "127.0.0.1");
-    await new Promise((resolve) => reserved.once("listening", resolve));
-    const { port } = reserved.address() as { port: number };
-    await new Promise((resolve) => reserved.close(resolve));
-    const running = waitingLogin(deployment.env, "--port", String(port), "--scope", "devices:read");
+    const { port } = new URL(await closedUrl());
+    const running = waitingLogin(deployment.env, "--port", port, "--scope", "devices:read");
     const address = await addressOf(running);
     expect(Object.fromEntries(address.searchParams)).toMatchObject({
       response_type: "code",
@@ -106,11 +92,11 @@ describe.concurrent("a login", () => {
       code_challenge_method: "S256",
       scope: "devices:read",
     });
-    running.child.kill("SIGINT");
+    running.interrupt();
     expect((await running.ended).code).toBe(130);
   });
 
-  it("is not ended by forged callbacks, and answers nothing else", async () => {
+  it("ignores forged callbacks and answers no other request", async () => {
     const deployment = await start();
     const running = waitingLogin(deployment.env);
     const address = await addressOf(running);
@@ -135,7 +121,7 @@ describe.concurrent("a login", () => {
     await expect(fetch(callbackUrl)).rejects.toThrow();
   });
 
-  it("that the person denies exits 3 and says so on the page", async () => {
+  it("that the person denies exits 3, with a page", async () => {
     const deployment = await start();
     const running = waitingLogin(deployment.env, "--json");
     const url = (await addressOf(running)).href;
@@ -148,7 +134,7 @@ describe.concurrent("a login", () => {
     expect(JSON.parse(stdout).error).toMatchObject({ code: "login_denied", exitCode: 3 });
   });
 
-  it("whose code is refused exits 3, and the code is in no message", async () => {
+  it("whose code is refused exits 3 without showing the code", async () => {
     const deployment = await start();
     const running = waitingLogin(deployment.env);
     const address = await addressOf(running);
@@ -160,7 +146,7 @@ describe.concurrent("a login", () => {
     expect(leaksOf(withoutAddress(ended), ["planted-code"])).toEqual([]);
   });
 
-  it("that nobody makes ends by itself with exit code 3", async () => {
+  it("that does not happen in time exits 3", async () => {
     const deployment = await start();
     const { code, stderr } = await cli(["login", "--wait-seconds", "1"], deployment.env);
     expect(code).toBe(3);
@@ -168,7 +154,7 @@ describe.concurrent("a login", () => {
     expect(stderr).toContain("within 1 seconds");
   });
 
-  it("is forgotten by a logout; a login that was forgotten is none", async () => {
+  it("is deleted by a logout and cannot be used any more", async () => {
     const deployment = await start();
     await logIn(deployment);
     const out = await cli(["login", "--logout", "--json"], deployment.env);
@@ -182,65 +168,49 @@ describe.concurrent("a login", () => {
 });
 
 describe("a login that is over", () => {
-  it("is told by the first call that is refused, which exits 3", async () => {
+  /** Another server in the place of the deployment, which has forgotten every token, some time later. */
+  async function expired(laterMs: number): Promise<Environment> {
     const deployment = await start();
     await logIn(deployment);
+    await deployment.closeServer();
+    const other = createServer(({ url }, response) => {
+      response.writeHead(url?.includes("token") ? 400 : 401, { "content-type": "application/json" });
+      response.end('{"error":"invalid_grant"}');
+    });
+    other.listen(Number(new URL(deployment.env.BIVARIANT_BASE_URL ?? "").port), "127.0.0.1");
+    await once(other, "listening");
     const now = Date.now;
-    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 60_000);
-    try {
-      const other = createHttpServer(({ url }, response) => {
-        response.writeHead(url?.includes("token") ? 400 : 401, { "content-type": "application/json" });
-        response.end('{"error":"invalid_grant"}');
-      });
-      const { port } = new URL(deployment.env.BIVARIANT_BASE_URL ?? "");
-      await deployment.closeServer();
-      other.listen(Number(port), "127.0.0.1");
-      await new Promise((resolve) => other.once("listening", resolve));
-      cleanups.push(() => other.close());
-      const [call, again] = [
-        await runInProcess(["call", "listDevices"], deployment.env),
-        await runInProcess(["call", "listDevices", "--json"], deployment.env),
-      ];
-      expect(call).toMatchObject({ code: 3, stdout: "" });
-      expect(call.stderr).toContain("api_unauthorized");
-      expect(call.stderr).toContain("Run bivariant login.");
-      expect(again.code).toBe(3);
-      expect(JSON.parse(again.stdout).error).toMatchObject({ code: "login_expired", exitCode: 3 });
-    } finally {
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + laterMs);
+    onTestFinished(() => {
       clock.mockRestore();
-    }
+      other.close();
+    });
+    return deployment.env;
+  }
+
+  it("makes call exit 3 with a remedy, first by its refusal", async () => {
+    const env = await expired(60_000);
+    const first = await cli(["call", "listDevices"], env);
+    expect(first).toMatchObject({ code: 3, stdout: "" });
+    expect(first.stderr).toMatch(/api_unauthorized[\s\S]*Run bivariant login\./);
+    const { code, stdout } = await cli(["call", "listDevices", "--json"], env);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: "login_expired", exitCode: 3 });
   });
 
-  it("makes token exit 3 and name the way back, the first time and the second", async () => {
-    const deployment = await start();
-    await logIn(deployment);
-    const now = Date.now;
-    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
-    try {
-      // Another server in the deployment's place, which refuses every refresh token.
-      const other = createHttpServer((request, response) => {
-        request.resume();
-        response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_grant"}');
-      });
-      const { port } = new URL(deployment.env.BIVARIANT_BASE_URL ?? "");
-      await deployment.closeServer();
-      other.listen(Number(port), "127.0.0.1");
-      await new Promise((resolve) => other.once("listening", resolve));
-      cleanups.push(() => other.close());
-      for (const code of ["login_refused", "login_expired"]) {
-        const ended = await runInProcess(["token"], deployment.env);
-        expect(ended).toMatchObject({ code: 3, stdout: "" });
-        expect(ended.stderr).toContain(code);
-        expect(ended.stderr).toContain("Run bivariant login.");
-      }
-    } finally {
-      clock.mockRestore();
+  it("makes token exit 3 with a remedy, first by the refused renewal", async () => {
+    const env = await expired(2 * 3_600_000);
+    for (const code of ["login_refused", "login_expired"]) {
+      const ended = await cli(["token"], env);
+      expect(ended).toMatchObject({ code: 3, stdout: "" });
+      expect(ended.stderr).toContain(code);
+      expect(ended.stderr).toContain("Run bivariant login.");
     }
   });
 });
 
 describe("a login's browser", () => {
-  it("is opened on a terminal without a shell, and is told no secret of ours", async () => {
+  it("is opened on a terminal without a shell, and does not receive secrets", async () => {
     const deployment = await start();
     const bin = join(deployment.folder, "bin");
     const seen = join(deployment.folder, "seen");
@@ -254,56 +224,49 @@ describe("a login's browser", () => {
       BIVARIANT_B_CLIENT_SECRET: "planted-secret",
     };
     const args = ["login", "--wait-seconds", "1"];
-    const { code, stderr } = await runInProcess(args, env, { isTTY: true });
+    const { code, stderr } = await cli(args, env, { isTTY: true });
     expect(code).toBe(3);
-    const told = await readFile(seen, "utf8");
-    const [count, address] = told.split("\n");
+    const received = await readFile(seen, "utf8");
+    const [count, address] = received.split("\n");
     expect(count).toBe("1");
     expect(stderr).toContain(address);
-    expect(told).not.toContain("planted-secret");
+    expect(received).not.toContain("planted-secret");
     await writeFile(seen, "");
-    await runInProcess([...args, "--no-browser"], env, { isTTY: true });
-    await runInProcess(args, env);
+    await cli([...args, "--no-browser"], env, { isTTY: true });
+    await cli(args, env);
     expect(await readFile(seen, "utf8")).toBe("");
   });
 });
 
-describe("which identity asks:", () => {
-  it("a service account with its secret, though a login is stored; --login takes the login", async () => {
+describe("which identity is used:", () => {
+  it("the service account if its secret is set, although a login is stored; --login uses the login", async () => {
     const deployment = await start();
     await logIn(deployment);
     const env = { ...deployment.env, BIVARIANT_B_CLIENT_SECRET: clientSecret };
-    const machine = await runInProcess(["token"], env);
+    const machine = await cli(["token"], env);
     expect(machine.code).toBe(3);
     expect(machine.stderr).toContain("token_refused");
-    expect((await runInProcess(["token", "--login"], env)).code).toBe(0);
+    expect((await cli(["token", "--login"], env)).code).toBe(0);
   });
 
-  it("the login, where a plugin is configured too and only Variant B is served", async () => {
+  it("the login if a plugin is configured too but only Variant B is served", async () => {
     const deployment = await start({ variants: ["B"] });
     await logIn(deployment);
     const plugin = { BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem };
-    expect((await runInProcess(["token"], { ...deployment.env, ...plugin })).code).toBe(0);
+    expect((await cli(["token"], { ...deployment.env, ...plugin })).code).toBe(0);
   });
 
-  it("the plugin, where Variant A is served too", async () => {
+  it("the plugin if Variant A is served too", async () => {
     const deployment = await start();
     await logIn(deployment);
     const plugin = { BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem };
-    const { code, stderr } = await runInProcess(["token"], { ...deployment.env, ...plugin });
+    const { code, stderr } = await cli(["token"], { ...deployment.env, ...plugin });
     expect(stderr).toContain("token_refused");
     expect(code).toBe(3);
   });
-
-  it("nobody, with --login and Variant A named", async () => {
-    const deployment = await start();
-    expect(await runInProcess(["token", "--login", "--variant", "A"], deployment.env)).toMatchObject({
-      code: 2,
-    });
-  });
 });
 
-describe("a login that is told wrongly exits 2 before anything is listened on or sent:", () => {
+describe("a login with wrong settings exits 2 before it listens or sends anything:", () => {
   it.each([
     { name: "no base URL", changes: { BIVARIANT_BASE_URL: "" }, says: "BIVARIANT_BASE_URL" },
     { name: "no client id", changes: { BIVARIANT_B_CLIENT_ID: "" }, says: "BIVARIANT_B_CLIENT_ID" },
@@ -313,7 +276,7 @@ describe("a login that is told wrongly exits 2 before anything is listened on or
       says: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
     },
     {
-      name: "an authorization endpoint that is neither URL nor path",
+      name: "an authorization endpoint that is neither a URL nor a path",
       changes: { BIVARIANT_B_AUTHORIZATION_ENDPOINT: "planted" },
       says: "--authorization-endpoint",
     },
@@ -322,22 +285,12 @@ describe("a login that is told wrongly exits 2 before anything is listened on or
       changes: { BIVARIANT_B_AUTHORIZATION_ENDPOINT: "http://planted.example/" },
       says: "authorizationEndpoint",
     },
-    { name: "a port that is none", args: ["--port", "planted"], says: "--port must be a port number." },
-    { name: "no time to wait", args: ["--wait-seconds", "0"], says: "--wait-seconds must be above 0." },
-    {
-      name: "a store's key in the arguments",
-      args: ["--store-key", "planted"],
-      says: "BIVARIANT_STORE_KEY_FILE",
-    },
-    { name: "a store's key that is none", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
+    { name: "an invalid key of the store", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
   ])(
     "$name",
     async ({ changes = {}, args = [], says }: { changes?: Environment; args?: string[]; says: string }) => {
       const deployment = await start();
-      const { code, stdout, stderr } = await runInProcess(["login", ...args], {
-        ...deployment.env,
-        ...changes,
-      });
+      const { code, stdout, stderr } = await cli(["login", ...args], { ...deployment.env, ...changes });
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
       expect(stderr).toContain(says);
       expect(stderr).not.toContain("planted");
@@ -345,12 +298,12 @@ describe("a login that is told wrongly exits 2 before anything is listened on or
     },
   );
 
-  it("a key file that others may read", async () => {
+  it("a key file that other users can read", async () => {
     const deployment = await start();
     await logIn(deployment);
     await chmod(`${deployment.file}.key`, 0o644);
-    const { code, stderr } = await runInProcess(["token"], deployment.env);
+    const { code, stderr } = await cli(["token"], deployment.env);
     expect(code).toBe(2);
-    expect(stderr).toContain("may be read by others");
+    expect(stderr).toContain("can be read by other users");
   });
 });

@@ -1,7 +1,7 @@
 // A deployment of Variant B whose token is known to the test, and whose API answers as the test says.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Environment } from "./run-cli.js";
+import { listen } from "./cli-deployment.js";
+import type { Environment } from "./command-line.js";
 
 export const plantedToken = "planted-access-token-9876543210";
 
@@ -12,7 +12,7 @@ export interface PlantedServer {
   close(): void;
 }
 
-/** `api` answers what is no token request. */
+/** `api` answers every request but those for a token. */
 export async function startPlanted(api: (response: ServerResponse) => void): Promise<PlantedServer> {
   const requests: { request: IncomingMessage; body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -26,20 +26,15 @@ export async function startPlanted(api: (response: ServerResponse) => void): Pro
     requests.push({ request, body });
     api(response);
   });
-  server.listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await listen(server);
   return {
     requests,
     env: {
-      BIVARIANT_BASE_URL: `http://127.0.0.1:${port}`,
+      BIVARIANT_BASE_URL: url,
       BIVARIANT_VARIANT: "B",
       BIVARIANT_B_CLIENT_ID: "account",
       BIVARIANT_B_CLIENT_SECRET: "planted-client-secret-0123456789",
     },
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+    close,
   };
 }

@@ -1,28 +1,84 @@
-// `bivariant token`: the token on stdout and nothing else there; every way not to get one, by its exit code.
+// `bivariant detect` and `bivariant token`: the output of each outcome, and its exit code.
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { leaksOf, startDeployment } from "./cli-deployment.js";
+import { closedUrl, leaksOf, listen, startDeployment } from "./cli-deployment.js";
+import { cli, startCli } from "./command-line.js";
 import { plantedToken, startPlanted } from "./planted-server.js";
-import { cli, startCli } from "./run-cli.js";
 
-async function serveAll(answer: { status: number; contentType: string; body: string } | undefined) {
-  const server = createServer((request, response) => {
-    request.resume();
-    if (answer !== undefined)
-      response.writeHead(answer.status, { "content-type": answer.contentType }).end(answer.body);
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
-}
+const answering = (status: number, contentType: string, body: string) =>
+  listen(
+    createServer((request, response) => {
+      request.resume();
+      response.writeHead(status, { "content-type": contentType }).end(body);
+    }),
+  );
+const silent = () => listen(createServer(() => {}));
 
-describe.concurrent("token", () => {
+describe("detect", () => {
+  it.each([
+    { name: "Variant A only", variants: ["A"], code: 0, served: { A: "yes", B: "no" } },
+    { name: "Variant B only", variants: ["B"], code: 0, served: { A: "no", B: "yes" } },
+    { name: "neither variant", variants: [], code: 4, served: { A: "no", B: "no" } },
+  ] as const)(
+    "exits $code and prints the detection for a deployment with $name",
+    async ({ variants, code, served }) => {
+      const { env, close } = await startDeployment({ variants });
+      const result = await cli(["detect", "--json"], env);
+      await close();
+      expect(result).toMatchObject({ code, stderr: "" });
+      const detection = JSON.parse(result.stdout);
+      expect(detection.served).toEqual(served);
+      expect(detection.evidence.length).toBeGreaterThanOrEqual(2);
+      expect(leaksOf(result)).toEqual([]);
+    },
+  );
+
+  it("prints the evidence, and what to do when no variant is found", async () => {
+    const { env, close } = await startDeployment({ variants: [] });
+    const result = await cli(["detect"], env);
+    await close();
+    expect(result.code).toBe(4);
+    expect(result.stdout).toMatch(/Variant A +no\nVariant B +no\n/);
+    expect(result.stdout).toContain(`POST ${env.BIVARIANT_BASE_URL}/v1/auth/token`);
+    expect(result.stderr).toContain("BIVARIANT_VARIANT");
+    expect(result.stdout).not.toContain("\u001b");
+  });
+
+  it("needs no credential and sends at most three requests", async () => {
+    const { env, emulator, close } = await startDeployment();
+    const { BIVARIANT_BASE_URL, BIVARIANT_TENANT } = env;
+    expect((await cli(["detect"], { BIVARIANT_BASE_URL, BIVARIANT_TENANT })).code).toBe(0);
+    await close();
+    expect(emulator.journal.entries()).toHaveLength(3);
+  });
+
+  it("exits 5 when nothing listens at the address", async () => {
+    const { code, stdout } = await cli([
+      "detect",
+      "--json",
+      "--base-url",
+      await closedUrl(),
+      "--tenant",
+      "acme",
+    ]);
+    expect(code).toBe(5);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: "network_failed", exitCode: 5 });
+  });
+
+  it("notes what it waits for, and exits 5 at the time limit", async () => {
+    const { url, close } = await silent();
+    const args = ["--base-url", url, "--tenant", "acme", "--timeout-ms", "1500"];
+    const result = await cli(["detect", ...args]);
+    close();
+    expect(result).toMatchObject({ code: 5, stdout: "" });
+    expect(result.stderr).toContain("Still asking which variant is served. Press Ctrl-C to stop.");
+    expect(result.stderr).toContain("error timed_out");
+  });
+});
+
+describe("token", () => {
   it.each(["A", "B"] as const)(
-    "of Variant %s stands alone on stdout; its details stand on stderr",
+    "of Variant %s is alone on stdout, with its details on stderr",
     async (variant) => {
       const { env, close } = await startDeployment({ variants: [variant] });
       const { code, stdout, stderr } = await cli(["token"], env);
@@ -36,37 +92,31 @@ describe.concurrent("token", () => {
     },
   );
 
-  it("with --json is an object, its expiry in epoch milliseconds", async () => {
+  it("with --json is an object with its expiry in epoch milliseconds", async () => {
     const { env, close } = await startPlanted(() => {});
     const { code, stdout, stderr } = await cli(["token", "--json"], env);
     close();
-    expect(code).toBe(0);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const { expires_at, ...rest } = JSON.parse(stdout);
     expect(rest).toEqual({ access_token: plantedToken, variant: "B", tenant: null });
-    expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(60_000);
-    expect(stderr).toBe("");
+    expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(600_000);
   });
 
-  it("refused exits 3, with the ranked causes, their remedies and when to come again", async () => {
+  it("refused exits 3 with the ranked causes, their remedies and the time of the next try", async () => {
     const { env, close } = await startDeployment({ variants: ["A"] });
     const result = await cli(["token", "--a-client-id", "unheard-of"], env);
     await close();
-    expect(result.code).toBe(3);
-    expect(result.stdout).toBe("");
+    expect(result).toMatchObject({ code: 3, stdout: "" });
     expect(result.stderr).toContain("error token_refused: ");
     expect(result.stderr).toMatch(/1\. The plugin is not registered.*\n +evidence: .*\n +remedy: /);
-    expect(result.stderr).toMatch(/No sooner than \d{4}-\S+Z\./);
+    expect(result.stderr).toMatch(/Try again after \d{4}-\S+Z\./);
     expect(leaksOf(result)).toEqual([]);
   });
 
-  it("refused exits 3, with --json as an object on stdout", async () => {
+  it("refused with --json prints the error on stdout", async () => {
     const { env, close } = await startDeployment({ variants: ["B"] });
-    const wrong = {
-      ...env,
-      BIVARIANT_B_CLIENT_SECRET_FILE: "",
-      BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret",
-    };
-    const result = await cli(["token", "--json"], wrong);
+    const wrong = { BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret" };
+    const result = await cli(["token", "--json"], { ...env, ...wrong });
     await close();
     expect(result.code).toBe(3);
     const { error } = JSON.parse(result.stdout);
@@ -80,70 +130,50 @@ describe.concurrent("token", () => {
     expect(leaksOf(result, ["planted-wrong-secret"])).toEqual([]);
   });
 
-  it("rate limited past the deadline exits 3 and says when it opens", async () => {
-    const { env, close } = await startDeployment({
-      variants: ["A"],
-      rateLimit: { requests: 1, windowSeconds: 3600 },
-    });
+  it("exits 3 when the rate limit lasts beyond the deadline, with the time of the next try", async () => {
+    const rateLimit = { requests: 1, windowSeconds: 3600 };
+    const { env, close } = await startDeployment({ variants: ["A"], rateLimit });
     const result = await cli(["token"], env);
     await close();
     expect(result.code).toBe(3);
-    expect(result.stderr).toMatch(/The tenant's rate limit was hit; it opens at \S+Z \(in \d+ s\)\./);
-    expect(result.stderr).toContain("error rate_limited: ");
-    expect(result.stderr).toMatch(/No sooner than /);
+    expect(result.stderr).toMatch(/The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./);
+    expect(result.stderr).toMatch(/error rate_limited: [\s\S]*Try again after /);
     expect(leaksOf(result)).toEqual([]);
   });
 
-  it("exits 4 where the named variant is not served, with the evidence", async () => {
-    const { env, close } = await startDeployment({ variants: ["B"] });
-    const result = await cli(["token", "--variant", "A"], env);
-    await close();
-    expect(result.code).toBe(4);
-    expect(result.stderr).toContain("error variant_not_served: ");
-    expect(result.stderr).toContain("Variant B, sibling");
-    expect(leaksOf(result)).toEqual([]);
-  });
-
-  it("exits 4 where the variant cannot be told", async () => {
-    const { env, close } = await startDeployment();
-    const { url, close: closePages } = await serveAll({
+  it.each([
+    { name: "the named variant is not served", flag: "A", status: 404, exit: 4, code: "variant_not_served" },
+    {
+      name: "the variant cannot be determined",
+      flag: undefined,
       status: 403,
-      contentType: "text/html",
-      body: "<p>no",
-    });
-    const result = await cli(["token", "--json", "--base-url", url], env);
+      exit: 4,
+      code: "variant_unknown",
+    },
+    { name: "a page answers", flag: "B", status: 200, exit: 5, code: "response_not_json" },
+  ])("exits $exit with $code when $name", async ({ flag, status, exit, code }) => {
+    const { env, close } = await startDeployment();
+    const front = await answering(status, "text/html", "<p>a page");
+    const args = ["--base-url", front.url, ...(flag === undefined ? [] : ["--variant", flag])];
+    const result = await cli(["token", "--json", ...args], env);
     await close();
-    closePages();
-    expect(result.code).toBe(4);
-    expect(JSON.parse(result.stdout).error).toMatchObject({ code: "variant_unknown" });
+    front.close();
+    expect(result.code).toBe(exit);
+    const { error } = JSON.parse(result.stdout);
+    expect(error.code).toBe(code);
+    if (exit === 4) expect(error.detection.evidence).not.toEqual([]);
     expect(leaksOf(result)).toEqual([]);
   });
 
-  it("exits 5 for an answer that the description does not know", async () => {
+  it("exits 130 when it is interrupted while it waits", async () => {
     const { env, close } = await startDeployment();
-    const { url, close: closePages } = await serveAll({
-      status: 200,
-      contentType: "text/html",
-      body: "<p>hi",
-    });
-    const result = await cli(["token", "--variant", "B", "--base-url", url], env);
-    await close();
-    closePages();
-    expect(result.code).toBe(5);
-    expect(result.stderr).toContain("error response_not_json: ");
-    expect(leaksOf(result)).toEqual([]);
-  });
-
-  it.skipIf(process.platform === "win32")("interrupted while it waits exits 130 at once", async () => {
-    const { env, close } = await startDeployment();
-    const { url, close: closeSilent } = await serveAll(undefined);
-    const running = startCli(["token", "--base-url", url], env);
-    await running.seen(/Still asking which variant is served; Ctrl-C ends it\./);
-    running.child.kill("SIGINT");
-    const result = await running.ended;
+    const { url, close: closeSilent } = await silent();
+    const running = startCli(["token", "--json", "--base-url", url], env);
+    setTimeout(running.interrupt, 100);
+    const { code, stdout } = await running.ended;
     await close();
     closeSilent();
-    expect(result).toMatchObject({ code: 130, stdout: "" });
-    expect(result.stderr).toMatch(/Interrupted\.\n$/);
+    expect(code).toBe(130);
+    expect(JSON.parse(stdout).error).toEqual({ code: "interrupted", message: "Interrupted.", exitCode: 130 });
   });
 });

@@ -1,43 +1,68 @@
-// What a call sends: the method, the address, the bearer, and the body in the one media type the operation takes.
+// The request of a call: URL, headers and body. What no request can carry is rejected before anything is sent.
+import { runInNewContext } from "node:vm";
+import { Headers as UndiciHeaders } from "undici";
 import { describe, expect, test } from "vitest";
-import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit, steppedClock } from "../support/clock.js";
-import { credentialOf, deployment, PLUGIN_ID } from "../support/deployment.js";
-import { type FetchScript, noAnswer, scriptedFetch } from "../support/fetch.js";
+import { createEmulator } from "../../src/emulator/index.js";
+import { createAuth, createService } from "../../src/index.js";
+import { createVariantAClient } from "../../src/variant-a.js";
+import { createVariantBClient } from "../../src/variant-b.js";
+import { account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { scriptedFetch } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
+import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
+import { baseUrl, scriptedService } from "./scripted-service.js";
 
-const baseUrl = "https://service.example/prefix";
-const ok = () => Response.json({});
+const operation = (path: string) => ({ method: "GET", path, success: [200], failure: [] });
+const addNote = { ...operation("/v1/notes/{noteId}"), method: "POST" };
+const addForm = { ...addNote, contentType: "application/x-www-form-urlencoded" };
+const api = {
+  operations: {
+    A: {
+      ...{ addNote, addForm },
+      getDevice: operation("/api/v1/{tenantId}/devices/{deviceId}"),
+      listLabels: operation("/api/v1/{tenantId}/labels/{.label}"),
+      download: operation("/api/v1/{tenantId}/files/{name}.{extension}"),
+    },
+    B: {
+      ...{ addNote, addForm },
+      getDevice: operation("/v1/devices/{deviceId}"),
+      listLabels: operation("/v1/labels/{.label}"),
+      download: operation("/v1/files/{name}.{extension}"),
+    },
+  },
+};
+const client = (variant: "A" | "B") => scriptedService(variant, undefined, { api: api as never });
+const roots = { A: `${baseUrl}/api/v1/acme`, B: `${baseUrl}/v1` };
+const getDevicePath = { A: "/api/v1/{tenantId}/devices/{deviceId}", B: "/v1/devices/{deviceId}" };
 
-describe.each([
-  { variant: "A" as const, url: `${baseUrl}/api/v1/acme/devices` },
-  { variant: "B" as const, url: `${baseUrl}/v1/devices` },
-])("Variant $variant", ({ variant, url }) => {
-  test("listDevices: GET, the bearer, no body, fetch called with a string and a RequestInit", async () => {
-    const fetch = scriptedFetch(ok);
-    const service = createService(numberedAuth({ variant, now: Date.now }), { fetch });
-    await service.call("listDevices");
+describe.each(["A", "B"] as const)("Variant %s", (variant) => {
+  const root = roots[variant];
+
+  test("listDevices is a GET with the bearer and no body, and fetch gets a string and a RequestInit", async () => {
+    const { call, fetch } = scriptedService(variant);
+    await call("listDevices");
     const [sent] = fetch.calls;
-    expect(sent).toMatchObject({ url, method: "GET", body: "" });
+    expect(sent).toMatchObject({
+      url: `${root}/devices`,
+      method: "GET",
+      body: "",
+      init: { redirect: "manual" },
+    });
     expect(sent?.headers.get("authorization")).toBe("Bearer token-1");
-    expect(sent?.headers.has("content-type")).toBe(false);
-    expect(sent?.headers.has("x-envelope")).toBe(false);
-    expect(sent?.init.redirect).toBe("manual");
-    expect(typeof sent?.url).toBe("string");
+    for (const absent of ["content-type", "x-envelope"]) expect(sent?.headers.has(absent)).toBe(false);
   });
 
-  test("envelope sends X-Envelope", async () => {
-    const fetch = scriptedFetch(ok);
-    const service = createService(numberedAuth({ variant, now: Date.now }), { fetch });
-    await service.call("listDevices", { envelope: "wrapped" });
+  test("envelope is sent as X-Envelope", async () => {
+    const { call, fetch } = scriptedService(variant);
+    await call("listDevices", { envelope: "wrapped" });
     expect(fetch.calls[0]?.headers.get("x-envelope")).toBe("wrapped");
   });
 
   test("a global fetch that is replaced later is used", async () => {
     const before = globalThis.fetch;
     const service = createService(numberedAuth({ variant, now: Date.now }));
-    const replaced = scriptedFetch(ok);
+    const replaced = scriptedFetch(() => Response.json({}));
     globalThis.fetch = replaced as typeof fetch;
     try {
       await service.call("listDevices");
@@ -46,24 +71,212 @@ describe.each([
     }
     expect(replaced.calls).toHaveLength(1);
   });
+
+  test.each([
+    { name: "a text", deviceId: "d-1", sent: "d-1" },
+    { name: "a number", deviceId: 7, sent: "7" },
+    { name: "zero", deviceId: 0, sent: "0" },
+    { name: "false", deviceId: false, sent: "false" },
+    { name: "three dots", deviceId: "...", sent: "..." },
+    { name: "a slash, encoded", deviceId: "a/b", sent: "a%2Fb" },
+    { name: "a question mark, encoded", deviceId: "a?b#c", sent: "a%3Fb%23c" },
+    { name: "a percent sign, encoded", deviceId: "50%", sent: "50%25" },
+    { name: "a letter beyond ASCII, encoded", deviceId: "ä", sent: "%C3%A4" },
+    { name: "a list", deviceId: ["a", "b"], sent: "a,b" },
+  ])("a path parameter may be $name", async ({ deviceId, sent }) => {
+    const { call, get, fetch } = client(variant);
+    await call("getDevice", { params: { path: { deviceId } } });
+    await get(getDevicePath[variant], { params: { path: { deviceId } } });
+    expect(fetch.calls.map(({ url }) => url)).toEqual([`${root}/devices/${sent}`, `${root}/devices/${sent}`]);
+  });
+
+  const missing = "path_parameter_missing";
+  const invalid = "path_parameter_invalid";
+  test.each<{ name: string; path: Record<string, unknown> | undefined; code: string }>([
+    { name: "without any parameters", path: undefined, code: missing },
+    { name: "left out", path: {}, code: missing },
+    { name: "undefined", path: { deviceId: undefined }, code: missing },
+    { name: "null", path: { deviceId: null }, code: missing },
+    { name: "an empty text", path: { deviceId: "" }, code: missing },
+    { name: "an empty list", path: { deviceId: [] }, code: missing },
+    { name: "one dot", path: { deviceId: "." }, code: invalid },
+    { name: "two dots", path: { deviceId: ".." }, code: invalid },
+    { name: "encoded dots", path: { deviceId: "%2e%2E" }, code: invalid },
+    { name: "a list of two dots", path: { deviceId: [".."] }, code: invalid },
+    { name: "a function", path: { deviceId: () => "x" }, code: invalid },
+    { name: "a list of lists", path: { deviceId: [["x"]] }, code: invalid },
+    { name: "half a surrogate pair", path: { deviceId: "x\ud800" }, code: invalid },
+  ])("a path parameter that is $name is $code, and nothing is sent", async ({ path, code }) => {
+    const { call, get, fetch } = client(variant);
+    const init = path === undefined ? {} : { params: { path } };
+    for (const sending of [call("getDevice", init), get(getDevicePath[variant], init)]) {
+      const error = await rejectionOf(sending);
+      expect(error).toMatchObject({ name: "ConfigurationError", code, option: "params.path.deviceId" });
+    }
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  test("a dot that the label style turns into two is refused", async () => {
+    const { call, fetch } = client(variant);
+    const error = await rejectionOf(call("listLabels", { params: { path: { label: "." } } }));
+    expect(error).toMatchObject({ code: invalid, option: "params.path.label" });
+    await call("listLabels", { params: { path: { label: "red" } } });
+    expect(fetch.calls.map(({ url }) => url)).toEqual([`${root}/labels/.red`]);
+  });
+
+  test("two parameters in one path segment are both filled in", async () => {
+    const { call, fetch } = client(variant);
+    await call("download", { params: { path: { name: "a", extension: "csv" } } });
+    expect(fetch.calls[0]?.url).toBe(`${root}/files/a.csv`);
+  });
+
+  test("a path never carries an encoded placeholder", async () => {
+    const { call, fetch } = client(variant);
+    await call("getDevice", { params: { path: { deviceId: "d" }, query: { q: "{x}" } } });
+    expect(fetch.calls[0]?.url.split("?")[0]).not.toMatch(/%7B|\{/i);
+  });
+
+  const ways = (headers: unknown) => {
+    const scripted = scriptedService(variant);
+    const { service, call } = scripted;
+    const init = { headers: headers as Record<string, string> };
+    const sends = [() => call("listDevices", init), () => service.fetch("v1/devices", init)];
+    return { ...scripted, sends };
+  };
+
+  test.each<{ name: string; headers: unknown }>([
+    { name: "a record", headers: { "X-Mine": "1" } },
+    { name: "Headers", headers: new Headers({ "x-mine": "1" }) },
+    { name: "the Headers of the undici package", headers: new UndiciHeaders({ "x-mine": "1" }) },
+    { name: "a Map", headers: new Map([["x-mine", "1"]]) },
+    { name: "a list of pairs", headers: [["x-mine", "1"]] },
+    { name: "a list of another realm", headers: runInNewContext('[["x-mine", "1"]]') },
+    { name: "a record with a number as its value", headers: { "x-mine": 1 } },
+  ])("headers may be $name, for call and fetch", async ({ headers }) => {
+    const { fetch, sends } = ways(headers);
+    for (const send of sends) await send();
+    expect(fetch.calls.map((sent) => sent.headers.get("x-mine"))).toEqual(["1", "1"]);
+  });
+
+  test.each<{ name: string; headers: unknown }>([
+    { name: "a name with a space", headers: { "x planted-in-header": "1" } },
+    { name: "an empty name", headers: { "": "planted-in-header" } },
+    { name: "a name with a colon", headers: { "x: planted-in-header": "" } },
+    { name: "a value with a line break", headers: { "x-mine": "planted-in-header\r\ny: z" } },
+    { name: "a value with a carriage return", headers: { "x-mine": "planted-in-header\r" } },
+    { name: "a value with a control character", headers: { "x-mine": "planted-in-header\u0000" } },
+    { name: "a value with a character beyond a byte", headers: { "x-mine": "planted-in-header \u20ac" } },
+    { name: "the form of a text", headers: "x-mine: planted-in-header" },
+    { name: "the form of a list of names", headers: ["planted-in-header"] },
+    { name: "the form of a list of numbers", headers: [5] },
+    { name: "a list entry without a value", headers: [["planted-in-header"]] },
+    { name: "a list entry of three", headers: [["x-mine", "1", "planted-in-header"]] },
+  ])("headers with $name are rejected before anything is sent, and not shown", async ({ headers }) => {
+    const { fetch, sends } = ways(headers);
+    for (const send of sends) {
+      const error = await rejectionOf(send());
+      expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "headers" });
+      expect(shown(error)).not.toContain("planted-in-header");
+    }
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  test("params.header and headers are merged, and neither replaces the bearer", async () => {
+    const { call, fetch } = client(variant);
+    await call("getDevice", {
+      params: { path: { deviceId: "d" }, header: { "X-One": 1, "X-Two": "b" } },
+      headers: { "x-two": "a", Authorization: "Bearer forged" },
+    });
+    const names = ["x-one", "x-two", "authorization"];
+    expect(names.map((name) => fetch.calls[0]?.headers.get(name))).toEqual(["1", "b", "Bearer token-1"]);
+  });
+
+  const planted = "planted-in-request";
+  const circle: Record<string, unknown> = { [planted]: planted };
+  circle.itself = circle;
+  const params = { path: { noteId: "n" } };
+  const query = (of: unknown) => ({ params: { ...params, query: { of } }, body: {} });
+  test.each<{ name: string; id?: string; init: object; option: string }>([
+    { name: "a body with a bigint", init: { params, body: { [planted]: 1n } }, option: "body" },
+    { name: "a body that contains itself", init: { params, body: circle }, option: "body" },
+    { name: "a body that is a function", init: { params, body: () => planted }, option: "body" },
+    { name: "a form that contains itself", id: "addForm", init: { params, body: circle }, option: "body" },
+    { name: "a form that is a number", id: "addForm", init: { params, body: 7 }, option: "body" },
+    { name: "a form that is null", id: "addForm", init: { params, body: null }, option: "body" },
+    { name: "a query of nested objects", init: query({ a: { b: planted } }), option: "params.query" },
+    { name: "a query with half a surrogate pair", init: query(`${planted}\ud800`), option: "params.query" },
+    {
+      name: "an envelope with a line break",
+      init: { params, body: {}, envelope: `${planted}\r\nx: y` },
+      option: "headers",
+    },
+    { name: "an envelope that is null", init: { params, body: {}, envelope: null }, option: "envelope" },
+    { name: "an empty envelope", init: { params, body: {}, envelope: "" }, option: "envelope" },
+    { name: "an envelope that is an object", init: { params, body: {}, envelope: {} }, option: "envelope" },
+  ])("$name is rejected before anything is sent, and not shown", async ({ id = "addNote", init, option }) => {
+    const { call, fetch } = client(variant);
+    const error = await rejectionOf(call(id, init));
+    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option });
+    expect(shown(error)).not.toContain(planted);
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  test("undefined for a signal, headers or an envelope counts as left out", async () => {
+    const { service } = scriptedService(variant, () => Response.json([]));
+    const signal = undefined as AbortSignal | undefined;
+    const outcome = await service.call("listDevices", { signal, headers: undefined, envelope: undefined });
+    expect(outcome.ok).toBe(true);
+  });
+
+  test.each(["nope", "toString", "__proto__", "constructor", ""])(
+    'the operationId "%s" is operation_unknown',
+    async (id) => {
+      const { call, fetch } = client(variant);
+      expect(await rejectionOf(call(id))).toMatchObject({ code: "operation_unknown", variant });
+      expect(fetch.calls).toHaveLength(0);
+    },
+  );
+
+  test("a path of the other variant is operation_unknown", async () => {
+    const path = getDevicePath[variant === "A" ? "B" : "A"];
+    expect(await rejectionOf(client(variant).get(path))).toMatchObject({
+      code: "operation_unknown",
+      variant,
+    });
+  });
+});
+
+describe("tenantId in a path of Variant A", () => {
+  test("is filled in, and may be given if it is that of the Auth", async () => {
+    const { call, fetch } = client("A");
+    await call("getDevice", { params: { path: { deviceId: "d" } } });
+    await call("getDevice", { params: { path: { deviceId: "d", tenantId: "acme" } } });
+    for (const { url } of fetch.calls) expect(url).toBe(`${baseUrl}/api/v1/acme/devices/d`);
+  });
+
+  test.each(["globex", "", "..", null])("is rejected if it is another (%s)", async (tenantId) => {
+    const { call, fetch } = client("A");
+    const error = await rejectionOf(call("getDevice", { params: { path: { deviceId: "d", tenantId } } }));
+    expect(error).toMatchObject({ code: "path_parameter_invalid", option: "params.path.tenantId" });
+    expect(fetch.calls).toHaveLength(0);
+  });
 });
 
 describe("an anonymous operation", () => {
-  test("that takes a form is sent a form, without a bearer and without asking for one", async () => {
+  test("of Variant A is sent as a form, without a bearer and without asking for one", async () => {
     const emulator = deployment({ variants: ["A"] });
-    const fetch = scriptedFetch(({ url, init }) => emulator.fetch(url, init));
     const noToken = scriptedFetch(() => new Response(null, { status: 500 }));
-    const options = { baseUrl: "http://service.localhost", tenantId: "acme", fetch: noToken };
-    const service = createService(createAuth({ ...options, credential: credentialOf("A") as never }), {
-      fetch,
+    const fetch = scriptedFetch(({ url, init }) => emulator.fetch(url, init));
+    const auth = createAuth({
+      baseUrl: "http://service.localhost",
+      tenantId: "acme",
+      credential: plugin(),
+      fetch: noToken,
     });
-    const result = await (service.call as (id: string, init: object) => Promise<unknown>)("requestToken", {
-      body: { grant_type: "refresh_token", client_id: PLUGIN_ID, extra: 7, none: undefined },
-    });
+    const body = { grant_type: "refresh_token", client_id: PLUGIN_ID, extra: 7, none: undefined };
+    const result = await createService(auth, { fetch }).call("requestToken", { body: body as never });
     expect(result).toMatchObject({ ok: false, status: 400, error: { code: "api_refused" } });
-    expect((result as { error: { body: unknown } }).error.body).toMatchObject({
-      error: "unsupported_grant_type",
-    });
+    expect(result.error?.body).toMatchObject({ error: "unsupported_grant_type" });
     const [sent] = fetch.calls;
     expect(sent?.headers.get("content-type")).toBe("application/x-www-form-urlencoded");
     expect(sent?.body).toBe(`grant_type=refresh_token&client_id=${PLUGIN_ID}&extra=7`);
@@ -71,239 +284,58 @@ describe("an anonymous operation", () => {
     expect(noToken.calls).toHaveLength(0);
   });
 
-  test("that takes JSON is sent JSON", async () => {
-    const fetch = scriptedFetch(() => Response.json({ access_token: "t" }));
-    const service = createService(numberedAuth({ variant: "B", now: Date.now }), { fetch });
-    await (service.call as (id: string, init: object) => Promise<unknown>)("requestToken", {
-      body: { grant_type: "client_credentials", client_id: "x" },
-    });
+  test("of Variant B is sent as JSON, without a bearer", async () => {
+    const { call, fetch } = scriptedService("B", () => Response.json({ access_token: "t" }));
+    const body = { grant_type: "client_credentials", client_id: "x" };
+    await call("requestToken", { body });
     const [sent] = fetch.calls;
     expect(sent?.headers.get("content-type")).toBe("application/json");
-    expect(JSON.parse(sent?.body ?? "")).toEqual({ grant_type: "client_credentials", client_id: "x" });
+    expect(JSON.parse(sent?.body ?? "")).toEqual(body);
     expect(sent?.headers.has("authorization")).toBe(false);
   });
-
-  test.each([{ body: 7 }, { body: null }])(
-    "that takes a form refuses $body as its body",
-    async ({ body }) => {
-      const fetch = scriptedFetch(ok);
-      const service = createService(numberedAuth({ variant: "A", now: Date.now }), { fetch });
-      const call = service.call as (id: string, init: object) => Promise<unknown>;
-      expect(await rejectionOf(call("requestToken", { body }))).toMatchObject({
-        code: "option_invalid",
-        option: "body",
-      });
-      expect(fetch.calls).toHaveLength(0);
-    },
-  );
 });
 
-describe("time and abort", () => {
-  test("an abort ends a call with the signal's reason, and the request", async () => {
-    const controller = new AbortController();
-    const reason = { why: "the user left" };
-    const fetch = scriptedFetch((call) => {
-      queueMicrotask(() => controller.abort(reason));
-      return noAnswer(call);
-    });
-    const service = createService(numberedAuth({ variant: "B", now: Date.now }), { fetch });
-    expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe(reason);
-    expect(fetch.calls[0]?.init.signal?.aborted).toBe(true);
+test("calls use the fetch that the Auth was given, unless they are given another", async () => {
+  const emulator = createEmulator({ variants: ["B"] });
+  emulator.registerServiceAccount({ tenantId: "acme", clientId: "reports", clientSecret: "right-secret" });
+  const auth = createAuth({
+    baseUrl: emulator.publicUrl,
+    tenantId: "acme",
+    credential: account({ clientId: "reports", clientSecret: "right-secret" }),
+    fetch: emulator.fetch,
   });
-
-  test("a signal that is aborted already sends nothing", async () => {
-    const fetch = scriptedFetch(ok);
-    const service = createService(numberedAuth({ variant: "B", now: Date.now }), { fetch });
-    expect(await rejectionOf(service.call("listDevices", { signal: AbortSignal.abort("no") }))).toBe("no");
-    expect(fetch.calls).toHaveLength(0);
-  });
-
-  test("a fetch that is deaf to its signal is left behind", async () => {
-    const controller = new AbortController();
-    const fetch = scriptedFetch(() => {
-      queueMicrotask(() => controller.abort("gone"));
-      return new Promise<Response>(() => {});
-    });
-    const service = createService(numberedAuth({ variant: "B", now: Date.now }), { fetch });
-    expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe("gone");
-  });
-
-  const slow: { name: string; answer: (expire: () => void) => FetchScript }[] = [
-    {
-      name: "a silent server",
-      answer: (expire) => (call) => {
-        setImmediate(expire);
-        return noAnswer(call);
-      },
-    },
-    {
-      name: "a slow drip",
-      answer: (expire) => () => {
-        let drops = 0;
-        const body = new ReadableStream({
-          async pull(stream) {
-            await new Promise((resolve) => setImmediate(resolve));
-            stream.enqueue(new Uint8Array([32]));
-            if (++drops === 10) expire();
-          },
-        });
-        return new Response(body);
-      },
-    },
-  ];
-  test.each(slow)("$name is timed_out after timeoutMs", async ({ answer }) => {
-    const fetch = scriptedFetch(answer(heldTimeLimit().expire));
-    const auth = numberedAuth({ variant: "B", now: Date.now });
-    const service = createService(auth, { fetch, timeoutMs: HELD_LIMIT_MS });
-    const error = await rejectionOf(service.call("listDevices"));
-    expect(error).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true, variant: "B" });
-  });
-
-  test("timeoutMs is for one request: the wait for a token has a limit of its own", async () => {
-    const { expire } = heldTimeLimit();
-    const fetch = scriptedFetch(ok);
-    const auth = numberedAuth({ variant: "B", now: Date.now });
-    const patient = {
-      ...auth,
-      getAccessToken: async () => {
-        // Were a limit set already, it would be over before the token is there.
-        expire();
-        await new Promise((resolve) => setImmediate(resolve));
-        return auth.getAccessToken();
-      },
-    };
-    const service = createService(patient, { fetch, timeoutMs: HELD_LIMIT_MS });
-    expect(await service.call("listDevices")).toMatchObject({ ok: true });
-  });
-
-  test("a network fault rejects, and tells nothing of the request", async () => {
-    const fetch = scriptedFetch(({ init }) => {
-      throw Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED", request: init } });
-    });
-    const service = createService(numberedAuth({ variant: "B", now: Date.now }), { fetch });
-    const error = await rejectionOf(service.call("listDevices"));
-    expect(error).toMatchObject({ code: "network_failed", retryable: true });
-    expect((error as Error).message).toContain("ECONNREFUSED");
-  });
-
-  const tls = [
-    "DEPTH_ZERO_SELF_SIGNED_CERT",
-    "SELF_SIGNED_CERT_IN_CHAIN",
-    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-    "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-    "CERT_HAS_EXPIRED",
-    "ERR_TLS_CERT_ALTNAME_INVALID",
-    "ERR_SSL_WRONG_VERSION_NUMBER",
-  ];
-  test.each(tls)("%s is tls_failed, which no retry mends", async (code) => {
-    const fetch = scriptedFetch(() => {
-      throw Object.assign(new TypeError("fetch failed"), { cause: Object.assign(new Error(), { code }) });
-    });
-    const service = createService(numberedAuth({ variant: "A", now: Date.now }), { fetch });
-    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({
-      code: "tls_failed",
-      retryable: false,
-    });
-  });
+  expect((await createService(auth).call("listDevices")).ok).toBe(true);
+  expect((await createService(auth, { fetch: undefined }).call("listDevices")).ok).toBe(true);
+  expect((await createVariantBClient(auth).GET("/v1/devices")).ok).toBe(true);
+  const own = createService(auth, { fetch: async () => Response.json([]) });
+  expect(await own.call("listDevices")).toMatchObject({ ok: true, data: [] });
+  expect(emulator.journal.entries({ operation: "listDevices" })).toHaveLength(3);
 });
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
-  "a 401, Variant $variant",
-  ({ variant }) => {
-    const refusing = (until: number) => (_call: unknown, index: number) =>
-      index < until ? new Response("", { status: 401 }) : Response.json([]);
+test("a service reads the table of operations only when a path is called, so that one per request is cheap", async () => {
+  let listings = 0;
+  const table = new Proxy(api.operations.B, {
+    ownKeys(target) {
+      listings++;
+      return Reflect.ownKeys(target);
+    },
+  });
+  const own = { operations: { A: {}, B: table } } as never;
+  const { call, get } = scriptedService("B", undefined, { api: own });
+  await call("getDevice", { params: { path: { deviceId: "d" } } });
+  expect(listings).toBe(0);
+  for (const _call of [1, 2]) await get(getDevicePath.B, { params: { path: { deviceId: "d" } } });
+  expect(listings).toBe(1);
+});
 
-    function service(until: number, ageMs: number) {
-      const clock = steppedClock();
-      const events: ServiceEvent[] = [];
-      const fetch = scriptedFetch(refusing(until));
-      const auth = numberedAuth({ variant, now: clock.now });
-      const options = { fetch, now: clock.now, onEvent: (event: ServiceEvent) => void events.push(event) };
-      const made = createService(auth, options);
-      const aged = auth.getAccessToken().then(() => clock.advance(ageMs));
-      const bearers = () => fetch.calls.map(({ headers }) => headers.get("authorization"));
-      return { service: made, aged, auth, fetch, events, bearers };
-    }
-
-    test("on a token older than 30 s: invalidated, renewed, and the call sent again once", async () => {
-      const { service: made, aged, auth, bearers, events } = service(1, 30_001);
-      await aged;
-      expect(await made.call("listDevices")).toMatchObject({ ok: true });
-      expect(auth.invalidated).toEqual(["token-1"]);
-      expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2"]);
-      expect(events.map(({ type }) => type)).toEqual(["call_replayed"]);
-    });
-
-    test("on a token of 30 s or less: the answer, for the route refuses it", async () => {
-      const { service: made, aged, auth, bearers } = service(1, 30_000);
-      await aged;
-      expect(await made.call("listDevices")).toMatchObject({
-        ok: false,
-        error: { code: "api_unauthorized" },
-      });
-      expect(auth.invalidated).toEqual([]);
-      expect(bearers()).toEqual(["Bearer token-1"]);
-    });
-
-    test("a second one keeps the new token: renewing would storm the token endpoint", async () => {
-      const { service: made, aged, auth, bearers } = service(9, 60_000);
-      await aged;
-      expect(await made.call("listDevices")).toMatchObject({ ok: false, status: 401 });
-      expect(await made.call("listDevices")).toMatchObject({ ok: false, status: 401 });
-      expect(auth.invalidated).toEqual(["token-1"]);
-      expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-2"]);
-    });
-
-    test("that leads to the same token again is the answer: nothing is sent twice with it", async () => {
-      const { service: made, aged, auth, bearers } = service(9, 60_000);
-      await aged;
-      auth.invalidate = () => {};
-      expect(await made.call("listDevices")).toMatchObject({ ok: false, status: 401 });
-      expect(bearers()).toEqual(["Bearer token-1"]);
-    });
-
-    test("service.fetch does the same, and sends a text body again", async () => {
-      const { service: made, aged, fetch } = service(1, 60_000);
-      await aged;
-      const response = await made.fetch("v1/x", { method: "POST", body: "again" });
-      expect(response.status).toBe(200);
-      expect(fetch.calls.map(({ body }) => body)).toEqual(["again", "again"]);
-    });
-
-    test("a stream cannot be sent again: the old token is dropped, and the 401 is the answer", async () => {
-      const { service: made, aged, auth, fetch } = service(1, 60_000);
-      await aged;
-      const body = new ReadableStream();
-      const init = { method: "POST", body, duplex: "half" } as RequestInit;
-      expect((await made.fetch("v1/x", init)).status).toBe(401);
-      expect(fetch.calls).toHaveLength(1);
-      expect(auth.invalidated).toEqual(["token-1"]);
-    });
-
-    test("a 403 is never sent again", async () => {
-      const clock = steppedClock();
-      const fetch = scriptedFetch(() => new Response("", { status: 403 }));
-      const auth = numberedAuth({ variant, now: clock.now });
-      await auth.getAccessToken();
-      clock.advance(60_000);
-      expect(await createService(auth, { fetch, now: clock.now }).call("listDevices")).toMatchObject({
-        status: 403,
-      });
-      expect(fetch.calls).toHaveLength(1);
-      expect(auth.invalidated).toEqual([]);
-    });
-
-    test("a token that cannot be renewed: the fault of the token is thrown", async () => {
-      const { service: made, aged, auth } = service(1, 60_000);
-      await aged;
-      const fault = new Error("no token");
-      const getAccessToken = auth.getAccessToken.bind(auth);
-      let asked = 0;
-      auth.getAccessToken = async (options) => {
-        if (asked++ > 0) throw fault;
-        return getAccessToken(options);
-      };
-      expect(await rejectionOf(made.call("listDevices"))).toBe(fault);
-    });
-  },
-);
+test("a validate that is not a function is rejected when the service is made", () => {
+  const refusal = expect.objectContaining({ code: "option_invalid", option: "validate" });
+  const options = { validate: true as never };
+  const [ofA, ofB] = [
+    numberedAuth({ variant: "A", now: Date.now }),
+    numberedAuth({ variant: "B", now: Date.now }),
+  ];
+  expect(() => createService(ofA, options)).toThrow(refusal);
+  expect(() => createVariantAClient(ofA, options)).toThrow(refusal);
+  expect(() => createVariantBClient(ofB, options)).toThrow(refusal);
+});

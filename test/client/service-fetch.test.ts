@@ -1,36 +1,39 @@
-// service.fetch: any request under the base URL, and the bearer nowhere else, also across redirects.
+// service.fetch: any request under the base URL; the bearer is sent nowhere else, also across redirects.
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
-import { type FetchScript, scriptedFetch } from "../support/fetch.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/clock.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { type RecordingServer, recordingServer } from "../support/recording-server.js";
+import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
+import { baseUrl as base, scriptedService as client } from "./scripted-service.js";
 
-const variants = [{ variant: "A" as const }, { variant: "B" as const }];
+const planted = "planted-in-request";
 
-function client(variant: "A" | "B", script: FetchScript, baseUrl = "https://service.example/prefix") {
-  const clock = steppedClock();
-  const fetch = scriptedFetch(script);
-  const auth = numberedAuth({ variant, baseUrl, now: clock.now });
-  return { service: createService(auth, { fetch, now: clock.now }), auth, clock, fetch };
-}
-
-describe.each(variants)("the address, Variant $variant", ({ variant }) => {
-  const base = "https://service.example/prefix";
+describe.each(["A", "B"] as const)("the URL of service.fetch, Variant %s", (variant) => {
   const inside = [
     { name: "a relative path", input: "v1/x", url: `${base}/v1/x` },
-    { name: "a leading slash stays under the prefix", input: "/v1/x", url: `${base}/v1/x` },
-    { name: "many leading slashes name no host", input: "//evil.example/x", url: `${base}/evil.example/x` },
-    { name: "leading backslashes name no host", input: "\\\\evil.example", url: `${base}/evil.example` },
+    { name: "a leading slash, which stays under the prefix", input: "/v1/x", url: `${base}/v1/x` },
+    {
+      name: "two leading slashes, which name no host",
+      input: "//evil.example/x",
+      url: `${base}/evil.example/x`,
+    },
+    {
+      name: "leading backslashes, which name no host",
+      input: "\\\\evil.example",
+      url: `${base}/evil.example`,
+    },
     { name: "a query", input: "v1/x?a=1&b=2", url: `${base}/v1/x?a=1&b=2` },
     { name: "dots that stay inside", input: "v1/../v2", url: `${base}/v2` },
     { name: "an absolute URL inside", input: `${base}/v1/x`, url: `${base}/v1/x` },
     { name: "a URL object inside", input: new URL(`${base}/v1/x`), url: `${base}/v1/x` },
-    { name: "nothing", input: "", url: `${base}/` },
+    { name: "an empty text", input: "", url: `${base}/` },
+    { name: "a semicolon in a path", input: "a;v=1/x", url: `${base}/a;v=1/x` },
+    { name: "an encoded slash", input: "a%2fb", url: `${base}/a%2fb` },
     { name: "an at sign in a path", input: "v1/user@evil.example", url: `${base}/v1/user@evil.example` },
   ];
-  test.each(inside)("$name is taken", async ({ input, url }) => {
+  test.each(inside)("may be $name", async ({ input, url }) => {
     const { service, fetch } = client(variant, () => new Response("x"));
     expect(await (await service.fetch(input)).text()).toBe("x");
     expect(fetch.calls[0]?.url).toBe(url);
@@ -43,6 +46,10 @@ describe.each(variants)("the address, Variant $variant", ({ variant }) => {
     { name: "encoded dots that lead out", input: "%2e%2e/admin" },
     { name: "backslashes that lead out", input: "..\\admin" },
     { name: "an encoded slash behind dots", input: "v1/..%2f..%2f..%2fadmin" },
+    ...["..;/x", "%2e%2e;/x", "..%3b/x", "%252e%252e%252fx", "..%255cx"].map((input) => ({
+      name: `${input}, which some servers fold`,
+      input,
+    })),
     { name: "an absolute URL above the prefix", input: "https://service.example/other" },
     { name: "an absolute URL beside the prefix", input: "https://service.example/prefixed/x" },
     { name: "another origin", input: "https://evil.example/prefix/x" },
@@ -56,7 +63,7 @@ describe.each(variants)("the address, Variant $variant", ({ variant }) => {
     { name: "a number", input: 7 },
     { name: "a Request", input: new Request("https://service.example/prefix/x") },
   ];
-  test.each(outside)("$name is refused, and nothing is sent", async ({ input }) => {
+  test.each(outside)("is rejected with $name, and nothing is sent", async ({ input }) => {
     const { service, fetch } = client(variant, () => new Response("x"));
     const error = await rejectionOf(service.fetch(input as string));
     expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "input" });
@@ -65,10 +72,10 @@ describe.each(variants)("the address, Variant $variant", ({ variant }) => {
   });
 });
 
-describe.each(variants)("what a caller gives goes along, Variant $variant", ({ variant }) => {
-  test("method, headers, body and what else is in the init", async () => {
+describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
+  test("sends the method, the headers, the body and the other members of init", async () => {
     const { service, fetch } = client(variant, () => new Response("x"));
-    const dispatcher = { name: "a proxy of undici's" };
+    const dispatcher = { name: "an undici proxy" };
     const headers = new Headers({ "X-One": "1", Authorization: "Bearer forged" });
     await service.fetch("v1/x", { method: "put", headers, body: "b", dispatcher } as RequestInit);
     const [sent] = fetch.calls;
@@ -77,13 +84,13 @@ describe.each(variants)("what a caller gives goes along, Variant $variant", ({ v
     expect(sent?.headers.get("authorization")).toBe("Bearer token-1");
   });
 
-  test("a refusal is the answer, not an exception", async () => {
+  test("resolves with a refusal", async () => {
     const { service } = client(variant, () => new Response("no", { status: 403 }));
     const response = await service.fetch("v1/x");
     expect([response.status, await response.text()]).toEqual([403, "no"]);
   });
 
-  test("an abort ends it with the signal's reason, also while the body is read", async () => {
+  test("rejects with the signal's reason, also while the body is read", async () => {
     const controller = new AbortController();
     const server = await recordingServer(() => (response) => {
       response.writeHead(200);
@@ -96,14 +103,14 @@ describe.each(variants)("what a caller gives goes along, Variant $variant", ({ v
     expect(await read).toMatchObject({ message: "the user left" });
   });
 
-  test("timeoutMs bounds the wait for the head", async () => {
+  test("rejects with timed_out if no head arrives within timeoutMs", async () => {
     const silent = await recordingServer(overWhereSilent(() => "silence", heldTimeLimit()));
     const auth = numberedAuth({ variant, baseUrl: silent.url, now: Date.now });
     const waiting = createService(auth, { timeoutMs: HELD_LIMIT_MS });
     expect(await rejectionOf(waiting.fetch("v1/x"))).toMatchObject({ code: "timed_out" });
   });
 
-  test("and the body is the caller's to read, after the limit too", async () => {
+  test("sets no time limit for the body", async () => {
     const { expire } = heldTimeLimit();
     let finish = () => {};
     const server = await recordingServer(() => (response) => {
@@ -117,9 +124,32 @@ describe.each(variants)("what a caller gives goes along, Variant $variant", ({ v
     finish();
     expect(await response.text()).toBe("slow body");
   });
+
+  test.each<{ name: string; init: object | null; option: string }>([
+    { name: "a body with GET", init: { body: planted }, option: "body" },
+    { name: "a body with head", init: { method: "head", body: planted }, option: "body" },
+    { name: "a method with a space", init: { method: `GET ${planted}` }, option: "method" },
+    { name: "an empty method", init: { method: "" }, option: "method" },
+    { name: "the method CONNECT", init: { method: "connect" }, option: "method" },
+    { name: "an init that is null", init: null, option: "init" },
+  ])("rejects $name before anything is sent", async ({ init, option }) => {
+    const { service, fetch } = client(variant);
+    const error = await rejectionOf(service.fetch("v1/notes", init as RequestInit));
+    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option });
+    expect(shown(error)).not.toContain(planted);
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  test("sends a stream without being told duplex", async () => {
+    const server = await recordingServer(() => ({ status: 200 }));
+    const service = createService(numberedAuth({ variant, baseUrl: server.url, now: Date.now }));
+    const { body } = new Response("streamed");
+    expect((await service.fetch("v1/notes", { method: "POST", body })).status).toBe(200);
+    expect(server.requests[0]?.body).toBe("streamed");
+  });
 });
 
-describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
+describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
   /** A server that redirects /prefix/from, and another origin; both answer everything else with 200. */
   async function servers(status: number, location: (url: string, elsewhere: string) => string) {
     const elsewhere = await recordingServer(() => ({ status: 200, body: "elsewhere" }));
@@ -133,7 +163,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
   }
   const statuses = [301, 302, 303, 307, 308];
 
-  test.each(statuses)("a %i inside keeps the bearer", async (status) => {
+  test.each(statuses)("%i under the base URL keeps the bearer", async (status) => {
     const { service, server } = await servers(status, () => "/prefix/to");
     expect(await (await service.fetch("from")).text()).toBe("arrived");
     const last = server.requests.at(-1);
@@ -141,7 +171,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
     expect(last?.headers.authorization).toBe("Bearer token-1");
   });
 
-  test.each(statuses)("a %i out of the prefix loses it", async (status) => {
+  test.each(statuses)("%i out of the prefix drops the bearer", async (status) => {
     const { service, server } = await servers(status, () => "/other");
     expect(await (await service.fetch("from")).text()).toBe("arrived");
     expect(server.requests.at(-1)?.path).toBe("/other");
@@ -149,7 +179,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
   });
 
   test.each(statuses)(
-    "a %i to another origin loses it, and every header that may identify the caller",
+    "%i to another origin drops the bearer and every header that may identify the caller",
     async (status) => {
       const { service, elsewhere } = await servers(status, (_url, other) => `${other}/prefix/x`);
       const headers = { cookie: "session=1", "x-api-key": "identifies", range: "bytes=0-9" };
@@ -162,22 +192,25 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
     },
   );
 
-  test.each([307, 308])("a %i with a body to another origin is not followed", async (status) => {
+  test.each([307, 308])("%i with a body to another origin is not followed", async (status) => {
     const { service, elsewhere } = await servers(status, (_url, other) => `${other}/x`);
     const response = await service.fetch("from", { method: "POST", body: "secret body" });
     expect(response.status).toBe(status);
     expect(elsewhere.requests).toHaveLength(0);
   });
 
-  test.each([307, 308])("a %i with a body inside sends it again, with the bearer", async (status) => {
-    const { service, server } = await servers(status, () => "to");
-    await service.fetch("from", { method: "POST", body: "again" });
-    expect(server.requests.at(-1)).toMatchObject({ method: "POST", path: "/prefix/to", body: "again" });
-    expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer token-1");
-  });
+  test.each([307, 308])(
+    "%i with a body under the base URL sends it again, with the bearer",
+    async (status) => {
+      const { service, server } = await servers(status, () => "to");
+      await service.fetch("from", { method: "POST", body: "again" });
+      expect(server.requests.at(-1)).toMatchObject({ method: "POST", path: "/prefix/to", body: "again" });
+      expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer token-1");
+    },
+  );
 
   test.each([301, 302, 303])(
-    "a %i after a POST becomes a GET without the body and what describes it",
+    "%i after a POST becomes a GET without the body and its headers",
     async (status) => {
       const { service, server } = await servers(status, () => "to");
       const headers = { "content-type": "text/plain" };
@@ -187,7 +220,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
     },
   );
 
-  test("once out, the bearer does not come back", async () => {
+  test("back to the base URL from another origin does not bring the bearer back", async () => {
     const { service, fetch } = client(variant, ({ url }) => {
       const next: Record<string, string> = {
         "https://service.example/prefix/from": "https://evil.example/",
@@ -205,10 +238,10 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
   const unfollowed = [
     { name: "from https to http", location: "http://service.example/prefix/x" },
     { name: "to another scheme", location: "file:///etc/hosts" },
-    { name: "to no URL", location: "http://[" },
-    { name: "to nowhere", location: undefined },
+    { name: "to an invalid URL", location: "http://[" },
+    { name: "without a location", location: undefined },
   ];
-  test.each(unfollowed)("one $name is not followed", async ({ location }) => {
+  test.each(unfollowed)("$name is not followed", async ({ location }) => {
     const { service, fetch } = client(variant, () => {
       return new Response(null, { status: 302, headers: location === undefined ? {} : { location } });
     });
@@ -216,7 +249,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("a circle ends", async () => {
+  test("in a circle is followed twenty times", async () => {
     const { service, fetch } = client(variant, () => {
       return new Response(null, { status: 302, headers: { location: "/prefix/from" } });
     });
@@ -224,7 +257,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
     expect(fetch.calls).toHaveLength(21);
   });
 
-  test.each(["manual", "error"] as const)('with redirect: "%s" none is followed', async (redirect) => {
+  test.each(["manual", "error"] as const)('with redirect: "%s" is not followed', async (redirect) => {
     const { service, fetch } = client(variant, () => {
       return new Response(null, { status: 302, headers: { location: "/prefix/to" } });
     });
@@ -234,7 +267,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("a 401 from outside says nothing of the token: it is kept, and nothing is sent again", async () => {
+  test("whose target outside answers 401 keeps the token, and nothing is sent again", async () => {
     const { service, auth, clock, fetch } = client(variant, ({ url }) =>
       url.startsWith("https://evil.example")
         ? new Response("", { status: 401 })
@@ -247,7 +280,7 @@ describe.each(variants)("redirects, Variant $variant", ({ variant }) => {
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("call and paths follow by the same rules", async () => {
+  test("of a call drops the bearer outside too", async () => {
     const { service, fetch } = client(variant, ({ url }) =>
       url.startsWith("https://evil.example")
         ? Response.json(["elsewhere"])

@@ -1,5 +1,5 @@
-// connect() with credentials of both variants: which it chooses, what it remembers, and that no credential leaves
-// before a verdict or toward a variant that was not found.
+// connect with credentials of both variants: which one it chooses, what it remembers, and that no credential is sent
+// before a variant was found, or to another variant.
 import { describe, expect, test } from "vitest";
 import {
   type ConnectOptions,
@@ -25,10 +25,12 @@ const json = (status: number, body: unknown): ScriptedAnswer => ({
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
 });
+const page = { status: 200, headers: { "content-type": "text/html" }, body: "<html>" };
 const rejected = (error: string) =>
   json(400, { error, error_description: "The token request was rejected." });
 const bothPreferring = (first: Variant) => (first === "A" ? [plugin(), account()] : [account(), plugin()]);
-/** What only a token request holds. */
+const target = (baseUrl: string) => ({ baseUrl, tenantId, credentials: bothPreferring("A") });
+/** Texts that only a token request holds. */
 const credentialParts = [PLUGIN_ID, ACCOUNT_ID, ACCOUNT_SECRET, "client_", "eyJ", "code=", "code_", '"code"'];
 
 const answersA: Script = ({ path, body }) => {
@@ -43,7 +45,7 @@ const answersB: Script = ({ path, body }) => {
 };
 const answersBoth: Script = (request) => (request.path === pathOfA ? answersA(request) : answersB(request));
 
-/** Serves with one script until it is told to use another. */
+/** Answers by one script until it becomes another. */
 function changing(first: Script): { script: Script; become(next: Script): void } {
   let current = first;
   return {
@@ -54,35 +56,18 @@ function changing(first: Script): { script: Script; become(next: Script): void }
   };
 }
 
-describe("the first variant in order of preference that is there is chosen, and asking stops", () => {
+describe("the first served variant in order of preference is chosen, and no more requests are sent", () => {
+  const questionsOfB = [pathOfB, "/v1/auth/bivariant-detect"];
   const rows: { name: string; server: Script; prefer: Variant; variant: Variant; questions: string[] }[] = [
     { name: "A only", server: answersA, prefer: "A", variant: "A", questions: [pathOfA] },
     { name: "A only", server: answersA, prefer: "B", variant: "A", questions: [pathOfB, pathOfA] },
-    {
-      name: "B only",
-      server: answersB,
-      prefer: "A",
-      variant: "B",
-      questions: [pathOfA, pathOfB, "/v1/auth/bivariant-detect"],
-    },
-    {
-      name: "B only",
-      server: answersB,
-      prefer: "B",
-      variant: "B",
-      questions: [pathOfB, "/v1/auth/bivariant-detect"],
-    },
+    { name: "B only", server: answersB, prefer: "A", variant: "B", questions: [pathOfA, ...questionsOfB] },
+    { name: "B only", server: answersB, prefer: "B", variant: "B", questions: questionsOfB },
     { name: "both", server: answersBoth, prefer: "A", variant: "A", questions: [pathOfA] },
-    {
-      name: "both",
-      server: answersBoth,
-      prefer: "B",
-      variant: "B",
-      questions: [pathOfB, "/v1/auth/bivariant-detect"],
-    },
+    { name: "both", server: answersBoth, prefer: "B", variant: "B", questions: questionsOfB },
   ];
   test.each(rows)(
-    "$name, preferring $prefer: $variant",
+    "serving $name, preferring $prefer: $variant",
     async ({ server: script, prefer, variant, questions }) => {
       const server = await recordingServer(script);
       const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring(prefer) });
@@ -104,77 +89,58 @@ describe("the first variant in order of preference that is there is chosen, and 
 
   test("a variant that was not asked about is unknown", async () => {
     const server = await recordingServer(answersBoth);
-    const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") });
+    const service = await connect(target(server.url));
     expect(service.detection?.served).toEqual({ A: "yes", B: "unknown" });
     expect(service.detection?.evidence).toHaveLength(1);
   });
 });
 
-describe("without a yes nothing is chosen and no credential leaves", () => {
-  const rows: { name: string; server: Script; code: string; requests: number }[] = [
-    { name: "404", server: () => ({ status: 404 }), code: "variant_not_served", requests: 2 },
-    { name: "401", server: () => json(401, {}), code: "variant_unknown", requests: 3 },
-    { name: "403", server: () => ({ status: 403 }), code: "variant_unknown", requests: 2 },
-    {
-      name: "a 200 page",
-      server: () => ({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" }),
-      code: "variant_unknown",
-      requests: 2,
-    },
-    {
-      name: "302",
-      server: () => ({ status: 302, headers: { location: "/login" } }),
-      code: "variant_unknown",
-      requests: 2,
-    },
-    { name: "405", server: () => ({ status: 405 }), code: "variant_unknown", requests: 2 },
-    { name: "500", server: () => ({ status: 500 }), code: "variant_unknown", requests: 2 },
-    { name: "429", server: () => ({ status: 429 }), code: "variant_unknown", requests: 2 },
-    { name: "JSON 400", server: () => json(400, {}), code: "variant_unknown", requests: 3 },
-    {
-      name: "404 for A, 403 for B",
-      server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }),
-      code: "variant_unknown",
-      requests: 2,
-    },
+describe("without a served variant nothing is chosen and no credential is sent", () => {
+  const rows: { name: string; server: Script; code?: string; requests?: number }[] = [
+    { name: "404", server: () => ({ status: 404 }), code: "variant_not_served" },
+    { name: "401", server: () => json(401, {}), requests: 3 },
+    { name: "403", server: () => ({ status: 403 }) },
+    { name: "a 200 page", server: () => page },
+    { name: "302", server: () => ({ status: 302, headers: { location: "/login" } }) },
+    { name: "405", server: () => ({ status: 405 }) },
+    { name: "500", server: () => ({ status: 500 }) },
+    { name: "429", server: () => ({ status: 429 }) },
+    { name: "JSON 400", server: () => json(400, {}), requests: 3 },
+    { name: "404 for A, 403 for B", server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }) },
   ];
-  test.each(rows)("$name to everything: $code", async ({ name, server: script, code, requests }) => {
-    const server = await recordingServer(script);
-    const error = (await rejectionOf(
-      connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A") }),
-    )) as Error;
-    expect(error).toMatchObject({ name: "VariantError", code });
-    expect(error).toHaveProperty("detection.evidence.length", requests);
-    expect(error.message).toMatch(/variant: "A" or variant: "B"/);
-    expect(error.message.includes("Connect again later")).toBe(["429", "500"].includes(name));
-    expect(error.message).toContain(`${server.url}${pathOfA}`);
-    expect(server.requests).toHaveLength(requests);
-    for (const { raw } of server.requests)
-      for (const part of credentialParts) expect(raw).not.toContain(part);
-  });
+  test.each(rows)(
+    "$name to every request",
+    async ({ name, server: script, code = "variant_unknown", requests = 2 }) => {
+      const server = await recordingServer(script);
+      const error = (await rejectionOf(connect(target(server.url)))) as Error;
+      expect(error).toMatchObject({ name: "VariantError", code });
+      expect(error).toHaveProperty("detection.evidence.length", requests);
+      expect(error.message).toMatch(/variant: "A" or variant: "B"/);
+      expect(error.message.includes("Connect again later")).toBe(["429", "500"].includes(name));
+      expect(error.message).toContain(`${server.url}${pathOfA}`);
+      expect(server.requests).toHaveLength(requests);
+      for (const { raw } of server.requests)
+        for (const part of credentialParts) expect(raw).not.toContain(part);
+    },
+  );
 
   test.each([
     { name: "silence", server: () => "silence" as const, code: "timed_out" },
     { name: "a reset", server: () => "reset" as const, code: "network_failed" },
-  ])("$name rejects as a network fault, never as a verdict", async ({ server: script, code }) => {
+  ])("$name rejects as a network fault, not as a VariantError", async ({ server: script, code }) => {
     const server = await recordingServer(overWhereSilent(script, heldTimeLimit()));
-    const options = {
-      baseUrl: server.url,
-      tenantId,
-      credentials: bothPreferring("A"),
-      timeoutMs: HELD_LIMIT_MS,
-    };
+    const options = { ...target(server.url), timeoutMs: HELD_LIMIT_MS };
     expect(await rejectionOf(connect(options))).toMatchObject({ name: "TransportError", code });
     expect(server.requests).toHaveLength(1);
   });
 });
 
-describe("with one credential, or the variant named, nothing is asked", () => {
+describe("with one credential or a named variant no request is sent", () => {
   const rows: { name: string; options: Partial<ConnectOptions>; variant: Variant }[] = [
     { name: "a plugin alone", options: { credentials: [plugin()] }, variant: "A" },
     { name: "an account alone", options: { credentials: [account()] }, variant: "B" },
-    { name: "both, and A named", options: { credentials: bothPreferring("B"), variant: "A" }, variant: "A" },
-    { name: "both, and B named", options: { credentials: bothPreferring("A"), variant: "B" }, variant: "B" },
+    { name: "both, with A named", options: { credentials: bothPreferring("B"), variant: "A" }, variant: "A" },
+    { name: "both, with B named", options: { credentials: bothPreferring("A"), variant: "B" }, variant: "B" },
   ];
   test.each(rows)("$name", async ({ options, variant }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
@@ -187,10 +153,10 @@ describe("with one credential, or the variant named, nothing is asked", () => {
   });
 });
 
-describe("a verdict is remembered", () => {
+describe("a detection", () => {
   const hour = 3_600_000;
 
-  test("fifty connects at once make one detection", async () => {
+  test("serves fifty concurrent connects", async () => {
     const server = await recordingServer(answersA);
     const connector = createConnector({ credentials: bothPreferring("A") });
     const target = { baseUrl: server.url, tenantId };
@@ -199,7 +165,7 @@ describe("a verdict is remembered", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("one that aborts ends only its own wait", async () => {
+  test("goes on for the others when one connect is aborted", async () => {
     const controller = new AbortController();
     let asked = 0;
     const fetch = scriptedFetch(async () => {
@@ -219,7 +185,7 @@ describe("a verdict is remembered", () => {
     expect(asked).toBe(1);
   });
 
-  test("a signal that is aborted while the settings are read ends the wait", async () => {
+  test("is not begun when connect is aborted while the settings are read", async () => {
     const controller = new AbortController();
     const fetch = scriptedFetch(() => new Promise<Response>(() => {}));
     const leaving = serviceAccount(async () => {
@@ -231,7 +197,7 @@ describe("a verdict is remembered", () => {
     expect(await rejectionOf(connector.connect(target))).toBe("gone");
   });
 
-  test("a signal that is aborted already asks nothing", async () => {
+  test("is not begun with an aborted signal", async () => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
     const connector = createConnector({ credentials: bothPreferring("A"), fetch });
     const signal = AbortSignal.abort("too late");
@@ -240,7 +206,7 @@ describe("a verdict is remembered", () => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test("by a connector, for its lifetime of an hour", async () => {
+  test("is remembered by a connector for an hour", async () => {
     const clock = steppedClock();
     const server = await recordingServer(answersA);
     const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
@@ -254,29 +220,29 @@ describe("a verdict is remembered", () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test("in a store, for other processes", async () => {
+  test("is stored for other processes", async () => {
     const store = memoryStore();
     const server = await recordingServer(answersA);
-    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store };
+    const options = { ...target(server.url), store };
     const first = await connect(options);
     const second = await connect(options);
     expect(server.requests).toHaveLength(1);
     expect(second.detection).toEqual(first.detection);
   });
 
-  test("but not for another tenant or base URL", async () => {
+  test("is not used for another tenant or base URL", async () => {
     const server = await recordingServer(({ path }) =>
       path.includes("/external-plugin/") ? rejected("invalid_request") : { status: 404 },
     );
     const store = memoryStore();
-    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store };
+    const options = { ...target(server.url), store };
     await connect(options);
     await connect({ ...options, tenantId: "globex" });
     await connect({ ...options, baseUrl: `${server.url}/prefix` });
     expect(server.requests).toHaveLength(3);
   });
 
-  test("a verdict that does not answer the preference is not taken for one", async () => {
+  test("that asked for the other preference is not used", async () => {
     const store = memoryStore();
     const server = await recordingServer(answersBoth);
     const options = { baseUrl: server.url, tenantId, store };
@@ -284,7 +250,7 @@ describe("a verdict is remembered", () => {
     expect((await connect({ ...options, credentials: bothPreferring("B") })).variant).toBe("B");
   });
 
-  test("one that a failing server had a part in is not: the next connect asks again", async () => {
+  test("with a server failure in it is not remembered", async () => {
     const failsForA: Script = (request) => (request.path === pathOfA ? { status: 503 } : answersB(request));
     const server = changing(failsForA);
     const { url } = await recordingServer(server.script);
@@ -294,7 +260,7 @@ describe("a verdict is remembered", () => {
     expect((await connector.connect({ baseUrl: url, tenantId })).variant).toBe("A");
   });
 
-  test("a failure is not: the next connect asks again", async () => {
+  test("that found no variant is not remembered", async () => {
     const server = changing(() => ({ status: 403 }));
     const { url } = await recordingServer(server.script);
     const connector = createConnector({ credentials: bothPreferring("A") });
@@ -308,52 +274,31 @@ describe("a verdict is remembered", () => {
   const failing = async () => {
     throw new Error("the store is down");
   };
+  const throwing = () => {
+    throw new Error("the store is down");
+  };
+  const holding = (value: string) => ({ ...memoryStore(), get: async () => ({ value, version: "1" }) });
   const stores: { name: string; store: TokenStore }[] = [
     { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing } },
-    {
-      name: "throws",
-      store: {
-        get() {
-          throw new Error("down");
-        },
-        set() {
-          throw new Error("down");
-        },
-        delete() {
-          throw new Error("down");
-        },
-        lock() {
-          throw new Error("down");
-        },
-      },
-    },
-    {
-      name: "holds garbage",
-      store: { ...memoryStore(), get: async () => ({ value: '{"served":', version: "1" }) },
-    },
-    {
-      name: "holds something else",
-      store: {
-        ...memoryStore(),
-        get: async () => ({ value: '{"detectedAt":99999999999999}', version: "1" }),
-      },
-    },
+    { name: "throws", store: { get: throwing, set: throwing, delete: throwing, lock: throwing } },
+    { name: "holds garbage", store: holding('{"served":') },
+    { name: "holds another value", store: holding('{"detectedAt":99999999999999}') },
   ];
-  test.each(stores)("a store that $name costs a detection, nothing else", async ({ store }) => {
+  test.each(stores)("is made once more, and nothing else, if the store $name", async ({ store }) => {
     const server = await recordingServer(answersA);
-    const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring("A"), store });
+    const service = await connect({ ...target(server.url), store });
     expect(service.variant).toBe("A");
     expect(server.requests).toHaveLength(1);
   });
 
-  test("the verdict is told as an event, and a listener that throws harms nobody", async () => {
+  test("is reported as an event, and an error of the listener is ignored", async () => {
     const events: ServiceEvent[] = [];
     const server = await recordingServer(answersA);
     const onEvent = (event: ServiceEvent) => {
       events.push(event);
       throw new Error("a listener's fault");
     };
-    const options = { baseUrl: server.url, tenantId, credentials: bothPreferring("A"), onEvent };
+    const options = { ...target(server.url), onEvent };
     const service = await connect(options);
     expect(events).toEqual([
       expect.objectContaining({ type: "variant_detected", tenantId, detection: service.detection }),
@@ -361,18 +306,18 @@ describe("a verdict is remembered", () => {
   });
 });
 
-describe("late evidence", () => {
+describe("after connect", () => {
   const moves: { from: Variant; to: Variant; before: Script; after: Script }[] = [
     { from: "A", to: "B", before: answersA, after: answersB },
     { from: "B", to: "A", before: answersB, after: answersA },
   ];
   test.each(moves)(
-    "that the deployment moved from $from to $to throws variant_changed; a new connect chooses anew",
+    "a deployment that moved from $from to $to makes the token reject with variant_changed, and a new connect chooses anew",
     async ({ from, to, before, after }) => {
       const store = memoryStore();
       const server = changing(before);
       const recording = await recordingServer(server.script);
-      const options = { baseUrl: recording.url, tenantId, credentials: bothPreferring("A"), store };
+      const options = { ...target(recording.url), store };
       const service = await connect(options);
       expect(service.variant).toBe(from);
       server.become(after);
@@ -388,17 +333,17 @@ describe("late evidence", () => {
     },
   );
 
-  const misplaced: { name: string; answer: ScriptedAnswer }[] = [
+  const wrongEndpoint: { name: string; answer: ScriptedAnswer }[] = [
     { name: "404", answer: { status: 404 } },
     { name: "404 with a JSON error", answer: json(404, { error: "not_found" }) },
     { name: "405", answer: { status: 405 } },
-    { name: "a page", answer: { status: 200, headers: { "content-type": "text/html" }, body: "<html>" } },
+    { name: "a page", answer: page },
   ];
   describe.each([
     { variant: "A" as const, own: pathOfA, other: answersB },
     { variant: "B" as const, own: pathOfB, other: answersA },
   ])("one credential, of Variant $variant", ({ variant, own, other }) => {
-    test.each(misplaced)("that meets $name gets a detection with its error", async ({ answer }) => {
+    test.each(wrongEndpoint)("that meets $name adds a detection to its error", async ({ answer }) => {
       const server = await recordingServer((request) => (request.path === own ? answer : other(request)));
       const credentials = variant === "A" ? [plugin()] : [account()];
       const service = await connect({ baseUrl: server.url, tenantId, credentials });
@@ -414,7 +359,7 @@ describe("late evidence", () => {
         expect(error).toMatchObject({ name: "VariantError", code: "variant_not_served", variant });
     });
 
-    test("that is refused gets no detection: a refusal is an answer", async () => {
+    test("that is refused adds no detection to its error", async () => {
       const server = await recordingServer(({ path }) =>
         path === own ? rejected("invalid_client") : { status: 404 },
       );
@@ -428,10 +373,10 @@ describe("late evidence", () => {
   });
 });
 
-describe("a credential that was configured and refused stops there", () => {
+describe("after a refusal no other credential is tried", () => {
   const rows: { name: string; prefer: Variant; other: string }[] = [
-    { name: "the plugin refused, the account never sent", prefer: "A", other: ACCOUNT_SECRET },
-    { name: "the account refused, the plugin never sent", prefer: "B", other: "eyJ" },
+    { name: "the plugin is refused, the account is not sent", prefer: "A", other: ACCOUNT_SECRET },
+    { name: "the account is refused, the plugin is not sent", prefer: "B", other: "eyJ" },
   ];
   test.each(rows)("$name", async ({ prefer, other }) => {
     const server = await recordingServer((request) => {
@@ -452,8 +397,8 @@ describe("a credential that was configured and refused stops there", () => {
   });
 });
 
-describe("a rate limit met by the detection is waited out at the gate, not asked into", () => {
-  test("the next connect gives rate_limited at once when the gate opens after the deadline", async () => {
+describe("a rate limit met by the detection", () => {
+  test("makes the next connect reject at once if it ends after the deadline", async () => {
     const clock = steppedClock();
     const server = await recordingServer(() => ({ status: 429, headers: { "retry-after": "120" } }));
     const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
@@ -475,7 +420,7 @@ describe.each([{ prefer: "A" as const }, { prefer: "B" as const }])(
       { name: "B only", variants: ["B"], variant: "B" },
       { name: "both", variants: ["A", "B"], variant: undefined },
     ] as const;
-    test.each(rows)("serving $name gives its devices over HTTP", async ({ variants, variant = prefer }) => {
+    test.each(rows)("serving $name, lists its devices over HTTP", async ({ variants, variant = prefer }) => {
       const emulator = deployment({ variants, publicUrl: undefined });
       const { url, close } = await emulator.listen();
       try {

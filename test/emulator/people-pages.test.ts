@@ -210,7 +210,7 @@ describe("the login pages", () => {
     const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
     await browser.submit(form);
     expect(browser.response.status).toBe(403);
-    expect(browser.text()).toContain("The user id or the password is wrong.");
+    expect(browser.text()).toContain("do not belong together");
     expect(browser.html).not.toContain("<script>");
     expect(portal.lastRule()).toBe("login.credentials");
     await browser.submit(person);

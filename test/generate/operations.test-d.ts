@@ -23,7 +23,7 @@ proof<Equal<OperationsB["listDevices"]["otherBody"], unknown>>();
 // An empty 403 has no body.
 proof<Equal<OperationsA["listDevices"]["failure"], { 403: undefined }>>();
 
-// Only documented statuses are keys; every other registered one stands in `other`.
+// Only documented statuses are keys; every other registered status is in `other`.
 proof<Equal<keyof OperationsA["requestToken"]["failure"], 400 | 429>>();
 proof<Equal<Extract<OperationsA["requestToken"]["other"], 200 | 400 | 429>, never>>();
 proof<Equal<Extract<OperationsA["requestToken"]["other"], 201 | 401 | 511>, 201 | 401 | 511>>();

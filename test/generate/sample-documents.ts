@@ -1,9 +1,12 @@
-/** Two small documents on disk, for tests that change one of them. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+// Small documents on disk for tests of the generator, and the compiled result of generating from one.
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import ts from "typescript";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
+import { generate } from "../../src/generate/index.js";
 
 export interface Sample {
   readonly documents: { readonly A: string; readonly B: string };
@@ -19,7 +22,7 @@ export const ONE_OPERATION = {
   "/things": { get: { operationId: "listThings", responses: { 200: { description: "Things." } } } },
 };
 
-/** Writes both documents into a folder that goes away with the test. */
+/** Writes both documents into a folder that is removed after the test. */
 export async function sample(a: object | string, b?: object | string): Promise<Sample> {
   const folder = await mkdtemp(join(tmpdir(), "generate-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -27,7 +30,7 @@ export async function sample(a: object | string, b?: object | string): Promise<S
 }
 
 /** Writes both documents into `folder`: a string as it is, else as YAML. */
-export async function writeSample(
+async function writeSample(
   folder: string,
   a: object | string,
   b: object | string = openapi(ONE_OPERATION),
@@ -36,4 +39,45 @@ export async function writeSample(
   await writeFile(documents.A, typeof a === "string" ? a : stringify(a));
   await writeFile(documents.B, typeof b === "string" ? b : stringify(b));
   return { documents, out: join(folder, "generated") };
+}
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface CompiledSample {
+  /** What the compiler reports for all generated files. */
+  readonly diagnostics: () => string[];
+  readonly text: (name: string) => Promise<string>;
+  readonly load: <T>(name: string) => Promise<T>;
+  readonly remove: () => Promise<void>;
+}
+
+/** Generates from a document, compiles the result with the options of this repository, and imports it. */
+export async function compiledSample(document: object): Promise<CompiledSample> {
+  // Below node_modules, so that `zod` resolves and no editor or type check reads it.
+  const cache = join(ROOT, "node_modules", ".cache");
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, "generated-"));
+  const { documents, out } = await writeSample(folder, document);
+  await generate({ documents, out });
+  const sources = (await readdir(out)).filter((name) => name.endsWith(".ts"));
+  return {
+    diagnostics: () => diagnostics(sources.map((name) => join(out, name))),
+    text: (name) => readFile(join(out, name), "utf8"),
+    load: async (name) => {
+      const { outputText } = ts.transpileModule(await readFile(join(out, `${name}.ts`), "utf8"), {
+        compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
+      });
+      await writeFile(join(out, `${name}.mjs`), outputText);
+      return import(pathToFileURL(join(out, `${name}.mjs`)).href);
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+function diagnostics(files: readonly string[]): string[] {
+  const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files }, ts.sys, ROOT);
+  return ts
+    .getPreEmitDiagnostics(ts.createProgram([...files], options))
+    .map((found) => `${found.file?.fileName}: ${ts.flattenDiagnosticMessageText(found.messageText, "\n")}`);
 }

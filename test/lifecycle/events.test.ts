@@ -1,4 +1,4 @@
-// Every event is told once, when its time has come; none holds a secret, and a listener that fails harms nobody.
+// Each event is emitted once and without a secret, and a failing listener fails no caller.
 import { describe, expect, test } from "vitest";
 import {
   type Connector,
@@ -167,7 +167,7 @@ const chapters: Chapter[] = [
     types: ["call_refused"],
   },
   {
-    name: "a success that is not what the document says",
+    name: "a success that differs from the document",
     before: token,
     tell: (story) => {
       story.next("api", () => Response.json("no list of devices"));
@@ -220,7 +220,7 @@ const secrets = () => [
 describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
   const ofVariant = chapters.filter(({ variants }) => variants === undefined || variants.includes(variant));
 
-  test.each(ofVariant)("$name tells $types", async (chapter) => {
+  test.each(ofVariant)("$name emits $types", async (chapter) => {
     const events: ServiceEvent[] = [];
     const sent = await tellChapter(variant, chapter, (event) => events.push(event));
     const at = events.findIndex(({ type }) => (type as string) === "here begins the story");
@@ -244,7 +244,7 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
     },
     { name: "rejects", listener: () => Promise.reject(new Error("a listener's fault")) },
   ];
-  test.each(badListeners)("a listener that $name changes nothing of what happens", async ({ listener }) => {
+  test.each(badListeners)("a listener that $name changes nothing", async ({ listener }) => {
     for (const chapter of ofVariant) {
       const events: ServiceEvent[] = [];
       const quiet = (event: ServiceEvent) => void events.push(event);
@@ -260,7 +260,7 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
   });
 });
 
-test("every type of the union is told in one of the chapters", () => {
+test("each event type is emitted in one of the chapters", () => {
   const everyType: Record<Type, true> = {
     variant_detected: true,
     token_requested: true,

@@ -122,19 +122,3 @@ function accountOfTenant(): MachineCredential<"B"> {
     clientSecret: "secret-of-the-account",
   }));
 }
-
-/** Lets everything run that needs no more time. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Whether a promise is settled without any more time. */
-export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false;
-  const done = () => {
-    settled = true;
-  };
-  promise.then(done, done);
-  await settle();
-  return settled;
-}

@@ -1,16 +1,15 @@
-// One connector for many tenants: keys are imported once, memory is bounded, and no tenant pays for another's failure.
+// One connector for many tenants: keys are imported once, memory is bounded, and failures stay with their tenant.
 import { describe, expect, test, vi } from "vitest";
 import { RecentlyUsed } from "../../src/auth/recently-used.js";
 import { createConnector, memoryStore, serviceAccount, servicePlugin } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
-import { rejectionOf } from "../support/wait.js";
-import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { isSettled, rejectionOf, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 
-describe("the private key of 1 000 tenants", () => {
+describe("the private key of many tenants", () => {
   const forms = [
     { name: "a PKCS#8 PEM", privateKey: () => pkcs8(rsaKey()) },
     { name: "a PKCS#1 PEM", privateKey: () => pkcs1(rsaKey()) },
@@ -18,7 +17,7 @@ describe("the private key of 1 000 tenants", () => {
     { name: "a JWK as text", privateKey: () => JSON.stringify(privateJwk(rsaKey())) },
     { name: "a KeyObject", privateKey: () => rsaKey().privateKey },
   ];
-  test.each(forms)("given as $name is imported no more often than for one", async ({ privateKey }) => {
+  test.each(forms)("given as $name is imported as often as for one tenant", async ({ privateKey }) => {
     const count = async (tenants: number, isFunction: boolean) => {
       const importKey = vi.spyOn(crypto.subtle, "importKey");
       const { fetch } = fakeService({ variant: "A", now: Date.now });
@@ -38,10 +37,10 @@ describe("the private key of 1 000 tenants", () => {
     };
     const one = await count(1, false);
     expect(one).toBeGreaterThan(0);
-    expect([await count(1_000, false), await count(200, true)]).toEqual([one, one]);
+    expect([await count(100, false), await count(20, true)]).toEqual([one, one]);
   });
 
-  test("of each tenant its own is imported once each: the measure can tell", async () => {
+  test("is imported once per tenant when each has its own (control)", async () => {
     const importKey = vi.spyOn(crypto.subtle, "importKey");
     const credential = servicePlugin(() => ({ clientId: "plugin", privateKey: privateJwk(rsaKey()) }));
     const { fetch } = fakeService({ variant: "A", now: Date.now });
@@ -68,7 +67,7 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
     return { clock, service, tokenOf };
   };
 
-  test("asks for one token for each of 1 000 tenants, and hands none to another", async () => {
+  test("requests one token for each of 1 000 tenants and mixes none up", async () => {
     const { service, tokenOf } = connected();
     const tenants = tenantIds(1_000);
     const tokens = await Promise.all([...tenants, ...tenants].map(tokenOf));
@@ -104,7 +103,7 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
 });
 
 describe("memory", () => {
-  test("what was used least recently is forgotten first", () => {
+  test("the least recently used entry is forgotten first", () => {
     const used = new RecentlyUsed<string>(3);
     for (const key of ["a", "b", "c", "a", "d"]) used.get(key, () => `first ${key}`);
     expect(used.size).toBe(3);
@@ -112,7 +111,7 @@ describe("memory", () => {
     expect(used.get("b", () => "again")).toBe("again");
   });
 
-  test("what must not go stays beyond the capacity, and goes as soon as it may", () => {
+  test("an entry that must stay exceeds the capacity until it may go", () => {
     let isBusy = true;
     const used = new RecentlyUsed<{ key: string }>(2, ({ key }) => !(isBusy && key.startsWith("busy")));
     const use = (key: string) => used.get(key, () => ({ key }));
@@ -123,73 +122,15 @@ describe("memory", () => {
     expect(used.size).toBe(2);
   });
 
-  test("of a store with a bound holds what was written last", async () => {
+  test("of a bounded store keeps the latest entries", async () => {
     const store = memoryStore({ mostEntries: 2 });
     for (const key of ["a", "b", "a", "c"]) await store.set(key, `value of ${key}`);
     const values = await Promise.all(["a", "b", "c"].map(async (key) => (await store.get(key))?.value));
     expect(values).toEqual(["value of a", undefined, "value of c"]);
   });
-
-  test("of a connector is bounded: of 12 000 tenants it keeps 10 000, and a renewing one is not forgotten", async () => {
-    stillDigests();
-    const pending: SeenTokenRequest[] = [];
-    const clock = steppedClock();
-    const service = fakeService({
-      variant: "B",
-      now: clock.now,
-      onTokenRequest: (request) => {
-        if (request.tenantId === "tenant-0") pending.push(request);
-        else request.answer(service.token(request.tenantId));
-      },
-    });
-    const store = memoryStore({ now: clock.now });
-    // A store that keeps nothing shows what the connector itself remembers.
-    const forgetful = { ...store, get: async () => undefined };
-    const { credential, fetch } = service;
-    // However long a busy machine takes for the others, the one that waits does not meet its time limit.
-    const timeoutMs = 2 ** 31 - 1;
-    const options = { fetch, now: clock.now, store: forgetful, timeoutMs };
-    const connector = createConnector({ credentials: [credential], ...options });
-    const tokenOf = async (tenantId: string) =>
-      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
-    const renewing = tokenOf("tenant-0");
-    await settle();
-    for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
-    const again = tokenOf("tenant-0");
-    await settle();
-    expect(pending).toHaveLength(1);
-    pending[0]?.answer(service.token("tenant-0"));
-    expect((await again).value).toBe((await renewing).value);
-    const before = service.tokenRequests.length;
-    await tokenOf("tenant-11999");
-    await tokenOf("tenant-2500");
-    expect(service.tokenRequests).toHaveLength(before);
-    await tokenOf("tenant-1");
-    expect(service.tokenRequests).toHaveLength(before + 1);
-  });
-
-  test("of a connector keeps a closed gate: a tenant whose limit was met is not asked again for want of memory", async () => {
-    stillDigests();
-    const clock = steppedClock();
-    const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
-    const service = fakeService({
-      variant: "B",
-      now: clock.now,
-      onTokenRequest: ({ tenantId, answer }) =>
-        answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
-    });
-    const { credential, fetch } = service;
-    const connector = createConnector({ credentials: [credential], fetch, now: clock.now });
-    const tokenOf = async (tenantId: string) =>
-      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
-    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
-    for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
-    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
-    expect(service.tokenRequests.filter(({ tenantId }) => tenantId === "tenant-0")).toHaveLength(1);
-  });
 });
 
-test("1 000 connects at once to one deployment ask once which variant is served", async () => {
+test("1 000 concurrent connects to one deployment share one detection", async () => {
   let asked = 0;
   const answer = { error: "unsupported_grant_type", error_description: "The token request was rejected." };
   const credentials = [

@@ -1,4 +1,4 @@
-// A fetch of the caller's: always called with a string and a plain RequestInit, so that undici's own works, through a proxy and with a client certificate.
+// The caller's own fetch: called with a string and a plain RequestInit, so that undici works with a proxy and client certificates.
 import { Agent, type Dispatcher, ProxyAgent, fetch as undiciFetch } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect, type Fetch, type MachineCredential } from "../../src/index.js";
@@ -84,7 +84,7 @@ describe.each(settings)("with credentials of $name", ({ credentials, variant }) 
   });
 });
 
-test("what is no plain call of fetch is seen as such: the measure can tell", () => {
+test("a call of fetch that is not plain is found (control)", () => {
   const signal = new AbortController().signal;
   expect(faultsOf("https://x.example", { signal, redirect: "manual", headers: {}, body: "" })).toEqual([]);
   expect(faultsOf(new Request("https://x.example"), undefined)).toHaveLength(2);
@@ -93,7 +93,7 @@ test("what is no plain call of fetch is seen as such: the measure can tell", () 
   );
 });
 
-describe.each(["A", "B"] as const)("Variant %s without what it needs", (variant) => {
+describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (variant) => {
   const connectWith = (baseUrl: string, fetch?: Fetch) =>
     connect({
       baseUrl,
@@ -103,7 +103,7 @@ describe.each(["A", "B"] as const)("Variant %s without what it needs", (variant)
       rateLimitDeadlineMs: 0,
     });
 
-  test("a proxy that refuses tunnels is a network fault", async () => {
+  test("a proxy that refuses tunnels causes network_failed", async () => {
     const { server } = certificates();
     const { url, emulator } = await tlsDeployment(server);
     const proxy = await connectProxy({ refuses: true });
@@ -115,7 +115,7 @@ describe.each(["A", "B"] as const)("Variant %s without what it needs", (variant)
     expect(emulator.journal.entries()).toEqual([]);
   });
 
-  test("no client certificate where one is demanded: no token, and nothing of it reaches the service", async () => {
+  test("without a demanded client certificate there is no token, and nothing reaches the service", async () => {
     const { ca, server } = certificates();
     const deployed = await tlsDeployment({ ...server, ca, requestCert: true, rejectUnauthorized: true });
     const service = await connectWith(deployed.url, undiciWith(new Agent({ connect: { ca } })));
@@ -123,7 +123,7 @@ describe.each(["A", "B"] as const)("Variant %s without what it needs", (variant)
     expect(deployed.clients).toEqual([]);
   });
 
-  test("a certificate that nobody vouches for is tls_failed, at once and not retryable", async () => {
+  test("a certificate without a trusted authority causes tls_failed at once, not retryable", async () => {
     const { url, emulator } = await tlsDeployment(certificates().selfSigned);
     const service = await connectWith(url);
     expect(await rejectionOf(service.call("listDevices"))).toMatchObject({
@@ -135,7 +135,7 @@ describe.each(["A", "B"] as const)("Variant %s without what it needs", (variant)
     expect(emulator.journal.entries()).toEqual([]);
   });
 
-  test("a certificate that is for no server is tls_failed", async () => {
+  test("a certificate for another host causes tls_failed", async () => {
     const { ca, client } = certificates();
     const { url } = await tlsDeployment(client);
     const service = await connectWith(url, undiciWith(new Agent({ connect: { ca } })));

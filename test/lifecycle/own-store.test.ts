@@ -1,4 +1,4 @@
-// The store that a connector makes for itself is bounded, as what the connector remembers is; a store that is given is taken as it is.
+// The default store of a connector is bounded; a configured store is used as it is.
 import { beforeEach, expect, test, vi } from "vitest";
 import { createConnector, memoryStore } from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
@@ -19,12 +19,12 @@ beforeEach(() => {
   made.with.length = 0;
 });
 
-test("a connector without a store makes one for a token and a verdict of each tenant it holds", () => {
+test("a connector without a store creates one for a token and a detection of each tenant", () => {
   createConnector({ credentials: [plugin()] });
   expect(made.with).toEqual([{ now: undefined, mostEntries: 20_000 }]);
 });
 
-test("a connector with a store makes none", () => {
+test("a connector with a store creates none", () => {
   const store = memoryStore();
   made.with.length = 0;
   createConnector({ credentials: [plugin()], store });

@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { vi } from "vitest";
 import { type ConnectorOptions, createConnector, isBivariantError } from "../../src/index.js";
-import { BASE_URL, fakeService, type SeenTokenRequest, settle } from "./fake-service.js";
+import { settle } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const tenants = ["acme", "globex"] as const;
 
@@ -146,3 +147,14 @@ export async function live(variant: "A" | "B", life: Life, mutation?: Mutation):
   vi.clearAllTimers();
   return wrong;
 }
+
+/** The property that no rule is broken in any life. */
+export const lifeProperty = (
+  variant: "A" | "B",
+  mutation?: Mutation,
+  isAllowed = (_wrong: string) => false,
+): fc.IAsyncProperty<[Life]> =>
+  fc.asyncProperty(lives, async (life: Life) => {
+    const wrong = (await live(variant, life, mutation)).filter((one) => !isAllowed(one));
+    if (wrong.length > 0) throw new Error(wrong.join("; "));
+  });

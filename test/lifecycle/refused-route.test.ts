@@ -1,9 +1,9 @@
-// A route that answers 401 costs the token endpoint next to nothing, however often and however concurrently it is called.
+// A route that answers 401 causes hardly any token requests, however often and concurrently it is called.
 import { describe, expect, test } from "vitest";
 import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
-import { BASE_URL, fakeService, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService } from "./fake-service.js";
 
 function refusingRoute(variant: "A" | "B") {
   stillDigests();
@@ -19,7 +19,7 @@ function refusingRoute(variant: "A" | "B") {
 }
 
 describe.each(["A", "B"] as const)("a route that answers 401 to every token of Variant %s", (variant) => {
-  test("called 200 times in a minute, costs two token requests: the token may have been old twice", async () => {
+  test("called 200 times in a minute, causes two token requests", async () => {
     const { clock, fake, call } = refusingRoute(variant);
     for (let made = 0; made < 200; made++) {
       expect((await call()).status).toBe(401);
@@ -29,7 +29,7 @@ describe.each(["A", "B"] as const)("a route that answers 401 to every token of V
     expect(fake.apiCalls()).toBeLessThanOrEqual(201);
   });
 
-  test("called 200 times in 100 minutes, costs one token request per call at most, and replays each call once", async () => {
+  test("called 200 times in 100 minutes, causes at most one token request and one replay per call", async () => {
     const { clock, fake, call, events } = refusingRoute(variant);
     for (let made = 0; made < 200; made++) {
       expect((await call()).status).toBe(401);
@@ -40,7 +40,7 @@ describe.each(["A", "B"] as const)("a route that answers 401 to every token of V
     expect(events.filter(({ type }) => type === "call_replayed")).toHaveLength(199);
   });
 
-  test("called 200 times at once with an old token, costs one more token request", async () => {
+  test("called 200 times concurrently with an old token, causes one more token request", async () => {
     const { auth, clock, fake, call } = refusingRoute(variant);
     await auth.getAccessToken();
     clock.advance(60_000);
@@ -50,7 +50,7 @@ describe.each(["A", "B"] as const)("a route that answers 401 to every token of V
     expect(fake.apiCalls()).toBe(400);
   });
 
-  test("refuses a token of one call late: the token that came since is kept", async () => {
+  test("keeps the new token when the old one is refused late", async () => {
     const { auth, clock, fake } = refusingRoute(variant);
     const old = await auth.getAccessToken();
     clock.advance(60_000);
@@ -65,7 +65,7 @@ describe.each(["A", "B"] as const)("a route that answers 401 to every token of V
     expect(fake.tokenRequests).toHaveLength(3);
   });
 
-  test("does not keep a refused token for ever where the clock was set back by a day", async () => {
+  test("replaces a refused token although the clock was set back by a day", async () => {
     const { auth, clock, fake, call } = refusingRoute(variant);
     const old = await auth.getAccessToken();
     clock.advance(-86_400_000);

@@ -1,9 +1,9 @@
-// A day in the life of a token: who calls often enough never waits for a renewal, and nobody asks for more than is needed.
+// A day in the life of a token: frequent callers never wait for a renewal, and no needless request is sent.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createAuth } from "../../src/index.js";
 import { START, steppedClock } from "../support/clock.js";
-import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { isSettled, settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const daySeconds = 24 * 3_600;
 /** How long the token endpoint takes to answer. */
@@ -76,7 +76,7 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
   ];
 
   test.each(often)(
-    "$name: nobody waits after the first token, and at most 1.15 requests go out per lifetime",
+    "$name: no caller waits after the first token, and at most 1.15 requests are sent per lifetime",
     async ({ lifetimeSeconds, gapSeconds }) => {
       stillDigests();
       const { requests, waits } = await liveThroughADay(variant, lifetimeSeconds, gapSeconds);
@@ -86,7 +86,7 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
     },
   );
 
-  test("calls rarer than the renewal window do wait: the measure can tell", async () => {
+  test("calls rarer than the renewal window do wait (control)", async () => {
     stillDigests();
     const { waits, calls } = await liveThroughADay(variant, 600, () => 599);
     expect(waits).toBeGreaterThan(calls / 2);

@@ -1,10 +1,11 @@
-// Parts that are loaded when they are needed, and what is told when that fails: never less than what went wrong before.
+// Lazy modules that cannot be loaded: a typed error, and never in place of the error that they would explain.
 import { describe, expect, test, vi } from "vitest";
-import { whenNeeded } from "../../src/auth/when-needed.js";
+import { lazy } from "../../src/auth/lazy.js";
 import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
 
+vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/auth/diagnosis.js", () => {
   throw new Error("the chunk is gone");
 });
@@ -18,28 +19,28 @@ async function rejectionFor(answer: () => Response): Promise<unknown> {
   return rejectionOf(service.auth.getAccessToken());
 }
 
-describe("what cannot be loaded", () => {
-  test("costs a refusal its causes, and nothing else", async () => {
+describe("a lazy module that cannot be loaded", () => {
+  test("leaves a refusal without causes", async () => {
     const error = await rejectionFor(() => Response.json({ error: "invalid_client" }, { status: 400 }));
     if (!isTokenRequestError(error)) throw error;
     expect(error).toMatchObject({ error: "invalid_client", status: 400, causes: [] });
     expect(error.retryAt).toBeGreaterThan(Date.now());
   });
 
-  test("costs a misplaced answer the look at the other variant, and nothing else", async () => {
+  test("leaves the answer of a wrong endpoint without a detection", async () => {
     const error = await rejectionFor(() => new Response("<h1>Not here</h1>", { status: 404 }));
     if (!isUnexpectedResponseError(error)) throw error;
     expect(error).toMatchObject({ code: "response_not_json", status: 404 });
     expect(error).not.toHaveProperty("detection");
   });
 
-  test("is tried again, and is then at hand without a promise", async () => {
+  test("causes network_failed, is requested again next time, and is then returned without a promise", async () => {
     let loads = 0;
-    const needed = whenNeeded(async () => {
+    const needed = lazy(async () => {
       if (++loads === 1) throw new Error("offline");
       return { answer: 42 };
     });
-    await expect(needed()).rejects.toThrow("offline");
+    await expect(needed()).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
     await expect(needed()).resolves.toEqual({ answer: 42 });
     expect(needed()).toEqual({ answer: 42 });
     expect(loads).toBe(2);

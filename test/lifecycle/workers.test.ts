@@ -1,10 +1,10 @@
-// Runtimes in which a request's promises die with it: renewals are handed to waitUntil, and nobody awaits another's promise.
+// Worker runtimes, in which promises die with their request: waitUntil gets renewals, and no caller awaits another's promise.
 import { describe, expect, test, vi } from "vitest";
 import { createAuth, type ServiceEvent, servicePlugin } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
-import { BASE_URL, fakeService, isSettled, type SeenTokenRequest, settle } from "./fake-service.js";
-import { stillDigests } from "./still-digests.js";
+import { isSettled, settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const variants = ["A", "B"] as const;
 const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
@@ -34,7 +34,7 @@ async function inTheWindow(parts: ReturnType<typeof auths>): Promise<void> {
 }
 
 describe.each(variants)("a renewal in the background of Variant %s", (variant) => {
-  test("is given to waitUntil, and that promise is fulfilled when the renewal is over", async () => {
+  test("is passed to waitUntil as a promise that is fulfilled after the renewal", async () => {
     const kept: Promise<unknown>[] = [];
     const parts = auths(variant, (promise) => void kept.push(promise));
     await inTheWindow(parts);
@@ -46,7 +46,7 @@ describe.each(variants)("a renewal in the background of Variant %s", (variant) =
     expect(await isSettled(kept[0] as Promise<unknown>)).toBe(true);
   });
 
-  test("that fails fulfils what waitUntil was given all the same, and harms nobody while the old token lives", async () => {
+  test("that fails fulfils the promise of waitUntil too, and fails no caller while the old token is valid", async () => {
     const kept: Promise<unknown>[] = [];
     const parts = auths(variant, (promise) => void kept.push(promise));
     await inTheWindow(parts);
@@ -59,7 +59,7 @@ describe.each(variants)("a renewal in the background of Variant %s", (variant) =
     expect(parts.service.tokenRequests).toHaveLength(2);
   });
 
-  test("goes on where waitUntil throws", async () => {
+  test("continues when waitUntil throws", async () => {
     const parts = auths(variant, () => {
       throw new Error("the answer was sent already");
     });
@@ -71,7 +71,7 @@ describe.each(variants)("a renewal in the background of Variant %s", (variant) =
 });
 
 describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
-  test("lets no caller wait for what another asked for: a killed request keeps nobody waiting", async () => {
+  test("lets no caller wait for a killed request of another", async () => {
     const { auth, service, pending } = auths(variant, undefined, false);
     const killed = auth.getAccessToken();
     await settle();
@@ -83,7 +83,7 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect(await isSettled(killed)).toBe(false);
   });
 
-  test("with sharing the same killed request does keep the next caller waiting: the measure can tell", async () => {
+  test("with sharing, a killed request does keep the next caller waiting (control)", async () => {
     const { auth, pending } = auths(variant);
     auth.getAccessToken();
     await settle();
@@ -92,7 +92,7 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect(pending).toHaveLength(0);
   });
 
-  test("waits for no background renewal of another's once the token is expired", async () => {
+  test("does not wait for another caller's background renewal after the expiry", async () => {
     const parts = auths(variant, undefined, false);
     await inTheWindow(parts);
     await parts.auth.getAccessToken();
@@ -104,7 +104,7 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect((await next).value).toBe("token-acme-2");
   });
 
-  test("begins another background renewal once one must have been killed with its request, and no sooner", async () => {
+  test("starts another background renewal only when the first must have been killed", async () => {
     const parts = auths(variant, undefined, false);
     const { auth, clock, pending } = parts;
     await inTheWindow(parts);
@@ -121,7 +121,7 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect((await auth.getAccessToken()).value).toBe("token-acme-2");
   });
 
-  test("counts the refusals of a crowd as one step of the closing schedule", async () => {
+  test("counts the refusals of concurrent callers as one step of the backoff", async () => {
     const { auth, clock, events, answer } = auths(variant, undefined, false);
     const crowd = Array.from({ length: 50 }, () => auth.getAccessToken().catch((error: unknown) => error));
     await settle();
@@ -134,7 +134,7 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
   });
 });
 
-test("shareInFlight: false awaits no import of a key that another caller began", async () => {
+test("with shareInFlight: false another caller's key import is not awaited", async () => {
   const clock = steppedClock();
   const service = fakeService({ variant: "A", now: clock.now });
   const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });

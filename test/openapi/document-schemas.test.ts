@@ -1,17 +1,32 @@
-/** What the documents' own schemas accept and refuse: Ajv and the generated zod schemas agree on every instance. */
+// What the schemas of the documents accept and refuse: Ajv and the generated zod schemas agree on every instance.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import type { z } from "zod";
 import { schemas } from "../../generated/schemas.js";
-import { listExamples } from "../../scripts/check-documents/list-examples.js";
-import { type Document, follow, type Variant } from "../../src/generate/document.js";
-import { atPointer } from "../../src/generate/json-pointer.js";
-import { readDocument } from "../../src/generate/read-document.js";
-import { walkDocument } from "../../src/generate/walk-document.js";
+import { listExamples } from "../../scripts/check-documents.js";
+import {
+  atPointer,
+  type Document,
+  follow,
+  readDocument,
+  type Variant,
+  walkDocument,
+} from "../../src/generate/document.js";
+
+const built = vi.hoisted(() => ({ count: 0 }));
+
+vi.mock("zod", async (importOriginal) => {
+  const original = await importOriginal<typeof import("zod")>();
+  const fromJSONSchema: typeof original.z.fromJSONSchema = (...args) => {
+    built.count += 1;
+    return original.z.fromJSONSchema(...args);
+  };
+  return { ...original, z: { ...original.z, fromJSONSchema } };
+});
 
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
@@ -167,7 +182,7 @@ describe.each([
 ] as const)("the schemas of Variant $variant", ({ variant, table }) => {
   const components: Readonly<Record<string, () => z.ZodType>> = schemas[variant].components;
 
-  test("are all in the table", () => {
+  test("are all in the table of this test", () => {
     expect(Object.keys(components).sort()).toEqual(Object.keys(table).sort());
   });
 
@@ -186,7 +201,7 @@ describe.each([
     expect(checked).toEqual(expect.arrayContaining(["TokenRequest", "TokenResponse"]));
   });
 
-  test.each(Object.entries(table))("%s", (name, { valid, invalid }) => {
+  test.each(Object.entries(table))("%s accepts and refuses what Ajv does", (name, { valid, invalid }) => {
     const witness = ajv.compile({ $ref: `${variant}#/components/schemas/${name}` });
     const rows = [
       ...valid.map((instance) => ({ instance, expected: true })),
@@ -213,7 +228,32 @@ function componentName(document: Document, schema: string): string | undefined {
   return /^\/components\/schemas\/([^/]+)$/.exec(pointer)?.[1];
 }
 
-/** As it would come over the wire: a key that is undefined is absent. */
+/** As received over the wire: a key whose value is undefined is absent. */
 function throughJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
+
+describe("the generated schemas are lazy:", () => {
+  beforeEach(() => {
+    built.count = 0;
+    vi.resetModules();
+  });
+
+  test("importing builds no schema", async () => {
+    await import("../../generated/schemas.js");
+    expect(built.count).toBe(0);
+  });
+
+  test("a schema is built once", async () => {
+    const { schemas } = await import("../../generated/schemas.js");
+    const first = schemas.A.operations.requestToken.responses[200]();
+    expect(schemas.A.operations.requestToken.responses[200]()).toBe(first);
+    expect(built.count).toBe(1);
+  });
+
+  test("a schema is not added to the global registry of zod", async () => {
+    const { z } = await import("zod");
+    const { schemas } = await import("../../generated/schemas.js");
+    expect(z.globalRegistry.get(schemas.B.components.TokenRequest())).toBeUndefined();
+  });
+});

@@ -1,15 +1,76 @@
-// The handshake of a launch, in a real browser: what is posted, what is accepted, what goes to the backend.
+// A launch in a real browser: the handshake with the host, where a page can find itself, and forged messages.
+import type { Frame, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { describeInChromium } from "../support/chromium.js";
-import { frameOf, pageWorld, run } from "./page-world.js";
+import {
+  frameOf,
+  keptBy,
+  type Launch,
+  launched,
+  type Outcome,
+  pageWorld,
+  run,
+  type World,
+} from "./page-world.js";
 
-describeInChromium("a launch in the host's frame", (browser) => {
-  test("ends in a session of the backend, with third-party cookies blocked and not one console error", async () => {
-    const world = await pageWorld(browser());
-    const { frame, page } = await world.launch();
-    const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
+/** Neither a backend nor a host received a POST. */
+function expectQuiet(world: World): void {
+  expect(
+    [...world.plugin.requests, ...world.host.requests].filter(({ method }) => method === "POST"),
+  ).toEqual([]);
+}
+
+function launchUrl({ plugin, host }: World): string {
+  return `${plugin.origin}/?opaque_code=${host.launch.opaqueCode}&amp;state=${host.launch.state}`;
+}
+
+/** JavaScript of an attacker who even knows state and tenant, and posts messages without a pause. */
+function posting(target: string, { state, tenantId }: Launch): string {
+  const messages = [
+    { type: "host:auth-code", code: "evil", state, tenantId },
+    { type: "host:auth-code", code: "evil", state: "wrong", tenantId },
+    { type: "host:auth-code", code: "evil", state, tenantId: "umbrella" },
+    { type: "host:auth-code", code: "evil".repeat(25_000), state, tenantId },
+    { type: "host:auth-code", code: "evil" },
+  ];
+  return `setInterval(() => { for (const m of ${JSON.stringify(messages)}) ${target}?.postMessage(m, "*"); }, 2);`;
+}
+
+/** Makes sure that forged messages arrive before the launch, while the host works, and afterwards. */
+async function launchUnderFire(world: World, page: Page, frame: Frame): Promise<Outcome> {
+  await frame.waitForFunction("heard > 0");
+  const answer = world.host.hold();
+  const outcome = run(frame, "begin", { hostOrigins: [world.host.origin] });
+  await page.waitForFunction("inits.length === 1");
+  await underFire(frame);
+  answer();
+  const result = await outcome;
+  await underFire(frame);
+  return result;
+}
+
+async function underFire(frame: Frame): Promise<void> {
+  await frame.evaluate("heard = 0");
+  await frame.waitForFunction("heard > 20");
+}
+
+function expectHonest(world: World, outcome: Outcome): void {
+  expect(outcome).toMatchObject({ session: { variant: "A", tenantId: "acme" } });
+  expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
+  expect(world.host.grants.size).toBe(1);
+  expect(world.errors).toEqual([]);
+}
+
+describeInChromium("a launch", (browser) => {
+  test("ends in a session of the backend, with third-party cookies blocked and without a console error", async () => {
+    const { world, frame, page, outcome } = await launched(browser());
     expect(outcome).toEqual({
-      session: { variant: "A", tenantId: "acme", operator: { userId: "ada" }, expiresAt: 4_000_000_000_000 },
+      session: {
+        variant: "A",
+        tenantId: "acme",
+        operator: { userId: "ada" },
+        expiresAt: 4_000_000_000_000,
+      },
     });
     expect(await page.evaluate("inits")).toEqual([
       {
@@ -33,7 +94,7 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(world.errors).toEqual([]);
   });
 
-  test("names of parameters and fields are the page's to choose", async () => {
+  test("uses the names of parameters and fields that the page chooses", async () => {
     const world = await pageWorld(browser(), {
       host: {
         src: ({ opaqueCode, state }) =>
@@ -61,64 +122,61 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(frame.url()).toBe(`${world.plugin.origin}/?state=mine`);
   });
 
-  const contradictions = [
-    { name: "another state", change: { state: "evil" }, code: "state_mismatch" },
-    { name: "another tenant", change: { tenantId: "umbrella" }, code: "tenant_mismatch", tenantId: "acme" },
-    { name: "a code of 100 kB", change: { code: "c".repeat(100_000) }, code: "auth_code_invalid" },
-    { name: "no code", change: { code: null }, code: "auth_code_invalid" },
-    { name: "no state", change: { state: null }, code: "auth_code_invalid" },
-    { name: "no tenant", change: { tenantId: 7 }, code: "auth_code_invalid" },
-  ];
-  test.each(contradictions)(
-    "the host answers with $name: $code, and the code is not sent",
-    async ({ change, code, tenantId }) => {
-      const script = `reply = (answer, post) => post({ ...answer, ...${JSON.stringify(change)} });`;
-      const world = await pageWorld(browser(), { host: { script } });
-      const { frame } = await world.launch();
-      const outcome = await run(frame, "begin", {
-        hostOrigins: [world.host.origin],
-        ...(tenantId && { tenantId }),
-      });
-      expect(outcome).toMatchObject({ error: { name: "PageError", isPageError: true, code } });
-      expect(world.plugin.launches).toEqual([]);
-    },
-  );
-
-  test("a state that the page was told otherwise counts more than the launch parameter", async () => {
+  test("is refused if the host answers with another state, another tenant or no code, and no code is sent", async () => {
     const world = await pageWorld(browser());
-    const { frame } = await world.launch();
-    const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin], state: "told" });
+    const rows = [
+      { change: { state: "evil" }, code: "state_mismatch" },
+      { change: { tenantId: "umbrella" }, code: "tenant_mismatch" },
+      { change: { code: null }, code: "auth_code_invalid" },
+    ];
+    for (const { change, code } of rows) {
+      const { frame, page } = await world.launch();
+      await page.evaluate(`reply = (answer, post) => post({ ...answer, ...${JSON.stringify(change)} })`);
+      const options = { hostOrigins: [world.host.origin], tenantId: "acme" };
+      const error = { name: "PageError", isPageError: true, code };
+      expect(await run(frame, "begin", options)).toMatchObject({ error });
+      await page.close();
+    }
+    expect(world.plugin.launches).toEqual([]);
+  });
+
+  test("checks the state of the option rather than that of the launch parameter", async () => {
+    const { world, outcome } = await launched(browser(), {}, { state: "told" });
     expect(outcome).toMatchObject({ error: { code: "state_mismatch" } });
     expect(world.plugin.launches).toEqual([]);
   });
 
-  test("with nothing to check it against, any state will do", async () => {
+  test("accepts any state if there is none to compare with", async () => {
     const src = ({ opaqueCode }: { opaqueCode: string }) =>
       `${world.plugin.origin}/?opaque_code=${opaqueCode}`;
-    const world = await pageWorld(browser(), { host: { src } });
+    const world: World = await pageWorld(browser(), { host: { src } });
     const { frame } = await world.launch();
     const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
     expect(outcome).toMatchObject({ session: { variant: "A" } });
   });
 
-  test("an answer that comes twice, and another one late, is one launch", async () => {
+  test("sends one code although the host answers three times", async () => {
     const script = `reply = (answer, post) => {
       post(answer); post(answer); post({ ...answer, code: "evil" });
       setTimeout(() => post({ ...answer, code: "evil" }), 50);
     };`;
-    const world = await pageWorld(browser(), { host: { script } });
-    const { frame } = await world.launch();
-    expect(await run(frame, "begin", { hostOrigins: [world.host.origin] })).toMatchObject({ session: {} });
+    const { world, frame, outcome } = await launched(browser(), { host: { script } });
+    expect(outcome).toMatchObject({ session: {} });
     await frame.waitForFunction("heard === 2");
     await run(frame, "call", "/api/devices");
     expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
   });
 
-  test("an answer that comes before the challenge went out is not one", async () => {
+  test("ignores an answer that comes before the challenge was posted", async () => {
     const world = await pageWorld(browser());
     const { frame, page } = await world.launch();
-    const early = { type: "host:auth-code", code: "evil", state: world.host.launch.state, tenantId: "acme" };
-    // The digest is what the page waits for before it posts: the host speaks then.
+    const early = {
+      type: "host:auth-code",
+      code: "evil",
+      state: world.host.launch.state,
+      tenantId: "acme",
+    };
+    // The page waits for the digest before it posts. The host posts during that time.
     await frame.evaluate(() => {
       const { digest } = SubtleCrypto.prototype;
       SubtleCrypto.prototype.digest = async function (...input) {
@@ -135,7 +193,7 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
   });
 
-  test("a host that is silent for 30 seconds: host_silent; its answer after that is not sent", async () => {
+  test("ends with host_silent after 30 seconds, and ignores a later answer", async () => {
     const script = "reply = (answer) => { window.kept = answer; };";
     const world = await pageWorld(browser(), { host: { script } });
     await world.context.clock.install();
@@ -156,7 +214,7 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(world.plugin.launches).toEqual([]);
   });
 
-  test("after the answer nobody listens any more", async () => {
+  test("stops listening after the answer", async () => {
     const world = await pageWorld(browser());
     const { frame, page } = await world.launch();
     const outcome = await frame.evaluate((origin) => {
@@ -176,43 +234,25 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(await frame.evaluate("read")).toBe(1);
   });
 
-  test("other messages of the host's are left alone", async () => {
+  test("ignores other messages of the host", async () => {
     const script = `reply = (answer, post) => {
       for (const other of [null, 1, "host:auth-code", { type: "host:resize" }, []]) post(other);
       post(answer);
     };`;
-    const world = await pageWorld(browser(), { host: { script } });
-    const { frame } = await world.launch();
-    expect(await run(frame, "begin", { hostOrigins: [world.host.origin] })).toMatchObject({ session: {} });
+    const { world, outcome } = await launched(browser(), { host: { script } });
+    expect(outcome).toMatchObject({ session: {} });
     expect(world.errors).toEqual([]);
   });
 
-  test("what the backend refuses is told with its code, its reason and its words, and not tried again", async () => {
+  test("rejects with code, reason and message of the backend's refusal, and does not try again", async () => {
     const script = `reply = (answer, post) => post({ ...answer, code: "unknown" });`;
-    const world = await pageWorld(browser(), { host: { script } });
-    const outcome = await run((await world.launch()).frame, "begin", { hostOrigins: [world.host.origin] });
+    const { world, outcome } = await launched(browser(), { host: { script } });
     const error = { code: "relaunch_required", reason: "launch_refused", message: "Open it again." };
     expect(outcome).toMatchObject({ error });
     expect(world.plugin.launches).toHaveLength(1);
   });
 
-  const failures = [
-    { name: "a page", answer: { status: 200, body: "<!doctype html>" } },
-    { name: "nothing", answer: { status: 200 } },
-    { name: "null", answer: { status: 200, body: "null" } },
-    { name: "a proxy's 502", answer: { status: 502, body: "<h1>Bad gateway</h1>" } },
-    { name: "a code that is none", answer: { status: 400, body: '{"error":"<b>"}' } },
-  ];
-  test.each(failures)("the backend answers with $name: backend_failed, sent once", async ({ answer }) => {
-    const world = await pageWorld(browser(), {
-      plugin: { answer: ({ url }) => (url.pathname === "/auth/launch" ? answer : undefined) },
-    });
-    const outcome = await run((await world.launch()).frame, "begin", { hostOrigins: [world.host.origin] });
-    expect(outcome).toMatchObject({ error: { code: "backend_failed" } });
-    expect(world.plugin.requests.filter(({ url }) => url.pathname === "/auth/launch")).toHaveLength(1);
-  });
-
-  test("the backend redirects: code and verifier do not go along", async () => {
+  test("does not follow a redirect of the backend with code and verifier", async () => {
     const world = await pageWorld(browser(), {
       plugin: {
         answer: ({ url }) =>
@@ -222,11 +262,13 @@ describeInChromium("a launch in the host's frame", (browser) => {
       },
     });
     const outcome = await run((await world.launch()).frame, "begin", { hostOrigins: [world.host.origin] });
-    expect(outcome).toMatchObject({ error: { code: "backend_failed", cause: "TypeError: Failed to fetch" } });
+    expect(outcome).toMatchObject({
+      error: { code: "backend_failed", cause: "TypeError: Failed to fetch" },
+    });
     expect(world.plugin.requests.filter(({ url }) => url.pathname === "/elsewhere")).toEqual([]);
   });
 
-  test("the backend is silent: backend_failed after timeoutMs", async () => {
+  test("rejects with backend_failed if the backend does not answer within timeoutMs", async () => {
     const world = await pageWorld(browser(), {
       plugin: {
         answer: ({ url }) => (url.pathname === "/auth/launch" ? (new Promise(() => {}) as never) : undefined),
@@ -237,17 +279,13 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(outcome).toMatchObject({ error: { code: "backend_failed" } });
   });
 
-  test("the launch parameters leave the address, and only they", async () => {
-    const world = await pageWorld(browser());
-    const { frame } = await world.launch();
-    await run(frame, "begin", { hostOrigins: [world.host.origin] });
+  test("removes only the launch parameters from the address", async () => {
+    const { world, frame } = await launched(browser());
     expect(frame.url()).toBe(`${world.plugin.origin}/?lang=en`);
   });
 
-  test("a reload says at once that a launch is needed, and posts nothing", async () => {
-    const world = await pageWorld(browser());
-    const { frame, page } = await world.launch();
-    await run(frame, "begin", { hostOrigins: [world.host.origin] });
+  test("rejects at once after a reload, and posts nothing", async () => {
+    const { world, frame, page } = await launched(browser());
     await Promise.all([page.waitForEvent("framenavigated"), frame.evaluate("location.reload()")]);
     await frame.waitForFunction("window.begin");
     const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
@@ -255,10 +293,8 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(await page.evaluate("inits.length")).toBe(1);
   });
 
-  test("a reload resumes the session where the backend keeps it in a partitioned cookie", async () => {
-    const world = await pageWorld(browser(), { plugin: { cookie: true } });
-    const { frame, page } = await world.launch();
-    await run(frame, "begin", { hostOrigins: [world.host.origin] });
+  test("resumes after a reload where the backend keeps the session in a partitioned cookie", async () => {
+    const { world, frame, page } = await launched(browser(), { plugin: { cookie: true } });
     expect(await run(frame, "call", "/api/devices")).toMatchObject({ status: 200 });
     await Promise.all([page.waitForEvent("framenavigated"), frame.evaluate("location.reload()")]);
     await frame.waitForFunction("window.begin");
@@ -268,12 +304,241 @@ describeInChromium("a launch in the host's frame", (browser) => {
     expect(world.plugin.launches).toHaveLength(1);
   });
 
-  test("a fresh launch is made although there is a session in a cookie", async () => {
-    const world = await pageWorld(browser(), { plugin: { cookie: true } });
-    const { frame, page } = await world.launch();
-    await run(frame, "begin", { hostOrigins: [world.host.origin] });
+  test("starts a new session although there is one in a cookie", async () => {
+    const { world, page } = await launched(browser(), { plugin: { cookie: true } });
     await page.reload();
     await run(frameOf(page), "begin", { hostOrigins: [world.host.origin] });
     expect(world.plugin.launches).toHaveLength(2);
+  });
+  test("a sandbox without allow-same-origin is opaque_origin, with what to change", async () => {
+    const { world, outcome } = await launched(browser(), { host: { attributes: 'sandbox="allow-scripts"' } });
+    expect(outcome).toMatchObject({
+      error: { code: "opaque_origin", message: expect.stringContaining("allow-same-origin") },
+    });
+    expectQuiet(world);
+  });
+
+  test("the recommended sandbox allows a session", async () => {
+    const attributes = 'sandbox="allow-scripts allow-same-origin allow-forms"';
+    const { outcome } = await launched(browser(), { host: { attributes } });
+    expect(outcome).toMatchObject({ session: {} });
+  });
+
+  test("a page without crypto.subtle is insecure_context", async () => {
+    const world = await pageWorld(browser());
+    const { port } = new URL(world.plugin.origin);
+    await world.context.route("http://insecure.example/**", async (route) => {
+      const { pathname } = new URL(route.request().url());
+      await route.fulfill({ response: await route.fetch({ url: `http://127.0.0.1:${port}${pathname}` }) });
+    });
+    const page = await world.context.newPage();
+    await page.goto("http://insecure.example/");
+    const outcome = await run(page, "begin", { hostOrigins: [world.host.origin] });
+    expect(outcome).toMatchObject({ error: { code: "insecure_context" } });
+    expectQuiet(world);
+  });
+
+  test("an embedding page that is not in hostOrigins is host_origin_unknown", async () => {
+    const world = await pageWorld(browser());
+    world.evilHtml = `<iframe name="plugin" src="${launchUrl(world)}"></iframe>
+      <script>const got = []; onmessage = ({ data }) => got.push(data);</script>`;
+    const page = await world.context.newPage();
+    await page.goto(world.evil.origin);
+    const outcome = await run(frameOf(page), "begin", { hostOrigins: [world.host.origin] });
+    expect(outcome).toMatchObject({ error: { code: "host_origin_unknown", message: world.evil.origin } });
+    expect(await page.evaluate("got")).toEqual([]);
+    expectQuiet(world);
+  });
+
+  test("an evil page between the host and the plugin is host_origin_unknown", async () => {
+    const world: World = await pageWorld(browser());
+    world.evilHtml = `<iframe name="plugin" src="${launchUrl(world)}"></iframe>`;
+    const page = await world.context.newPage();
+    await page.goto(world.host.origin);
+    await page.evaluate((origin) => {
+      document.body.innerHTML = "";
+      document.body.append(Object.assign(document.createElement("iframe"), { src: origin }));
+    }, world.evil.origin);
+    await expect.poll(() => page.frame({ name: "plugin" })?.evaluate("!!window.begin")).toBe(true);
+    const outcome = await run(frameOf(page), "begin", { hostOrigins: [world.host.origin] });
+    expect(outcome).toMatchObject({ error: { code: "host_origin_unknown" } });
+    expectQuiet(world);
+  });
+
+  const wrong = [
+    { name: "no hostOrigins", options: {} },
+    { name: "an empty list", options: { hostOrigins: [] } },
+    { name: "a star", options: { hostOrigins: ["*"] } },
+    { name: "a text for hostOrigins", options: { hostOrigins: "https://host.example" } },
+    ...["auth", "", null, 5, {}].map((backend) => ({
+      name: `the backend ${JSON.stringify(backend)}`,
+      options: { hostOrigins: ["https://host.example"], backend },
+    })),
+    ...[0, -1, "soon", null].map((timeoutMs) => ({
+      name: `timeoutMs ${JSON.stringify(timeoutMs)}`,
+      options: { hostOrigins: ["https://host.example"], timeoutMs },
+    })),
+    { name: "fetch 5", options: { hostOrigins: ["https://host.example"], fetch: 5 } },
+  ];
+  test("wrong options are option_invalid, whatever embeds the page, and nothing is sent", async () => {
+    const world = await pageWorld(browser());
+    const { frame } = await world.launch();
+    for (const { name, options } of wrong)
+      expect([name, await run(frame, "begin", options)]).toMatchObject([
+        name,
+        { error: { code: "option_invalid" } },
+      ]);
+    expect(await frame.evaluate("startSession().catch(({ code }) => code)")).toBe("option_invalid");
+    expectQuiet(world);
+  });
+
+  const missing = [
+    { name: "absent", src: "/" },
+    { name: "empty", src: "/?opaque_code=&state=s" },
+    { name: "of another name", src: "/?opaqueCode=x" },
+  ];
+  test("a launch without opaque_code is opaque_code_missing, and the host is not asked", async () => {
+    let path = "";
+    const world: World = await pageWorld(browser(), { host: { src: () => world.plugin.origin + path } });
+    for (const { name, src } of missing) {
+      path = src;
+      const { frame, page } = await world.launch();
+      const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
+      expect([name, outcome]).toMatchObject([name, { error: { code: "opaque_code_missing" } }]);
+      expect(await page.evaluate("inits")).toEqual([]);
+      await page.close();
+    }
+    expect(world.plugin.launches).toEqual([]);
+  });
+
+  test("a launch with an opaque_code that the host does not know is host_silent, and nothing is sent", async () => {
+    const src = (): string => `${world.plugin.origin}/?opaque_code=unknown`;
+    const world: World = await pageWorld(browser(), { host: { src } });
+    const { frame } = await world.launch();
+    const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin], timeoutMs: 300 });
+    expect(outcome).toMatchObject({ error: { code: "host_silent" } });
+    expect(world.plugin.launches).toEqual([]);
+  });
+
+  test("a launch outside a frame is not_framed, and does not log in", async () => {
+    const world = await pageWorld(browser());
+    const page = await world.context.newPage();
+    await page.goto(`${world.plugin.origin}/?opaque_code=${world.host.launch.opaqueCode}`);
+    const outcome = await run(page, "begin", { hostOrigins: [world.host.origin] });
+    expect(outcome).toMatchObject({ error: { code: "not_framed" } });
+    expectQuiet(world);
+  });
+
+  test("code, verifier, session and launch parameters are in no storage, URL, referrer, history or global", async () => {
+    const { world, frame, page } = await launched(browser());
+    await run(frame, "call", "/api/devices");
+    const [launch] = world.plugin.launches;
+    const secrets = [launch?.code, launch?.codeVerifier, ...world.plugin.tokens] as string[];
+    expect(secrets).toHaveLength(3);
+    const opened = new Set([world.host.launch.opaqueCode, world.host.launch.state]);
+
+    const kept = await keptBy(frame);
+    expect(kept).toContain(`${world.plugin.origin}/?lang=en`);
+    for (const secret of secrets) expect(kept).not.toContain(secret);
+    // The referrer of a frame is its host's address: the launch is not in that either.
+    for (const value of opened) expect(kept).not.toContain(value);
+
+    const urls = [...world.plugin.requests, ...world.host.requests]
+      .map(({ url, headers }) => `${url} ${headers.referer ?? ""}`)
+      .join("\n");
+    for (const secret of secrets) expect(urls).not.toContain(secret);
+    const bodies = world.plugin.requests.filter(({ body }) =>
+      secrets.some((secret) => body.includes(secret)),
+    );
+    expect(bodies.map(({ url }) => url.pathname)).toEqual(["/auth/launch"]);
+    // The launch parameters are in the address that the host opened, and in the referrers until they are removed.
+    const afterwards = world.plugin.requests.filter(
+      ({ method, url }) => method === "POST" || url.pathname === "/api/devices",
+    );
+    expect(afterwards.map(({ headers }) => headers.referer)).toEqual(
+      afterwards.map(() => `${world.plugin.origin}/?lang=en`),
+    );
+    expect(await page.evaluate("JSON.stringify(inits)")).not.toContain(launch?.codeVerifier);
+  });
+  test("forged messages of an evil sibling frame are ignored", async () => {
+    const world: World = await pageWorld(browser());
+    world.evilHtml = `<script>${posting("parent.frames.plugin", world.host.launch)}</script>`;
+    world.host.beside = `<iframe src="${world.evil.origin}"></iframe>`;
+    const { page, frame } = await world.launch();
+    expectHonest(world, await launchUnderFire(world, page, frame));
+  });
+
+  test("forged messages of a sibling at the host's own origin are ignored", async () => {
+    const world: World = await pageWorld(browser());
+    const script = posting("parent.frames.plugin", world.host.launch);
+    world.host.beside = `<iframe srcdoc="<script>${script.replaceAll('"', "&quot;")}</script>"></iframe>`;
+    const { page, frame } = await world.launch();
+    await frame.evaluate(
+      'window.origins = new Set(); addEventListener("message", (event) => origins.add(event.origin))',
+    );
+    expectHonest(world, await launchUnderFire(world, page, frame));
+    expect(await frame.evaluate("[...origins]")).toEqual([world.host.origin]);
+  });
+
+  test("forged messages of an evil frame inside the plugin's page are ignored", async () => {
+    const world = await pageWorld(browser());
+    world.evilHtml = `<script>${posting("parent", world.host.launch)}</script>`;
+    const { page, frame } = await world.launch();
+    await frame.evaluate((origin) => {
+      document.body.append(Object.assign(document.createElement("iframe"), { src: origin }));
+    }, world.evil.origin);
+    expectHonest(world, await launchUnderFire(world, page, frame));
+  });
+
+  test("forged messages of an evil opener of the host are ignored", async () => {
+    const world = await pageWorld(browser());
+    world.evilHtml = `<script>
+      const victim = open(${JSON.stringify(world.host.origin)});
+      ${posting("(victim.length > 0 ? victim[0] : undefined)", world.host.launch)}
+    </script>`;
+    const evil = await world.context.newPage();
+    const popup = evil.waitForEvent("popup");
+    await evil.goto(world.evil.origin);
+    const page = await popup;
+    await page.waitForLoadState();
+    expectHonest(world, await launchUnderFire(world, page, frameOf(page)));
+  });
+
+  test("forged messages of an evil opener of the plugin are ignored: not_framed", async () => {
+    const world = await pageWorld(browser());
+    const { opaqueCode, state } = world.host.launch;
+    const url = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;
+    world.evilHtml = `<script>
+      const victim = open(${JSON.stringify(url)});
+      ${posting("victim", world.host.launch)}
+    </script>`;
+    const evil = await world.context.newPage();
+    const popup = evil.waitForEvent("popup");
+    await evil.goto(world.evil.origin);
+    const page = await popup;
+    await page.waitForFunction("window.heard > 0");
+    const outcome = await run(page, "begin", { hostOrigins: [world.host.origin, world.evil.origin] });
+    expect(outcome).toMatchObject({ error: { code: "not_framed" } });
+    await underFire(page.mainFrame());
+    expect(world.plugin.requests.filter(({ method }) => method === "POST")).toEqual([]);
+  });
+
+  test("forged messages of a parent that hides its origin are ignored, and it receives nothing", async () => {
+    const world = await pageWorld(browser());
+    const { opaqueCode, state } = world.host.launch;
+    const src = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;
+    const inner = `<iframe name="plugin" src="${src}"></iframe><script>
+      const got = []; onmessage = ({ data }) => got.push(data);
+      ${posting("frames[0]", world.host.launch)}
+    </script>`;
+    world.evilHtml = `<iframe name="hidden" src="data:text/html,${encodeURIComponent(inner)}"></iframe>`;
+    const page = await world.context.newPage();
+    await page.goto(world.evil.origin);
+    const frame = frameOf(page);
+    await frame.waitForFunction("window.heard > 0");
+    const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin], timeoutMs: 500 });
+    expect(outcome).toMatchObject({ error: { code: "host_silent" } });
+    expect(world.plugin.launches).toEqual([]);
+    expect(await page.frame({ name: "hidden" })?.evaluate("got")).toEqual([]);
   });
 });

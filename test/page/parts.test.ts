@@ -1,23 +1,31 @@
-// The parts that need no browser: exact origins, the shape of host:auth-code, the challenge.
-import { describe, expect, test } from "vitest";
+// The parts of the page that need no browser: exact origins, host:auth-code, PKCE, sessions and the bundle.
+import { gzipSync } from "node:zlib";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errorCodeOf } from "../../src/page/backend-client.js";
-import { areOrigins } from "../../src/page/host-origin.js";
-import { challengeOf, createVerifier } from "../../src/page/pkce.js";
-import { isAuthCodeValid, readAuthCode } from "../../src/page/read-auth-code.js";
-import { openSession, type Session, type SessionEnd } from "../../src/page/session.js";
+import {
+  areOrigins,
+  challengeOf,
+  createVerifier,
+  hostOriginOf,
+  isAuthCodeValid,
+  readAuthCode,
+} from "../../src/page/handshake.js";
+import type { PageError } from "../../src/page/page-error.js";
+import { openSession, type SessionEnd } from "../../src/page/session.js";
 import { rejectionOf } from "../support/wait.js";
+import { pageBundle } from "./page-bundle.js";
 
-describe("hostOrigins lists exact origins", () => {
+describe("hostOrigins must be exact origins:", () => {
   const good = [
     { name: "one", origins: ["https://customer.example"] },
     { name: "several, with ports", origins: ["https://a.example:8443", "http://localhost:3000"] },
     { name: "an IP literal", origins: ["http://127.0.0.1:8080", "http://[::1]:8080"] },
   ];
-  test.each(good)("$name: accepted", ({ origins }) => expect(areOrigins(origins)).toBe(true));
+  test.each(good)("$name is accepted", ({ origins }) => expect(areOrigins(origins)).toBe(true));
 
   const bad = [
-    { name: "none", origins: [] },
-    { name: "nothing at all", origins: undefined },
+    { name: "an empty list", origins: [] },
+    { name: "undefined", origins: undefined },
     { name: "a star", origins: ["*"] },
     { name: "a star among origins", origins: ["https://a.example", "*"] },
     { name: "a pattern", origins: ["https://*.example/"] },
@@ -27,21 +35,58 @@ describe("hostOrigins lists exact origins", () => {
     { name: "capitals", origins: ["https://A.example"] },
     { name: "user and password", origins: ["https://u:p@a.example"] },
     { name: "no scheme", origins: ["a.example"] },
-    { name: "null", origins: ["null"] },
+    { name: "an opaque origin", origins: ["null"] },
     { name: "a file", origins: ["file:///"] },
-    { name: "an empty one", origins: [""] },
-    { name: "a text in place of a list", origins: "https://a.example" },
-    { name: "a number in place of a list", origins: 5 },
-    { name: "null in place of a list", origins: null },
+    { name: "an empty text", origins: [""] },
+    { name: "a text instead of a list", origins: "https://a.example" },
+    { name: "a number instead of a list", origins: 5 },
+    { name: "null instead of a list", origins: null },
   ];
-  test.each(bad)("$name: refused", ({ origins }) => {
+  test.each(bad)("$name is refused", ({ origins }) => {
     expect(areOrigins(origins as string[])).toBeFalsy();
+  });
+});
+
+describe("the origin of the host application", () => {
+  const [host, other] = ["https://customer.example", "https://a.example"];
+  const unknown = "host_origin_unknown";
+  test.each([
+    { name: "ancestorOrigins, without a referrer", ancestors: [host], allowed: [other, host], is: host },
+    { name: "the parent, not the top", ancestors: [other, host], allowed: [host], is: unknown },
+    {
+      name: "the referrer in browsers without ancestorOrigins",
+      referrer: `${host}/app`,
+      allowed: [other, host],
+      is: host,
+    },
+    {
+      name: "a withheld ancestor and the only allowed host",
+      ancestors: ["null"],
+      allowed: [host, host],
+      is: host,
+    },
+    { name: "no hint and the only allowed host", allowed: [host], is: host },
+    { name: "no hint among several allowed hosts", allowed: [other, host], is: unknown },
+    { name: "a host that is not allowed", referrer: `${other}/`, allowed: [host], is: unknown },
+  ])("from $name is $is", ({ ancestors, referrer = "", allowed, is }) => {
+    vi.stubGlobal("self", {});
+    vi.stubGlobal("parent", {});
+    vi.stubGlobal("location", { ancestorOrigins: ancestors });
+    vi.stubGlobal("document", { referrer });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    let found: string | undefined;
+    try {
+      found = hostOriginOf(allowed);
+    } catch (error) {
+      found = (error as PageError).code;
+    }
+    expect(found).toBe(is);
   });
 });
 
 const right = { type: "host:auth-code", code: "c", state: "s", tenantId: "acme" };
 
-describe("another message than host:auth-code is none of ours", () => {
+describe("a message is not a host:auth-code:", () => {
   const others = [
     undefined,
     null,
@@ -55,12 +100,12 @@ describe("another message than host:auth-code is none of ours", () => {
   test.each(others.map((data) => ({ name: JSON.stringify(data), data })))("$name", ({ data }) => {
     expect(readAuthCode(data)).toBeUndefined();
   });
-  test("and host:auth-code is", () => expect(readAuthCode(right)).toMatchObject(right));
+  test("a host:auth-code is recognised", () => expect(readAuthCode(right)).toMatchObject(right));
 });
 
-describe("host:auth-code carries three strings of sensible length", () => {
+describe("a host:auth-code must hold three strings of sensible length:", () => {
   const rows = [
-    { name: "as it should be", change: {}, valid: true },
+    { name: "a usual message", change: {}, valid: true },
     { name: "a code of 4096 characters", change: { code: "c".repeat(4096) }, valid: true },
     { name: "a code of 100 kB", change: { code: "c".repeat(100_000) }, valid: false },
     { name: "a state of 100 kB", change: { state: "s".repeat(100_000) }, valid: false },
@@ -73,7 +118,7 @@ describe("host:auth-code carries three strings of sensible length", () => {
     { name: "a code that is a list", change: { code: ["c"] }, valid: false },
     { name: "a tenantId that is an object", change: { tenantId: { length: 1 } }, valid: false },
   ];
-  test.each(rows)("$name: $valid", ({ change, valid }) => {
+  test.each(rows)("$name is valid: $valid", ({ change, valid }) => {
     expect(isAuthCodeValid({ ...right, ...change } as never)).toBe(valid);
   });
 });
@@ -84,14 +129,14 @@ describe("PKCE", () => {
     expect(challenge).toBe("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
   });
 
-  test("a verifier is 43 unreserved characters, another each time", () => {
+  test("a verifier has 43 unreserved characters, and differs each time", () => {
     const verifiers = Array.from({ length: 500 }, createVerifier);
     expect(verifiers.every((verifier) => /^[A-Za-z0-9_-]{43}$/.test(verifier))).toBe(true);
     expect(new Set(verifiers).size).toBe(500);
   });
 });
 
-describe("a code from outside is handed on only if it can be one", () => {
+describe("an error code from an answer or an address", () => {
   const rows = [
     { value: "login_denied", code: "login_denied" },
     { value: "<script>", code: "backend_failed" },
@@ -101,53 +146,142 @@ describe("a code from outside is handed on only if it can be one", () => {
     { value: null, code: "backend_failed" },
     { value: 404, code: "backend_failed" },
   ];
-  test.each(rows)("$value: $code", ({ value, code }) => expect(errorCodeOf(value)).toBe(code));
+  test.each(rows)("$value becomes $code", ({ value, code }) => expect(errorCodeOf(value)).toBe(code));
 });
 
 describe("a session", () => {
-  const info = { variant: "B", tenantId: "acme", expiresAt: 1 };
+  const info = { variant: "A", tenantId: "acme", expiresAt: 1 };
 
-  function opened(
-    answer: () => Response,
-    given: object = { ...info, session: "s" },
-    ended?: (end: SessionEnd) => void,
-  ): Promise<Session> {
+  interface Sent {
+    readonly url: string;
+    readonly init: RequestInit;
+  }
+
+  /** A session whose backend answers calls with `answer`, with what was sent and how it ended. */
+  async function opened(answer: () => Response = () => new Response(), change: object = { session: "s" }) {
+    const sent: Sent[] = [];
+    const ends: SessionEnd[] = [];
     const backend = {
       url: new URL("https://plugin.example/auth"),
       timeoutMs: 50,
-      fetch: async () => answer(),
+      fetch: async (url: string, init: RequestInit) => {
+        init.signal?.throwIfAborted();
+        sent.push({ url, init });
+        return answer();
+      },
     };
-    return openSession(backend, Response.json(given), undefined, ended);
+    const session = await openSession(backend, Response.json({ ...info, ...change }), undefined, (end) =>
+      ends.push(end),
+    );
+    return { session, sent, ends };
   }
 
-  test.each([200, 204, 401])("whose logout is answered %i is over", async (status) => {
-    const ends: SessionEnd[] = [];
-    const session = await opened(
-      () => new Response(null, { status }),
-      undefined,
-      (end) => ends.push(end),
-    );
-    await session.logout();
-    expect(ends).toEqual([{ reason: "logged_out", ask: "login" }]);
+  test.each([
+    { input: "/api/devices", url: "https://plugin.example/api/devices" },
+    { input: "devices", url: "https://plugin.example/devices" },
+    { input: "https://plugin.example/a", url: "https://plugin.example/a" },
+  ])("sends a call to $input with its bearer token", async ({ input, url }) => {
+    const { session, sent } = await opened();
+    await session.fetch(input, { method: "POST", headers: { Authorization: "Bearer mine", "x-own": "1" } });
+    const [call] = sent;
+    expect([call?.url, call?.init.method]).toEqual([url, "POST"]);
+    expect(Object.fromEntries(call?.init.headers as Headers)).toEqual({
+      authorization: "Bearer s",
+      "x-own": "1",
+    });
   });
 
-  test.each([301, 403, 404, 500, 503])(
-    "whose logout is answered %i goes on at the backend",
-    async (status) => {
-      const session = await opened(() => new Response(null, { status }));
-      expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
-      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
-    },
-  );
+  test("in a cookie sends the CSRF token instead of a bearer token", async () => {
+    const { session, sent } = await opened(undefined, { csrf: "c" });
+    await session.fetch("/api");
+    expect(Object.fromEntries(sent[0]?.init.headers as Headers)).toEqual({ "x-bivariant-csrf": "c" });
+  });
 
-  test("does not wait for ever for what a 401 says", async () => {
+  test.each([
+    "https://evil.example/steal",
+    "//evil.example/steal",
+    "\\\\evil.example\\steal",
+    "https://plugin.example@evil.example/",
+    "https://plugin.example:9/",
+    "http://plugin.example/",
+    "data:,x",
+  ])("sends nothing to %s: origin_refused", async (input) => {
+    const { session, sent } = await opened();
+    expect(await rejectionOf(session.fetch(input))).toMatchObject({ code: "origin_refused" });
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
+    ...["relaunch_required", "login_required", "session_missing", "session_unknown", "session_expired"],
+  ])("ends at a 401 with %s, once", async (reason) => {
+    const { session, sent, ends } = await opened(() => Response.json({ error: reason }, { status: 401 }));
+    for (let calls = 0; calls < 2; calls++)
+      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended", reason });
+    expect(sent).toHaveLength(1);
+    expect(ends).toEqual([{ reason, ask: "relaunch" }]);
+  });
+
+  test.each([
+    { name: "a 401 of the application itself", status: 401, body: '{"error":"api_unauthorized"}' },
+    { name: "a 403", status: 403, body: '{"error":"session_expired"}' },
+    { name: "a 500", status: 500, body: '{"error":"relaunch_required"}' },
+    { name: "a 401 without JSON", status: 401, body: "session_expired" },
+    { name: "a 401 whose JSON is null", status: 401, body: "null" },
+    { name: "a 401 with a longer code", status: 401, body: '{"error":"mfa_login_required"}' },
+  ])("does not end at $name, and returns it whole", async ({ status, body }) => {
+    const { session, ends } = await opened(() => new Response(body, { status }));
+    const answer = await session.fetch("/odd");
+    expect([answer.status, await answer.text(), ends]).toEqual([status, body, []]);
+  });
+
+  test("does not wait for ever for the body of a 401", async () => {
     const endless = () => new ReadableStream({ pull: () => new Promise(() => {}) });
-    const session = await opened(() => new Response(endless(), { status: 401 }));
+    const { session } = await opened(() => new Response(endless(), { status: 401 }));
     expect((await session.fetch("/api")).status).toBe(401);
   });
 
-  test.each([7, "", "AB", "C", true, undefined])("of variant %j is none", async (variant) => {
-    const opening = opened(() => new Response(), { ...info, session: "s", variant });
+  test("continues after an aborted call, which rejects with the signal's reason", async () => {
+    const { session } = await opened();
+    const signal = AbortSignal.abort("enough");
+    expect(await rejectionOf(session.fetch("/api", { signal }))).toBe("enough");
+    expect((await session.fetch("/api")).status).toBe(200);
+  });
+
+  test.each([200, 204, 401])("ends at a logout that is answered %i", async (status) => {
+    const { session, ends } = await opened(() => new Response(null, { status }));
+    await session.logout();
+    expect(ends).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
+  });
+
+  test.each([301, 403, 404, 500, 503])("reports a logout that is answered %i, and ends", async (status) => {
+    const { session } = await opened(() => new Response(null, { status }));
+    expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
+    expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
+  });
+
+  test.each([
+    ...[7, "", "AB", "C", true, undefined].map((variant) => ({
+      name: `the variant ${JSON.stringify(variant)}`,
+      answer: Response.json({ ...info, session: "s", variant }),
+    })),
+    { name: "a page", answer: new Response("<!doctype html>") },
+    { name: "an empty body", answer: new Response() },
+    { name: "null", answer: new Response("null") },
+    { name: "the 502 of a proxy", answer: new Response("<h1>Bad gateway</h1>", { status: 502 }) },
+    { name: "an invalid error code", answer: Response.json({ error: "<b>" }, { status: 400 }) },
+  ])("is not opened by $name: backend_failed", async ({ answer }) => {
+    const backend = { url: new URL("https://plugin.example/auth"), timeoutMs: 50, fetch };
+    const opening = openSession(backend, answer, undefined, undefined);
     expect(await rejectionOf(opening)).toMatchObject({ name: "PageError", code: "backend_failed" });
+  });
+});
+
+describe("the bundle of the whole entry", () => {
+  test("has at most 2 kB, minified and gzipped", async () => {
+    expect(gzipSync(await pageBundle(), { level: 9 }).length).toBeLessThanOrEqual(2_048);
+  });
+
+  test("imports nothing", async () => {
+    expect(await pageBundle()).not.toMatch(/\b(?:import|require)\b/);
   });
 });

@@ -47,7 +47,7 @@ function launch(script: FetchScript = granted) {
 }
 
 describe("a launch", () => {
-  test("sends exactly the fields of the grant, and gives the operator's token", async () => {
+  test("sends exactly the fields of the grant, and returns the operator's token", async () => {
     const { fetch, redeem } = launch();
     const auth = await redeem();
     const [call] = fetch.calls;
@@ -76,12 +76,12 @@ describe("a launch", () => {
   });
 
   test.each([
-    { name: "as it came", tenant: "umbrella", told: "umbrella" },
+    { name: "unchanged", tenant: "umbrella", told: "umbrella" },
     { name: "in one line", tenant: "um\nbrella\u001b[31m", told: "um brella [31m" },
-    { name: "not at all when it echoes the token", tenant: "of token-of-ada", told: "" },
-    { name: "not at all when it echoes the code", tenant: "code the-code-of-a-launch", told: "" },
-    { name: "not at all when it echoes the verifier", tenant: codeVerifier, told: "" },
-  ])("tells of an answer for another tenant, $name", async ({ tenant, told }) => {
+    { name: "empty if it echoes the token", tenant: "of token-of-ada", told: "" },
+    { name: "empty if it echoes the code", tenant: "code the-code-of-a-launch", told: "" },
+    { name: "empty if it echoes the verifier", tenant: codeVerifier, told: "" },
+  ])("reports a token for another tenant, $name", async ({ tenant, told }) => {
     const { options } = launch(() =>
       Response.json({ access_token: "token-of-ada", token_type: "Bearer", revo: { tenant } }),
     );
@@ -91,7 +91,7 @@ describe("a launch", () => {
     expect(events.find(({ type }) => type === "tenant_differs")).toMatchObject({ tenant: told });
   });
 
-  test("lives until its token expires, is not renewed before, and needs a relaunch then", async () => {
+  test("lives until its token expires, is not renewed, and then rejects with launch_expired", async () => {
     const { clock, fetch, redeem } = launch();
     const auth = await redeem();
     clock.advance(3_599_999);
@@ -105,7 +105,7 @@ describe("a launch", () => {
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("is found again in the store until its token expires", async () => {
+  test("is resumed from the store until its token expires", async () => {
     const { clock, options, redeem } = launch();
     await redeem();
     expect(await (await resumeAuth(options))?.getAccessToken()).toMatchObject({
@@ -117,7 +117,7 @@ describe("a launch", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("keeps its token after a 401, which is the answer", async () => {
+  test("keeps its token after a 401", async () => {
     const { clock, redeem } = launch();
     const auth = await redeem();
     clock.advance(60_000);
@@ -126,7 +126,7 @@ describe("a launch", () => {
     expect((await auth.getAccessToken()).value).toBe("token-of-ada");
   });
 
-  test("of one code by ten at once sends it once", async () => {
+  test("sends a code once when it is redeemed ten times at once", async () => {
     const { fetch, redeem } = launch();
     const all = await Promise.allSettled(Array.from({ length: 10 }, () => redeem()));
     expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -135,19 +135,19 @@ describe("a launch", () => {
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("of one code by ten at once sends it once without a store, too", async () => {
+  test("sends a code once without a store, too", async () => {
     const { fetch, options } = launch();
     const bare = { ...options, store: undefined, person: undefined, code: "the-code", codeVerifier };
     const all = await Promise.allSettled(Array.from({ length: 10 }, () => redeemLaunch(bare)));
     expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     expect(await rejectionOf(redeemLaunch(bare))).toMatchObject({ code: "launch_refused" });
     expect(fetch.calls).toHaveLength(1);
-    // Another tenant's code of the same letters is another code.
+    // The same text for another tenant is another code.
     await redeemLaunch({ ...bare, tenantId: "umbrella" });
     expect(fetch.calls).toHaveLength(2);
   });
 
-  test("whose code was not sent, because its caller left or the store failed, can be had again", async () => {
+  test("can be redeemed again if its code was not sent because of an abort or a store failure", async () => {
     const { fetch, options, redeem } = launch();
     const controller = new AbortController();
     const inner = { ...options.store };
@@ -165,7 +165,7 @@ describe("a launch", () => {
     expect((await (await redeem()).getAccessToken()).value).toBe("token-of-ada");
   });
 
-  test("that is aborted after it was sent runs to its end and is stored", async () => {
+  test("runs to its end and is stored if it is aborted after its code was sent", async () => {
     const controller = new AbortController();
     let answer = () => {};
     const held = new Promise<void>((resolve) => {
@@ -188,67 +188,35 @@ const refusal = (error: string) => () =>
 const broken = (code: string) => () =>
   Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code } }));
 
-interface Sent {
-  readonly name: string;
-  readonly script: FetchScript;
-  readonly is: string;
-  readonly code: string;
-  /** What the same code gets the second time. */
-  readonly again?: string;
-}
-
-describe("a code is sent once, and the error says what to do, after", () => {
-  test.each<Sent>([
-    {
-      name: "invalid_grant",
-      script: refusal("invalid_grant"),
-      is: "RelaunchRequiredError",
-      code: "launch_refused",
-    },
+describe("a launch code is sent once, and the error says what to do, after", () => {
+  const [relaunch, refused, unknown] = ["RelaunchRequiredError", "launch_refused", "launch_outcome_unknown"];
+  /** `again` is the error code of a second attempt. */
+  test.each<{ name: string; script: FetchScript; is: string; code: string; again?: string }>([
+    { name: "invalid_grant", script: refusal("invalid_grant"), is: relaunch, code: refused },
     {
       name: "invalid_client",
       script: refusal("invalid_client"),
-      is: "TokenRequestError",
-      code: "token_refused",
+      ...{ is: "TokenRequestError", code: "token_refused" },
     },
+    { name: "a reset", script: broken("ECONNRESET"), is: relaunch, code: unknown },
     {
-      name: "a reset",
-      script: broken("ECONNRESET"),
-      is: "RelaunchRequiredError",
-      code: "launch_outcome_unknown",
-    },
-    {
-      name: "a connection that never was",
+      name: "a refused connection",
       script: broken("ECONNREFUSED"),
-      is: "TransportError",
-      code: "network_failed",
+      ...{ is: "TransportError", code: "network_failed" },
     },
-    {
-      name: "a 503",
-      script: () => new Response("down", { status: 503 }),
-      is: "RelaunchRequiredError",
-      code: "launch_outcome_unknown",
-    },
+    { name: "a 503", script: () => new Response("down", { status: 503 }), is: relaunch, code: unknown },
     {
       name: "a 429",
       script: () => new Response(null, { status: 429 }),
-      is: "RelaunchRequiredError",
-      code: "launch_refused",
-      again: "rate_limited",
+      ...{ is: relaunch, code: refused, again: "rate_limited" },
     },
-    {
-      name: "a 200 without a token",
-      script: () => Response.json({}),
-      is: "RelaunchRequiredError",
-      code: "launch_outcome_unknown",
-    },
+    { name: "a 200 without a token", script: () => Response.json({}), is: relaunch, code: unknown },
     {
       name: "a 404",
       script: () => new Response(null, { status: 404 }),
-      is: "UnexpectedResponseError",
-      code: "response_not_json",
+      ...{ is: "UnexpectedResponseError", code: "response_not_json" },
     },
-  ])("$name", async ({ script, is, code, again = "launch_refused" }: Sent) => {
+  ])("$name", async ({ script, is, code, again = "launch_refused" }) => {
     const { fetch, redeem } = launch(script);
     expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A" });
     expect(fetch.calls).toHaveLength(1);
@@ -256,7 +224,7 @@ describe("a code is sent once, and the error says what to do, after", () => {
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("invalid_grant carries the causes of the description's table, the code first", async () => {
+  test("invalid_grant, with the causes of section 7.1, the code first", async () => {
     const error = (await rejectionOf(launch(refusal("invalid_grant")).redeem())) as {
       cause: { causes: { id: string }[] };
     };
@@ -268,8 +236,8 @@ describe("a code is sent once, and the error says what to do, after", () => {
   });
 });
 
-describe("nothing is sent with", () => {
-  test.each([{}, 5, { aborted: false }])("a signal that is none, %j", async (signal) => {
+describe("redeemLaunch sends nothing with", () => {
+  test.each([{}, 5, { aborted: false }])("a signal that is not an AbortSignal, %j", async (signal) => {
     const { fetch, options, redeem } = launch();
     const error = await rejectionOf(
       redeemLaunch({ ...options, code: "the-code", codeVerifier, signal: signal as AbortSignal }),
@@ -279,7 +247,7 @@ describe("nothing is sent with", () => {
     await redeem();
   });
 
-  test.each([null, 5, {}])("a store that is none, %j", async (store) => {
+  test.each([null, 5, {}])("a store without its methods, %j", async (store) => {
     const { fetch, options } = launch();
     const given = { ...options, code: "the-code", codeVerifier, store: store as never };
     expect(await rejectionOf(redeemLaunch(given))).toMatchObject({ option: "store" });
@@ -287,7 +255,7 @@ describe("nothing is sent with", () => {
   });
 
   test.each([
-    { name: "no code", code: "", verifier: codeVerifier, option: "code" },
+    { name: "an empty code", code: "", verifier: codeVerifier, option: "code" },
     { name: "a code of 100 kB", code: "c".repeat(100_000), verifier: codeVerifier, option: "code" },
     { name: "a code with a line break", code: "a\nb", verifier: codeVerifier, option: "code" },
     { name: "a verifier of 42 characters", code: "c", verifier: "v".repeat(42), option: "codeVerifier" },

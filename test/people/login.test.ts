@@ -1,4 +1,4 @@
-// Variant B's login: what is sent to the authorization endpoint, and what of a callback is believed.
+// Variant B's login: the request to the authorization endpoint, and the checks of the callback.
 import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -8,19 +8,17 @@ import {
   completeLogin,
   isTokenRequestError,
   memoryStore,
-  type PersonCredential,
   resumeAuth,
   serviceAccount,
   type TokenRequestError,
 } from "../../src/index.js";
 import { rejectionOf } from "../support/wait.js";
-import { loginServer } from "./login-server.js";
-import { client, loggedIn } from "./person.js";
+import { backFromLogin, client, loggedIn, loginServer } from "./person.js";
 
 const target = { baseUrl: "https://service.example" };
 
 describe("a login", () => {
-  test("begins at the authorization endpoint with the standard parameters, the endpoint's own and those configured", async () => {
+  test("begins at the authorization endpoint with the standard parameters, those in its URL and the configured ones", async () => {
     const credential = apiClient({
       ...client,
       authorizationEndpoint: "https://service.example/authorize?realm=acme",
@@ -43,19 +41,19 @@ describe("a login", () => {
     expect(url).not.toContain(login.codeVerifier);
   });
 
-  test("begins under the base URL, its prefix included, where the endpoint is given as a path", async () => {
+  test("begins under the base URL with its prefix if the endpoint is a path", async () => {
     const credential = apiClient({ ...client, authorizationEndpoint: "/v1/authorize?realm=acme" });
     const { url } = await beginLogin({ baseUrl: "https://service.example/prefix/", credential });
     expect(url).toMatch(/^https:\/\/service\.example\/prefix\/v1\/authorize\?realm=acme&/);
   });
 
-  test("has a state and a verifier of its own each time", async () => {
+  test("has its own state and verifier each time", async () => {
     const credential = apiClient(client);
     const both = [await beginLogin({ ...target, credential }), await beginLogin({ ...target, credential })];
     expect(new Set(both.flatMap(({ login }) => [login.state, login.codeVerifier])).size).toBe(4);
   });
 
-  test("survives JSON, and ends with exactly the fields of the code exchange", async () => {
+  test("ends with exactly the fields of the code exchange", async () => {
     const { server, auth } = await loggedIn();
     expect(server.codes).toEqual([
       {
@@ -75,190 +73,123 @@ describe("a login", () => {
   });
 });
 
-interface Callback {
-  readonly name: string;
-  readonly query: (state: string) => string;
-  readonly code: string;
-  readonly issuer?: string;
-}
-
 describe("a callback", () => {
-  test.each<Callback>([
-    { name: "without state", query: () => "code=c", code: "state_mismatch" },
-    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: "state_mismatch" },
-    {
-      name: "with two states",
-      query: (state) => `code=c&state=${state}&state=${state}`,
-      code: "state_mismatch",
-    },
-    {
-      name: "with an error and a changed state",
-      query: () => "error=access_denied&state=x",
-      code: "state_mismatch",
-    },
+  const mismatch = "state_mismatch";
+  const refused = "login_refused";
+  const issuer = "https://service.example";
+  test.each<{ name: string; query: (state: string) => string; code: string; issuer?: string }>([
+    { name: "without state", query: () => "code=c", code: mismatch },
+    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: mismatch },
+    { name: "with two states", query: (state) => `code=c&state=${state}&state=${state}`, code: mismatch },
+    { name: "with an error and a changed state", query: () => "error=access_denied&state=x", code: mismatch },
     {
       name: "with access_denied",
       query: (state) => `error=access_denied&state=${state}`,
       code: "login_denied",
     },
-    {
-      name: "with an unknown error",
-      query: (state) => `error=weather&state=${state}`,
-      code: "login_refused",
-    },
+    { name: "with an unknown error", query: (state) => `error=weather&state=${state}`, code: refused },
     {
       name: "with code and error together",
       query: (state) => `code=the-code&error=access_denied&state=${state}`,
       code: "login_denied",
     },
-    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: "login_refused" },
-    { name: "without a code", query: (state) => `state=${state}`, code: "login_refused" },
-    { name: "with an empty code", query: (state) => `code=&state=${state}`, code: "login_refused" },
+    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: refused },
+    { name: "without a code", query: (state) => `state=${state}`, code: refused },
+    { name: "with an empty code", query: (state) => `code=&state=${state}`, code: refused },
     {
       name: "with a code of 100 kB",
       query: (state) => `code=${"c".repeat(100_000)}&state=${state}`,
-      code: "login_refused",
+      code: refused,
     },
-    {
-      name: "with an implicit token",
-      query: (state) => `access_token=t&state=${state}`,
-      code: "login_refused",
-    },
+    { name: "with an implicit token", query: (state) => `access_token=t&state=${state}`, code: refused },
     {
       name: "of another issuer",
       query: (state) => `code=c&state=${state}&iss=https%3A%2F%2Fevil.example`,
-      code: "login_refused",
-      issuer: "https://service.example",
+      ...{ code: refused, issuer },
     },
     {
-      name: "without the issuer that is expected",
+      name: "without the expected issuer",
       query: (state) => `code=c&state=${state}`,
-      code: "login_refused",
-      issuer: "https://service.example",
+      ...{ code: refused, issuer },
     },
-  ])("$name is refused before its code is sent", async ({ query, code, issuer }) => {
+  ])("$name is rejected before its code is sent", async ({ query, code, issuer }) => {
     const server = loginServer();
     const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
-    const { login } = await beginLogin(options);
-    const callbackUrl = `${client.redirectUri}?${query(login.state)}`;
-    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl }));
+    const back = await backFromLogin(options, query);
+    const error = await rejectionOf(completeLogin({ ...options, ...back }));
     expect(error).toMatchObject({ name: "LoginRequiredError", code, variant: "B" });
     expect(server.fetch.calls).toHaveLength(0);
-    expect(inspect(error, { depth: 9 })).not.toContain(login.state);
+    expect(inspect(error, { depth: 9 })).not.toContain(back.login.state);
   });
 
-  test("with the issuer that is expected, or with any where none is, is taken", async () => {
+  test("with the expected issuer, or with any if none is expected, is accepted", async () => {
     for (const issuer of ["https://service.example", undefined]) {
       const server = loginServer();
       const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
-      const { login } = await beginLogin(options);
-      const callbackUrl = `${client.redirectUri}?code=c&state=${login.state}&iss=https%3A%2F%2Fservice.example`;
-      expect(await completeLogin({ ...options, login, callbackUrl })).toBeDefined();
+      const query = (state: string) => `code=c&state=${state}&iss=https%3A%2F%2Fservice.example`;
+      expect(await completeLogin({ ...options, ...(await backFromLogin(options, query)) })).toBeDefined();
     }
   });
 
   test("that comes twice sends its code once", async () => {
     const { server, options } = await loggedIn();
-    const { login } = await beginLogin(options);
-    const again = {
-      ...options,
-      login,
-      callbackUrl: `${client.redirectUri}?code=the-code&state=${login.state}`,
-    };
-    expect(await rejectionOf(completeLogin(again))).toMatchObject({ code: "login_refused" });
+    const again = completeLogin({ ...options, ...(await backFromLogin(options)) });
+    expect(await rejectionOf(again)).toMatchObject({ code: "login_refused" });
     expect(server.codes).toHaveLength(1);
   });
 });
 
-describe("a login cannot be begun or completed with", () => {
+describe("beginLogin and resumeAuth reject", () => {
   const settings = (changed: object) => ({ ...target, credential: apiClient({ ...client, ...changed }) });
+  const setting = (name: string, changed: object) => ({
+    name,
+    options: settings(changed) as object,
+    option: Object.keys(changed)[0],
+  });
+  const given = (name: string, changed: object) => ({
+    name,
+    options: { ...settings({}), ...changed } as object,
+    option: Object.keys(changed)[0],
+  });
+  const machine = serviceAccount({ clientId: "a", clientSecret: "b" });
   test.each([
-    { name: "no client id", options: settings({ clientId: " " }), option: "clientId" },
-    {
-      name: "a relative redirectUri",
-      options: settings({ redirectUri: "/callback" }),
-      option: "redirectUri",
-    },
-    {
-      name: "a fragment in redirectUri",
-      options: settings({ redirectUri: "https://a.example/#x" }),
-      option: "redirectUri",
-    },
-    {
-      name: "no authorization endpoint",
-      options: settings({ authorizationEndpoint: undefined }),
-      option: "authorizationEndpoint",
-    },
-    {
-      name: "a plain http authorization endpoint",
-      options: settings({ authorizationEndpoint: "http://service.example/a" }),
-      option: "authorizationEndpoint",
-    },
-    {
-      name: "a javascript: authorization endpoint",
-      options: settings({ authorizationEndpoint: "javascript:alert(1)" }),
-      option: "authorizationEndpoint",
-    },
+    setting("an empty client id", { clientId: " " }),
+    setting("a relative redirectUri", { redirectUri: "/callback" }),
+    setting("a fragment in redirectUri", { redirectUri: "https://a.example/#x" }),
+    setting("a missing authorization endpoint", { authorizationEndpoint: undefined }),
+    setting("an authorization endpoint with plain http", {
+      authorizationEndpoint: "http://service.example/a",
+    }),
+    setting("an authorization endpoint with javascript:", { authorizationEndpoint: "javascript:alert(1)" }),
     ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) => ({
-      name: `the authorization endpoint ${authorizationEndpoint}`,
+      ...setting(`the authorization endpoint ${authorizationEndpoint}`, { authorizationEndpoint }),
       options: {
         ...settings({ authorizationEndpoint }),
         baseUrl: "https://service.example/prefix",
-      },
-      option: "authorizationEndpoint",
+      } as object,
     })),
-    {
-      name: "a state among the parameters",
-      options: settings({ authorizationParameters: { state: "fixed" } }),
-      option: "authorizationParameters",
-    },
-    {
-      name: "a refresh path out of the base",
-      options: settings({ refreshPath: "@evil.example/" }),
-      option: "refreshPath",
-    },
-    {
-      name: "a machine's credential",
-      options: {
-        ...target,
-        credential: serviceAccount({ clientId: "a", clientSecret: "b" }) as unknown as PersonCredential<"B">,
-      },
-      option: "credential",
-    },
-    { name: "an empty person", options: { ...settings({}), person: "" }, option: "person" },
+    setting("a state among the parameters", { authorizationParameters: { state: "fixed" } }),
+    setting("a refresh path that leaves the base URL", { refreshPath: "@evil.example/" }),
     ...[null, "scope=a", ["scope"], { scope: null }, { scope: 1 }, { scope: Symbol("s") }].map(
-      (authorizationParameters, index) => ({
-        name: `parameters that are no texts, ${index}`,
-        options: settings({ authorizationParameters }),
-        option: "authorizationParameters",
-      }),
+      (authorizationParameters, index) =>
+        setting(`authorizationParameters that are not texts, ${index}`, { authorizationParameters }),
     ),
-    ...[null, 5, "redis", {}, { get() {}, set() {}, delete() {} }].map((store, index) => ({
-      name: `what is no store, ${index}`,
-      options: { ...settings({}), store },
-      option: "store",
-    })),
-    { name: "a now that is none", options: { ...settings({}), now: 5 }, option: "now" },
-    {
-      name: "a shareInFlight that is no boolean",
-      options: { ...settings({}), shareInFlight: "no" },
-      option: "shareInFlight",
-    },
-    {
-      name: "an allowInsecureHttp that is no boolean",
-      options: { ...settings({}), allowInsecureHttp: "http" },
-      option: "allowInsecureHttp",
-    },
+    given("a machine's credential", { credential: machine }),
+    given("an empty person", { person: "" }),
+    ...[null, 5, "redis", {}, { get() {}, set() {}, delete() {} }].map((store, index) =>
+      given(`a store without its methods, ${index}`, { store }),
+    ),
+    given("a now that is a number", { now: 5 }),
+    given("a shareInFlight that is not a boolean", { shareInFlight: "no" }),
+    given("an allowInsecureHttp that is not a boolean", { allowInsecureHttp: "http" }),
   ])("$name", async ({ options, option }) => {
-    const given = options as Parameters<typeof beginLogin>[0];
-    expect(await rejectionOf(beginLogin(given))).toMatchObject({ name: "ConfigurationError", option });
+    const refusal = { name: "ConfigurationError", option };
+    expect(await rejectionOf(beginLogin(options as never))).toMatchObject(refusal);
     const resumed = { store: memoryStore(), person: "p", ...options };
-    expect(await rejectionOf(resumeAuth(resumed as never))).toMatchObject({
-      ...{ name: "ConfigurationError", option },
-    });
+    expect(await rejectionOf(resumeAuth(resumed as never))).toMatchObject(refusal);
   });
 
-  test("what is sent of a parameter that is undefined: it is left out", async () => {
+  test("not an authorization parameter that is undefined, which is left out", async () => {
     const authorizationParameters = { scope: undefined, prompt: "login" } as unknown as Record<
       string,
       string
@@ -269,7 +200,7 @@ describe("a login cannot be begun or completed with", () => {
   });
 
   test.each([{}, 5, "abort", { aborted: false }])(
-    "a signal that is none, %j: nothing is sent",
+    "completeLogin rejects a signal that is not an AbortSignal (%j), and sends nothing",
     async (signal) => {
       const { server, options, auth, clock } = await loggedIn();
       const { login } = await beginLogin(options);
@@ -281,76 +212,64 @@ describe("a login cannot be begun or completed with", () => {
       const asking = (async () => auth.getAccessToken({ signal: signal as AbortSignal }))();
       expect(await rejectionOf(asking)).toMatchObject(refused);
       expect([server.codes.length, server.refreshes.length]).toEqual([1, 0]);
-      // As in a RequestInit, null is none.
+      // As in a RequestInit, null counts as left out.
       const none = { signal: null as unknown as AbortSignal };
       expect((await auth.getAccessToken(none)).value).toBe("access-token-2");
       await completeLogin({ ...options, login, callbackUrl, ...none });
     },
   );
 
-  test("a login of another client", async () => {
-    const { login } = await beginLogin({
-      ...target,
-      credential: apiClient({ ...client, clientId: "another" }),
-    });
-    const options = {
-      ...target,
-      credential: apiClient(client),
-      login,
-      callbackUrl: `${client.redirectUri}?code=c&state=${login.state}`,
-    };
-    expect(await rejectionOf(completeLogin(options))).toMatchObject({
-      code: "option_invalid",
-      option: "login",
-    });
+  test("completeLogin rejects a login that was begun for another client", async () => {
+    const another = { ...target, credential: apiClient({ ...client, clientId: "another" }) };
+    const back = await backFromLogin(another);
+    const completing = completeLogin({ ...target, credential: apiClient(client), ...back });
+    expect(await rejectionOf(completing)).toMatchObject({ code: "option_invalid", option: "login" });
   });
 });
 
-describe("a client that is refused", () => {
+describe("a refused client", () => {
   const refusal = (body: object, status: number) => () => Response.json(body, { status });
   test.each([
     {
-      name: "with a secret: whether it is this client's, or whether it has one",
+      name: "with a secret",
       settings: { clientSecret: "planted-secret" },
       answer: refusal({ error: "invalid_client" }, 401),
       id: "client_secret_mismatch",
       says: ["leave clientSecret out", "API clients"],
     },
     {
-      name: "without one: whether it has one",
+      name: "without a secret",
       settings: {},
       answer: refusal({ error: "invalid_client" }, 400),
       id: "client_secret_missing",
-      says: ["give it as clientSecret", "API clients"],
+      says: ["pass it as clientSecret", "API clients"],
     },
     {
-      name: "in words of the deployment's own: the same, by the status",
+      name: "with an unknown body and status 401",
       settings: {},
       answer: refusal({ message: "no" }, 401),
       id: "client_secret_missing",
-      says: ["give it as clientSecret"],
+      says: ["pass it as clientSecret"],
     },
-  ])("$name is the first cause", async ({ settings, answer, id, says }) => {
+  ])("$name has a cause that names the client secret", async ({ settings, answer, id, says }) => {
     const server = loginServer();
     server.before = answer;
     const credential = apiClient({ ...client, ...settings });
     const options = { ...target, credential, fetch: server.fetch };
-    const { login } = await beginLogin(options);
-    const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
-    const error = (await rejectionOf(completeLogin({ ...options, login, callbackUrl }))) as Error;
+    const back = await backFromLogin(options);
+    const error = (await rejectionOf(completeLogin({ ...options, ...back }))) as Error;
     const refused = (isTokenRequestError(error) ? error : error.cause) as TokenRequestError;
     expect(refused.causes.map((cause) => cause.id)).toEqual([id]);
     for (const part of says) expect(error.message).toContain(part);
     expect(inspect([error, refused.causes], { depth: 9 })).not.toContain("planted-secret");
   });
 
-  test("for its code alone has no such cause", async () => {
+  test("has no cause about its secret if only the code was refused", async () => {
     const server = loginServer();
     server.before = refusal({ error: "invalid_grant" }, 400);
     const options = { ...target, credential: apiClient(client), fetch: server.fetch };
-    const { login } = await beginLogin(options);
-    const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
-    const error = (await rejectionOf(completeLogin({ ...options, login, callbackUrl }))) as Error;
+    const back = await backFromLogin(options);
+    const error = (await rejectionOf(completeLogin({ ...options, ...back }))) as Error;
     expect((error.cause as TokenRequestError).causes).toEqual([]);
   });
 });

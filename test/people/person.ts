@@ -1,21 +1,74 @@
-// A person who has logged in, and what their Auth was given.
+// A token endpoint of Variant B with rotating refresh tokens, and a person who has logged in there.
 import {
   apiClient,
   beginLogin,
   completeLogin,
   memoryStore,
+  type PendingLogin,
   type PersonAuth,
   type ServiceEvent,
   type TokenStore,
 } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
-import { type LoginServer, loginServer } from "./login-server.js";
+import { type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
+
+export type Fault = (body: Record<string, string>) => Response | undefined | Promise<Response | undefined>;
+
+export interface LoginServer {
+  readonly fetch: ScriptedFetch;
+  /** The bodies of the refresh requests. */
+  readonly refreshes: Record<string, string>[];
+  readonly codes: Record<string, string>[];
+  /** A response in place of the server's, before or after the server has committed. */
+  before?: Fault | undefined;
+  after?: Fault | undefined;
+  /** Whether a refresh returns a new refresh token. */
+  rotates: boolean;
+}
+
+export function loginServer(): LoginServer {
+  let issued = 0;
+  let live = "";
+  const server: LoginServer = {
+    refreshes: [],
+    codes: [],
+    rotates: true,
+    fetch: scriptedFetch(async ({ body }) => {
+      const fields = JSON.parse(body) as Record<string, string>;
+      const isRefresh = fields.grant_type === "refresh_token";
+      (isRefresh ? server.refreshes : server.codes).push(fields);
+      const early = await server.before?.(fields);
+      if (early !== undefined) return early;
+      if (isRefresh && fields.refresh_token !== live)
+        return Response.json({ error: "invalid_grant" }, { status: 400 });
+      issued++;
+      const renewed = !isRefresh || server.rotates;
+      if (renewed) live = `refresh-token-${issued}`;
+      const late = await server.after?.(fields);
+      if (late !== undefined) return late;
+      return Response.json({
+        access_token: `access-token-${issued}`,
+        ...(renewed ? { refresh_token: live } : {}),
+      });
+    }),
+  };
+  return server;
+}
 
 export const client = {
   clientId: "portal",
   redirectUri: "https://portal.example/callback",
   authorizationEndpoint: "https://service.example/authorize",
 };
+
+/** Begins a login and comes back from the authorization endpoint. */
+export async function backFromLogin(
+  options: Parameters<typeof beginLogin>[0],
+  query: (state: string) => string = (state) => `code=the-code&state=${state}`,
+): Promise<{ login: PendingLogin; callbackUrl: string }> {
+  const { login } = await beginLogin(options);
+  return { login, callbackUrl: `${client.redirectUri}?${query(login.state)}` };
+}
 
 export interface LoggedIn {
   readonly auth: PersonAuth<"B">;
@@ -47,8 +100,6 @@ export async function loggedIn(
     onEvent: (event: ServiceEvent) => void events.push(event),
     ...given.options,
   };
-  const { login } = await beginLogin(options);
-  const callbackUrl = `${client.redirectUri}?code=the-code&state=${login.state}`;
-  const auth = await completeLogin({ ...options, login, callbackUrl });
+  const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });
   return { auth, server, clock, store, events, options };
 }

@@ -1,4 +1,4 @@
-// Two processes and one login in an encrypted file: across an expiry they refresh once, even when one of them is killed.
+// Two processes share one login in an encrypted file: across an expiry they refresh once, even if one of them is killed.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -33,7 +33,7 @@ function run(settings: object): Promise<string[]> {
   });
 }
 
-test("50 concurrent calls of two processes across an expiry: one refresh, none refused, stored before it is used", async () => {
+test("50 concurrent calls of two processes across an expiry send one refresh", async () => {
   const folder = mkdtempSync(join(tmpdir(), "login-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, "grants.json");
@@ -45,7 +45,7 @@ test("50 concurrent calls of two processes across an expiry: one refresh, none r
     if (fields.refresh_token === undefined)
       return { status: 200, body: JSON.stringify({ access_token: "access-token-1", refresh_token: live }) };
     refreshes++;
-    // With rotation a second use of the same refresh token would end the login.
+    // With rotation a second use of a refresh token ends the login.
     if (fields.refresh_token !== live)
       return { status: 400, body: JSON.stringify({ error: "invalid_grant" }) };
     live = `refresh-token-${refreshes + 1}`;
@@ -64,7 +64,7 @@ test("50 concurrent calls of two processes across an expiry: one refresh, none r
   expect(refreshes).toBe(1);
 });
 
-test("a process killed while it waited for the answer: the refresh token is not sent again, and not wiped", async () => {
+test("after a process was killed during a refresh the refresh token is not sent again, and not deleted", async () => {
   const folder = mkdtempSync(join(tmpdir(), "login-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, "grants.json");

@@ -1,4 +1,4 @@
-// One process of several that share a login in a file: asks for 25 tokens at once and prints what it got.
+// One of several processes that share a login in a file: asks for 25 tokens at once and prints them.
 import { readFileSync } from "node:fs";
 import { apiClient, resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";

@@ -1,4 +1,4 @@
-// The refresh token of Variant B: one request for all, persisted before it is used, and never sent again once an answer to it was lost.
+// Variant B's refresh token: one request for all callers, stored before use, and never sent again after a lost response.
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createService, memoryStore, resumeAuth, StoreError, type TokenStore } from "../../src/index.js";
@@ -13,8 +13,15 @@ const lost = () =>
 const unreachable = () =>
   Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
 
+/** A login whose token has expired. */
+async function expiredLogin(given?: Parameters<typeof loggedIn>[0]): ReturnType<typeof loggedIn> {
+  const login = await loggedIn(given);
+  login.clock.advance(hourMs);
+  return login;
+}
+
 describe("a refresh", () => {
-  test("sends the standard fields as JSON to the token path, and takes the new refresh token", async () => {
+  test("sends the standard fields as JSON to the token path, and uses the new refresh token next", async () => {
     const { auth, server, clock } = await loggedIn();
     expect((await auth.getAccessToken()).value).toBe("access-token-1");
     for (const round of [2, 3]) {
@@ -30,7 +37,7 @@ describe("a refresh", () => {
     );
   });
 
-  test("keeps the old refresh token when the answer has none", async () => {
+  test("keeps the old refresh token if the response has no new one", async () => {
     const { auth, server, clock } = await loggedIn();
     server.rotates = false;
     for (let round = 0; round < 2; round++) {
@@ -43,7 +50,7 @@ describe("a refresh", () => {
     ]);
   });
 
-  test("goes where and says what the options tell, with the secret if there is one", async () => {
+  test("uses refreshPath, and sends the client secret if one is configured", async () => {
     const { auth, server, clock } = await loggedIn({
       settings: { clientSecret: "s3cret-of-the-portal", refreshPath: "/v1/auth/refresh" },
     });
@@ -54,15 +61,14 @@ describe("a refresh", () => {
     expect(server.refreshes[0]).toMatchObject({ client_secret: "s3cret-of-the-portal" });
   });
 
-  test("of 50 concurrent callers across an expiry is one, and none is refused", async () => {
-    const { auth, server, clock } = await loggedIn();
-    clock.advance(hourMs);
+  test("is sent once for 50 concurrent callers across an expiry", async () => {
+    const { auth, server } = await expiredLogin();
     const tokens = await Promise.all(Array.from({ length: 50 }, () => auth.getAccessToken()));
     expect(new Set(tokens.map(({ value }) => value))).toEqual(new Set(["access-token-2"]));
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("of two processes on one store is one", async () => {
+  test("is sent once for two processes with one store", async () => {
     const { auth, server, clock, options } = await loggedIn();
     const other = await resumeAuth(options);
     clock.advance(hourMs);
@@ -73,7 +79,7 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("of a process that slept while another renewed, and whose token is over too, sends the newest refresh token", async () => {
+  test("sends the newest refresh token after another process has renewed the login", async () => {
     const { auth: slept, server, clock, options } = await loggedIn();
     const other = await resumeAuth(options);
     clock.advance(hourMs);
@@ -86,7 +92,7 @@ describe("a refresh", () => {
     ]);
   });
 
-  test("near expiry happens in the background while the old token is served", async () => {
+  test("near expiry runs in the background while the old token is served", async () => {
     const { auth, server, clock } = await loggedIn();
     clock.advance(hourMs - 60_000);
     expect((await auth.getAccessToken()).value).toBe("access-token-1");
@@ -94,9 +100,8 @@ describe("a refresh", () => {
     await expect.poll(async () => (await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
-  test("that all 100 callers abort runs to its end and is stored", async () => {
-    const { auth, server, clock, options } = await loggedIn();
-    clock.advance(hourMs);
+  test("runs to its end and is stored when all 100 callers abort", async () => {
+    const { auth, server, options } = await expiredLogin();
     let answer = () => {};
     const held = new Promise<void>((resolve) => {
       answer = resolve;
@@ -115,9 +120,8 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("whose callers all left before it was sent is not sent", async () => {
-    const { auth, server, clock, store, options } = await loggedIn();
-    clock.advance(hourMs);
+  test("is not sent if all callers abort before", async () => {
+    const { auth, server, store, options } = await expiredLogin();
     const controller = new AbortController();
     let wait: Promise<unknown> = Promise.resolve();
     const lockName = JSON.stringify(["refresh"]).slice(0, -1);
@@ -146,9 +150,8 @@ describe("a refresh", () => {
     expect(await resumeAuth(options)).toBeDefined();
   });
 
-  test("is persisted before its token is handed out", async () => {
-    const { auth, server, clock, store } = await loggedIn();
-    clock.advance(hourMs);
+  test("is stored before its token is returned", async () => {
+    const { auth, server, store } = await expiredLogin();
     const order: string[] = [];
     const original = store.set.bind(store);
     store.set = async (key, value, options) => {
@@ -162,9 +165,8 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("is written down before it is sent: a store that takes nothing keeps it from being sent", async () => {
-    const { auth, server, clock, store } = await loggedIn();
-    clock.advance(hourMs);
+  test("is recorded in the store before it is sent, and not sent if the store fails", async () => {
+    const { auth, server, store } = await expiredLogin();
     const original = store.set.bind(store);
     store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
@@ -173,9 +175,8 @@ describe("a refresh", () => {
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
-  test("that cannot be persisted is not handed out, and not asked for again once the store is back", async () => {
-    const { auth, server, clock, store } = await loggedIn();
-    clock.advance(hourMs);
+  test("whose token cannot be stored does not return it, and is not sent again once the store works", async () => {
+    const { auth, server, store } = await expiredLogin();
     const original = store.set.bind(store);
     server.after = async () => {
       store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
@@ -187,9 +188,8 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("without the lock is none", async () => {
-    const { auth, server, clock, store } = await loggedIn();
-    clock.advance(hourMs);
+  test("is not sent without the lock", async () => {
+    const { auth, server, store } = await expiredLogin();
     store.lock = () => Promise.reject(new StoreError("store_locked", "busy"));
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });
     expect(server.refreshes).toHaveLength(0);
@@ -202,16 +202,16 @@ interface Lost {
   readonly fault: () => Promise<Response>;
 }
 
-describe("an answer that is lost", () => {
+describe("a lost response to a refresh", () => {
   test.each<Lost>([
     { name: "a reset before the server committed", at: "before", fault: lost },
     { name: "a reset after the server committed", at: "after", fault: lost },
-    { name: "a 200 that is no JSON", at: "after", fault: async () => new Response("<html>") },
-    { name: "a gateway's 504", at: "after", fault: async () => new Response("<html>", { status: 504 }) },
-    { name: "a gateway's 502", at: "after", fault: async () => Response.json({}, { status: 502 }) },
+    { name: "a 200 without JSON", at: "after", fault: async () => new Response("<html>") },
+    { name: "a 504 of a gateway", at: "after", fault: async () => new Response("<html>", { status: 504 }) },
+    { name: "a 502 of a gateway", at: "after", fault: async () => Response.json({}, { status: 502 }) },
     { name: "a 500", at: "after", fault: async () => Response.json({ error: "x" }, { status: 500 }) },
   ])(
-    "by $name leaves the outcome unknown: nothing is sent again and nothing wiped",
+    "($name) leaves the outcome unknown: nothing is sent again, nothing is deleted",
     async ({ at, fault }) => {
       const { auth, server, clock, store, options } = await loggedIn();
       clock.advance(hourMs);
@@ -231,25 +231,23 @@ describe("an answer that is lost", () => {
     },
   );
 
-  test("past the time limit is lost too", async () => {
-    const { auth, server, clock } = await loggedIn({ options: { timeoutMs: 20 } });
-    clock.advance(hourMs);
+  test("(after the time limit) leaves the outcome unknown too", async () => {
+    const { auth, server } = await expiredLogin({ options: { timeoutMs: 20 } });
     server.before = () => noAnswer(server.fetch.calls.at(-1) as never);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
   });
 
-  test("is asked for again where the deployment is said to keep rotated tokens alive", async () => {
-    const { auth, server, clock } = await loggedIn({ settings: { resendLostRefresh: true } });
-    clock.advance(hourMs);
+  test("is asked for again with resendLostRefresh", async () => {
+    const { auth, server } = await expiredLogin({ settings: { resendLostRefresh: true } });
     server.before = lost;
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
     server.before = undefined;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
-  test("and may still be stored by a holder that was suspended is waited for, and not asked for again", async () => {
+  test("is waited for while a suspended process may still store it", async () => {
     const inner = memoryStore();
-    // The lock of a suspended holder is taken over.
+    // Another process takes over the lock of a suspended one.
     const store: TokenStore = { ...inner, lock: (_key, task) => task() };
     const { auth, server, clock, options } = await loggedIn({ store });
     const other = await resumeAuth(options);
@@ -268,9 +266,8 @@ describe("an answer that is lost", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("is none of a 429, which took nothing: it is sent again once the gate is open", async () => {
-    const { auth, server, clock } = await loggedIn({ options: { rateLimitDeadlineMs: 0 } });
-    clock.advance(hourMs);
+  test("is not assumed after a 429: the refresh is sent again once the gate is open", async () => {
+    const { auth, server, clock } = await expiredLogin({ options: { rateLimitDeadlineMs: 0 } });
     server.before = () => new Response(null, { status: 429 });
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited" });
     server.before = undefined;
@@ -285,28 +282,30 @@ describe("an answer that is lost", () => {
         throw new Error("the vault is closed: refresh-token-1");
       },
     },
-    { name: "gives nothing", body: () => undefined },
-    { name: "gives a promise", body: async () => ({}) },
-    { name: "gives what is no JSON", body: () => ({ when: 1n }) },
-  ])("is none where refreshBody $name: nothing is sent, and the next call tries again", async ({ body }) => {
-    let isBroken = true;
-    const refreshBody = (refresh_token: string) =>
-      isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
-    const { auth, server, clock } = await loggedIn({ settings: { refreshBody } });
-    clock.advance(hourMs);
-    const error = await rejectionOf(auth.getAccessToken());
-    expect(error).toMatchObject({
-      ...{ name: "ConfigurationError", code: "credential_invalid", option: "refreshBody" },
-    });
-    expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
-    isBroken = false;
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
-    expect(server.refreshes).toHaveLength(1);
-  });
+    { name: "returns undefined", body: () => undefined },
+    { name: "returns a promise", body: async () => ({}) },
+    { name: "returns what is not JSON", body: () => ({ when: 1n }) },
+  ])(
+    "is not assumed if refreshBody $name: nothing is sent, and the next call tries again",
+    async ({ body }) => {
+      let isBroken = true;
+      const refreshBody = (refresh_token: string) =>
+        isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
+      const { auth, server, clock } = await loggedIn({ settings: { refreshBody } });
+      clock.advance(hourMs);
+      const error = await rejectionOf(auth.getAccessToken());
+      expect(error).toMatchObject({
+        ...{ name: "ConfigurationError", code: "credential_invalid", option: "refreshBody" },
+      });
+      expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
+      isBroken = false;
+      expect((await auth.getAccessToken()).value).toBe("access-token-2");
+      expect(server.refreshes).toHaveLength(1);
+    },
+  );
 
-  test("waits for the rate limit without the lock: it is taken for what is sent alone", async () => {
-    const { auth, server, clock, store } = await loggedIn({ options: { timeoutMs: LIMIT_MS } });
-    clock.advance(hourMs);
+  test("does not come from waiting for the rate limit: the lock is held only while a request is sent", async () => {
+    const { auth, server, clock, store } = await expiredLogin({ options: { timeoutMs: LIMIT_MS } });
     const done: string[] = [];
     store.lock = async (_key, task) => {
       done.push("locked");
@@ -323,14 +322,10 @@ describe("an answer that is lost", () => {
     expect(done).toEqual(["locked", "sent", "unlocked", "waited", "locked", "sent", "unlocked"]);
   });
 
-  test("is none when nothing was sent: the next call tries again", async () => {
-    const { auth, server, clock } = await loggedIn();
-    clock.advance(hourMs);
+  test("is not assumed if nothing was sent: the next call tries again", async () => {
+    const { auth, server } = await expiredLogin();
     server.before = unreachable;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-      name: "TransportError",
-      code: "network_failed",
-    });
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "network_failed" });
     server.before = undefined;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
@@ -341,8 +336,7 @@ const grantKeyOf = ({ person }: { person: string }) =>
 
 describe("a refresh that is refused", () => {
   test("with invalid_grant ends the login", async () => {
-    const { auth, server, clock, store, options } = await loggedIn();
-    clock.advance(hourMs);
+    const { auth, server, store, options } = await expiredLogin();
     server.before = () => Response.json({ error: "invalid_grant" }, { status: 400 });
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ name: "LoginRequiredError", code: "login_refused" });
@@ -352,9 +346,8 @@ describe("a refresh that is refused", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("because another was faster without the lock wipes nothing", async () => {
-    const { auth, server, clock, store, options } = await loggedIn();
-    clock.advance(hourMs);
+  test("deletes nothing if another process was faster without the lock", async () => {
+    const { auth, server, clock, store, options } = await expiredLogin();
     const key = grantKeyOf(options);
     server.before = async () => {
       const entry = JSON.parse((await store.get(key))?.value ?? "");
@@ -385,23 +378,25 @@ describe("a refresh that is refused", () => {
       answer: () => new Response(null, { status: 302, headers: { location: "/" } }),
       code: "response_redirected",
     },
-  ])("by $name keeps the login, and is tried again by the schedule", async ({ answer, code }) => {
-    const { auth, server, clock } = await loggedIn();
-    clock.advance(hourMs);
-    server.before = answer;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
-    server.before = undefined;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
-    expect(server.refreshes).toHaveLength(1);
-    clock.advance(1_000);
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
-  });
+  ])(
+    "with $name keeps the login, and the refresh is tried again after the backoff",
+    async ({ answer, code }) => {
+      const { auth, server, clock } = await loggedIn();
+      clock.advance(hourMs);
+      server.before = answer;
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+      server.before = undefined;
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+      expect(server.refreshes).toHaveLength(1);
+      clock.advance(1_000);
+      expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    },
+  );
 });
 
-describe("the end", () => {
-  test("forget drops the tokens here and in the store, and a refresh under way does not bring them back", async () => {
-    const { auth, server, clock, store, options } = await loggedIn();
-    clock.advance(hourMs);
+describe("the end of a login", () => {
+  test("by forget drops the tokens here and in the store, and a refresh in flight does not restore them", async () => {
+    const { auth, server, store, options } = await expiredLogin();
     server.after = async () => {
       await auth.forget();
       return undefined;
@@ -415,7 +410,7 @@ describe("the end", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("forget holds too against a refresh whose lock is being released", async () => {
+  test("by forget also wins against a refresh that is releasing its lock", async () => {
     const inner = memoryStore();
     let releasing: () => Promise<void> = async () => {};
     const store: TokenStore = {
@@ -426,22 +421,21 @@ describe("the end", () => {
         return result;
       },
     };
-    const { auth, clock, options } = await loggedIn({ store });
-    clock.advance(hourMs);
+    const { auth, options } = await expiredLogin({ store });
     releasing = () => auth.forget();
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("a login that another process ended is over here at its expiry", async () => {
+  test("in another process ends it here at the token's expiry", async () => {
     const { auth, clock, options } = await loggedIn();
     await (await resumeAuth(options))?.forget();
     clock.advance(hourMs);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
   });
 
-  test("without a refresh token the login ends with its token, and a 401 is the answer", async () => {
+  test("comes with its token's expiry if there is no refresh token, and a 401 is the outcome", async () => {
     const store: TokenStore = memoryStore();
     const { auth, server, clock } = await loggedIn({ store });
     expect(auth.needsPerson).toBe(false);

@@ -1,6 +1,6 @@
-// Two logins under one name, one after the other: neither is ever taken for the other.
+// Two logins under one person name, one after the other: neither is mistaken for the other.
 import { describe, expect, test } from "vitest";
-import { rememberLogin } from "../../src/cli/login/login-store.js";
+import { rememberLogin } from "../../src/cli/login/store.js";
 import {
   apiClient,
   beginLogin,
@@ -18,7 +18,7 @@ import { client } from "./person.js";
 const hourMs = 3_600_000;
 const grantKey = JSON.stringify(["grant", "B", "https://service.example", "", "portal", "cli"]);
 
-/** One machine, one name for whoever logs in, and a store that can be told to fail. */
+/** Logins under one name, in a store whose methods can be made to fail. */
 function machine() {
   const clock = steppedClock();
   const inner = memoryStore({ now: clock.now });
@@ -61,8 +61,8 @@ async function tokenOf(auth: PersonAuth | undefined): Promise<string | undefined
   return (await auth?.getAccessToken())?.value;
 }
 
-describe("a login under a name that another rests under", () => {
-  test("takes its place, also in a store that deletes nothing", async () => {
+describe("a login under the name of an earlier login", () => {
+  test("replaces it, also if the store cannot delete", async () => {
     const { clock, down, options, logIn } = machine();
     await logIn("alice");
     down.add("delete");
@@ -72,7 +72,7 @@ describe("a login under a name that another rests under", () => {
     expect(await tokenOf(bob)).toBe("access-of-bob-1");
   });
 
-  test("that could not be stored is stored at its first renewal, and never becomes the older one", async () => {
+  test("that could not be stored is stored at its first renewal, and never turns into the earlier one", async () => {
     const { clock, down, options, logIn } = machine();
     await logIn("alice");
     down.add("set");
@@ -85,7 +85,7 @@ describe("a login under a name that another rests under", () => {
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
   });
 
-  test("that could not be stored does not take the place of a later one", async () => {
+  test("that could not be stored does not replace a later one", async () => {
     const { clock, down, options, logIn } = machine();
     down.add("set");
     const alice = await logIn("alice");
@@ -96,7 +96,7 @@ describe("a login under a name that another rests under", () => {
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
   });
 
-  test("ends the one before at its expiry, wherever that is held", async () => {
+  test("ends the earlier one at its token's expiry, in every process", async () => {
     const { clock, options, logIn } = machine();
     const alice = await logIn("alice");
     const elsewhere = await resumeAuth(options);
@@ -107,7 +107,7 @@ describe("a login under a name that another rests under", () => {
     expect(await tokenOf(bob)).toBe("access-of-bob-1");
   });
 
-  test("is not forgotten with the one before", async () => {
+  test("is kept when the earlier one is forgotten", async () => {
     const { options, logIn } = machine();
     const alice = await logIn("alice");
     await logIn("bob");
@@ -115,7 +115,7 @@ describe("a login under a name that another rests under", () => {
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob");
   });
 
-  test("takes the place of what is no grant, which can be forgotten too", async () => {
+  test("replaces a corrupt entry, which can also be forgotten", async () => {
     const { clock, inner, down, options, logIn } = machine();
     down.add("set");
     const bob = await logIn("bob");
@@ -130,7 +130,7 @@ describe("a login under a name that another rests under", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("and could not be stored is no stored login to the command line", async () => {
+  test("that could not be stored is reported as an error by the command line", async () => {
     const { down, store, options, logIn } = machine();
     const person = { ...options, clientId: client.clientId, secrets: [] };
     await rememberLogin(person, await logIn("alice"));

@@ -1,4 +1,4 @@
-// Encryption of stores: the forms of a key, values bound to their place, and a witness that knows only the standards.
+// The encryption of stores: the forms of a key, values bound to their place, and a witness that knows only the RFCs.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,13 +24,13 @@ const file = (): File => JSON.parse(readFileSync(path, "utf8"));
 const cryptoKey = (length: number, usages: KeyUsage[], name = "AES-GCM") =>
   crypto.subtle.importKey("raw", new Uint8Array(length / 8).fill(7), name, false, usages);
 
-describe("one key in all its forms opens one file", () => {
+describe("a file is opened by its key as", () => {
   const forms: { name: string; form: () => EncryptionKey | Promise<EncryptionKey> }[] = [
     { name: "bytes", form: () => new Uint8Array(bytes) },
     { name: "a Buffer", form: () => bytes },
     { name: "base64", form: () => bytes.toString("base64") },
     { name: "base64 without padding", form: () => bytes.toString("base64").replace("=", "") },
-    { name: "base64 with the line's end", form: () => `${bytes.toString("base64")}\n` },
+    { name: "base64 with a newline", form: () => `${bytes.toString("base64")}\n` },
     { name: "base64url", form: () => bytes.toString("base64url") },
     { name: "hex", form: () => bytes.toString("hex") },
     { name: "hex in capitals", form: () => bytes.toString("hex").toUpperCase() },
@@ -47,7 +47,7 @@ describe("one key in all its forms opens one file", () => {
     expect((await fileStore(path, { key: bytes }).get("key"))?.value).toBe("by the other form");
   });
 
-  test("bytes that the caller wipes afterwards are still the key", async () => {
+  test("bytes that the caller overwrites afterwards", async () => {
     const wiped = new Uint8Array(bytes);
     const store = fileStore(path, { key: wiped });
     wiped.fill(0);
@@ -56,26 +56,26 @@ describe("one key in all its forms opens one file", () => {
   });
 });
 
-describe("what is no key is refused at once, with the way to one", () => {
+describe("a wrong key is refused at once, with the command that makes one:", () => {
   const passphrase = "correct horse battery staple";
   test.each([
     { name: "a passphrase", key: passphrase, says: /passphrase is refused/ },
     { name: "an empty text", key: "", says: /passphrase is refused/ },
-    { name: "31 bytes as base64", key: randomBytes(31).toString("base64"), says: /not 32 bytes/ },
-    { name: "33 bytes as base64", key: randomBytes(33).toString("base64"), says: /not 32 bytes/ },
-    { name: "16 bytes as hex", key: randomBytes(16).toString("hex"), says: /not 32 bytes/ },
-    { name: "base64 and base64url mixed", key: `${"A".repeat(41)}+_=`, says: /not 32 bytes/ },
-    { name: "16 bytes", key: new Uint8Array(16), says: /holds 16 bytes/ },
-    { name: "64 bytes", key: new Uint8Array(64), says: /holds 64 bytes/ },
-    { name: "null", key: null, says: /neither bytes, text nor a CryptoKey/ },
-    { name: "a number", key: 7, says: /neither bytes, text nor a CryptoKey/ },
-    { name: "an ArrayBuffer", key: new ArrayBuffer(32), says: /neither bytes, text nor a CryptoKey/ },
-    { name: "a promise", key: Promise.resolve(bytes), says: /neither bytes, text nor a CryptoKey/ },
+    { name: "31 bytes as base64", key: randomBytes(31).toString("base64"), says: /must be 32 bytes/ },
+    { name: "33 bytes as base64", key: randomBytes(33).toString("base64"), says: /must be 32 bytes/ },
+    { name: "16 bytes as hex", key: randomBytes(16).toString("hex"), says: /must be 32 bytes/ },
+    { name: "base64 and base64url mixed", key: `${"A".repeat(41)}+_=`, says: /must be 32 bytes/ },
+    { name: "16 bytes", key: new Uint8Array(16), says: /32 bytes, not 16/ },
+    { name: "64 bytes", key: new Uint8Array(64), says: /32 bytes, not 64/ },
+    { name: "null", key: null, says: /must be bytes, text or a CryptoKey/ },
+    { name: "a number", key: 7, says: /must be bytes, text or a CryptoKey/ },
+    { name: "an ArrayBuffer", key: new ArrayBuffer(32), says: /must be bytes, text or a CryptoKey/ },
+    { name: "a promise", key: Promise.resolve(bytes), says: /must be bytes, text or a CryptoKey/ },
     { name: "a CryptoKey of 128 bits", key: cryptoKey(128, ["encrypt", "decrypt"]), says: /256 bits/ },
     { name: "an AES-CBC key", key: cryptoKey(256, ["encrypt", "decrypt"], "AES-CBC"), says: /AES-GCM/ },
     { name: "a key that only encrypts", key: cryptoKey(256, ["encrypt"]), says: /both encrypt and decrypt/ },
     { name: "a key that only decrypts", key: cryptoKey(256, ["decrypt"]), says: /both encrypt and decrypt/ },
-    { name: "nothing", key: undefined, says: /plaintext: true/ },
+    { name: "a missing key", key: undefined, says: /plaintext: true/ },
   ])("$name", async ({ name, key, says }) => {
     const given = (name.includes("promise") ? key : await key) as EncryptionKey;
     const attempt = async () => fileStore(path, { key: given });
@@ -88,21 +88,21 @@ describe("what is no key is refused at once, with the way to one", () => {
 
   test.each([
     { name: "a key and plaintext together", options: { key: bytes, plaintext: true } },
-    { name: "plaintext that is not quite true", options: { plaintext: "yes" as never }, option: "key" },
+    { name: "plaintext that is not true", options: { plaintext: "yes" as never }, option: "key" },
     { name: "no options at all", options: undefined, option: "key" },
   ])("$name", async ({ options, option = "plaintext" }) => {
     const attempt = async () => fileStore(path, options);
     expect(await rejectionOf(attempt())).toMatchObject({ code: "option_invalid", option });
   });
 
-  test("a key beside plaintext: false is a key", async () => {
+  test("a key together with plaintext: false encrypts", async () => {
     const store = fileStore(path, { key: bytes, plaintext: false });
     await store.set("key", "value-in-the-clear");
     expect(readFileSync(path, "utf8")).not.toContain("value-in-the-clear");
   });
 });
 
-describe("a witness that knows RFC 7516 and RFC 7518, and nothing of ours", () => {
+describe("a witness that knows only RFC 7516 and RFC 7518", () => {
   const base64url = (part: string | undefined) => Buffer.from(part ?? "", "base64url");
 
   test("opens a value: dir, A256GCM, the protected header as additional data", async () => {
@@ -141,7 +141,7 @@ describe("a witness that knows RFC 7516 and RFC 7518, and nothing of ours", () =
     expect(await store.get("key")).toEqual({ value: "by the witness", version: "7" });
   });
 
-  test("makes the same name of a key name, and the same id of the key", async () => {
+  test("derives the same names and the same key id", async () => {
     await fileStore(path, { key: bytes }).set("key", "value");
     const stream = createCipheriv("aes-256-gcm", bytes, Buffer.from("bivariant/v1"));
     const nameKey = stream.update(Buffer.alloc(32));
@@ -151,7 +151,7 @@ describe("a witness that knows RFC 7516 and RFC 7518, and nothing of ours", () =
   });
 });
 
-describe("a value opens nowhere but in its place", () => {
+describe("a value that was moved or changed", () => {
   const changes: { name: string; change: (a: Entry, b: Entry) => void }[] = [
     {
       name: "two values swapped",
@@ -182,7 +182,7 @@ describe("a value opens nowhere but in its place", () => {
   ];
   type Entry = File["entries"][string];
 
-  test.each(changes)("$name: the file is set aside", async ({ change }) => {
+  test.each(changes)("is refused, and its file is set aside: $name", async ({ change }) => {
     const store = fileStore(path, { key: bytes });
     await store.set("a", "value a", { expiresAt: 4_000_000_000_000 });
     await store.set("b", "value b", { expiresAt: 4_000_000_000_000 });
@@ -195,7 +195,7 @@ describe("a value opens nowhere but in its place", () => {
     expect(await store.get("a")).toBeUndefined();
   });
 
-  test("an older value of the same key is not taken for the newer one", async () => {
+  test("is refused if it is an older value of the same entry", async () => {
     const store = fileStore(path, { key: bytes });
     await store.set("a", "old");
     const [old] = Object.values(file().entries);
@@ -206,7 +206,7 @@ describe("a value opens nowhere but in its place", () => {
     expect(await rejectionOf(store.get("a"))).toMatchObject({ code: "store_corrupt" });
   });
 
-  test("the same value is never the same ciphertext", async () => {
+  test("encrypting a value twice makes two ciphertexts", async () => {
     const store = fileStore(path, { key: bytes });
     const seen = new Set<string>();
     for (let times = 0; times < 5; times++) {
@@ -217,7 +217,7 @@ describe("a value opens nowhere but in its place", () => {
   });
 });
 
-describe("nothing planted is seen", () => {
+describe("a planted secret is not visible", () => {
   const [plantedValue, plantedName] = ["canary-value-5f2c", "canary-client|https://canary.example"];
 
   test("in the encrypted file, in the names of the locks, in the store, and in what it throws", async () => {

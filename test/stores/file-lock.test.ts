@@ -1,4 +1,4 @@
-// The locks of a file store: one holder at a time, also when holders are killed or suspended and several take over.
+// The locks of a file store: one holder at a time, even when holders are killed or suspended.
 import { spawnSync } from "node:child_process";
 import {
   existsSync,
@@ -14,16 +14,15 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { fileStore } from "../../src/stores/file.js";
-import { takeKeyLock } from "../../src/stores/file-key-lock.js";
+import { clearUp, replaceFile, setAside } from "../../src/stores/file-contents.js";
 import {
   beatEveryMs,
+  FileLocks,
   goneAfterMs,
   newHolder,
   type Watch,
   watchHolders,
-} from "../../src/stores/file-lock-holder.js";
-import { clearUp, replaceFile, setAside } from "../../src/stores/file-replace.js";
-import { writeLock } from "../../src/stores/file-write-lock.js";
+} from "../../src/stores/file-lock.js";
 import { rejectionOf } from "../support/wait.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
@@ -34,9 +33,9 @@ beforeEach(() => {
   folder = `${path}.locks`;
 });
 
-/** One to whom everybody is gone who is not seen to end. */
+/** Treats every holder that did not certainly end as gone. */
 const greedy: Watch = { isGone: () => true };
-/** One to whom nobody is. */
+/** Treats no holder as gone. */
 const patient: Watch = { isGone: () => false };
 const limits = { timeoutMs: 5_000, queueMs: 5_000 };
 
@@ -46,12 +45,12 @@ const elsewhere = `${"0".repeat(16)}.1.0123456789abcdef`;
 const endedPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 async function heldBy(holder: string): Promise<string> {
-  await writeLock(patient).run({ folder, ...limits }, async () => {});
+  await new FileLocks(patient).write(folder, limits, async () => {});
   renameSync(join(folder, "write", "free"), join(folder, "write", holder));
   return join(folder, "write", holder);
 }
 
-/** Whether tasks overlapped. */
+/** Counts how many tasks run at the same time. */
 function overlaps() {
   let inside = 0;
   let most = 0;
@@ -66,13 +65,13 @@ function overlaps() {
   };
 }
 
-describe("who is gone", () => {
+describe("a holder", () => {
   const clock = () => {
     let at = 0;
     return { now: () => at, advance: (ms: number) => (at += ms) };
   };
 
-  test("a holder without a beat is gone after the time for that, if somebody looked all the while", () => {
+  test("without a beat is gone after five seconds of watching", () => {
     const { now, advance } = clock();
     const watch = watchHolders(now);
     let looks = 0;
@@ -83,7 +82,7 @@ describe("who is gone", () => {
     expect(100 * looks).toBe(goneAfterMs);
   });
 
-  test("a holder that beats never is", () => {
+  test("that beats is never gone", () => {
     const { now, advance } = clock();
     const watch = watchHolders(now);
     for (let ms = 0; ms < 20 * goneAfterMs; ms += 100) {
@@ -92,7 +91,7 @@ describe("who is gone", () => {
     }
   });
 
-  test("a watcher that slept itself has seen nothing: all of a container is paused together", () => {
+  test("is not gone because the watcher itself was suspended for an hour", () => {
     const { now, advance } = clock();
     const watch = watchHolders(now);
     watch.isGone(elsewhere, 1);
@@ -100,7 +99,7 @@ describe("who is gone", () => {
     expect(watch.isGone(elsewhere, 1)).toBe(false);
   });
 
-  test("one silence says nothing of another holder", () => {
+  test("is not gone because another holder is silent", () => {
     const { now, advance } = clock();
     const watch = watchHolders(now);
     for (let ms = 0; ms < 2 * goneAfterMs; ms += 100) {
@@ -116,15 +115,15 @@ describe("the write lock", () => {
     { name: "whose process has ended", holder: () => here(endedPid()), watch: patient },
     { name: "of another machine that gives no sign", holder: () => elsewhere, watch: greedy },
     { name: "whose process id another process has now", holder: () => here(process.pid), watch: greedy },
-  ])("of a holder $name is had by one after the other of twenty that want it at once", async (row) => {
+  ])("of a holder $name is taken by twenty processes one after the other", async (row) => {
     await heldBy(row.holder());
     const { task, most } = overlaps();
-    // Only the first look may be greedy: these twenty live.
+    // Only the old holder is gone: these twenty are alive.
     const once = () => {
       const gone = new Set([elsewhere, here(process.pid)]);
       return { isGone: (holder: string) => row.watch === greedy && gone.has(holder) };
     };
-    await Promise.all(Array.from({ length: 20 }, () => writeLock(once()).run({ folder, ...limits }, task)));
+    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(once()).write(folder, limits, task)));
     expect(most()).toBe(1);
     expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
   });
@@ -134,63 +133,60 @@ describe("the write lock", () => {
       name: "of another machine, whose process id means nothing here",
       holder: () => here(endedPid()).replace(machine, "0".repeat(16)),
     },
-    { name: "of this machine that lives", holder: () => here(process.pid) },
-  ])("of a holder $name is not had", async ({ holder }) => {
+    { name: "of this machine that is alive", holder: () => here(process.pid) },
+  ])("of a holder $name is not taken over", async ({ holder }) => {
     await heldBy(holder());
     const error = await rejectionOf(
-      writeLock(watchHolders()).run({ folder, timeoutMs: 60, queueMs: 60 }, async () => {}),
+      new FileLocks(watchHolders()).write(folder, { timeoutMs: 60, queueMs: 60 }, async () => {}),
     );
     expect(error).toMatchObject({ name: "StoreError", code: "store_locked" });
   });
 
-  test("is made once by twenty that come first at once", async () => {
+  test("is created once by twenty processes at the same time", async () => {
     const { task, most } = overlaps();
-    await Promise.all(Array.from({ length: 20 }, () => writeLock(patient).run({ folder, ...limits }, task)));
+    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(patient).write(folder, limits, task)));
     expect(most()).toBe(1);
     expect(readdirSync(folder)).toEqual(["write"]);
   });
 
-  test("what lies about in its folder holds nobody up", async () => {
+  test("ignores unknown files in its folder", async () => {
     await heldBy("free");
     writeFileSync(join(folder, "write", ".DS_Store"), "");
-    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    await new FileLocks(patient).write(folder, limits, async () => {});
   });
 
   test.each([
     { name: "whose process has ended", stray: () => here(endedPid()), watch: patient },
     { name: "of another machine that gives no sign", stray: () => elsewhere, watch: greedy },
-  ])(
-    "is not held up by a second folder of a holder $name, which is kept beside",
-    async ({ stray, watch }) => {
-      await heldBy("free");
-      const name = stray();
-      mkdirSync(join(folder, "write", name));
-      writeFileSync(join(folder, "write", name, "contents"), "");
-      const { task, most } = overlaps();
-      const gone = {
-        isGone: (holder: string, beat: number) => holder === name && watch.isGone(holder, beat),
-      };
-      await Promise.all(Array.from({ length: 20 }, () => writeLock(gone).run({ folder, ...limits }, task)));
-      expect(most()).toBe(1);
-      expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
-      expect(readdirSync(join(folder, `stray.${name}`))).toEqual(["contents"]);
-    },
-  );
+  ])("moves a second folder of a holder $name out of the way", async ({ stray, watch }) => {
+    await heldBy("free");
+    const name = stray();
+    mkdirSync(join(folder, "write", name));
+    writeFileSync(join(folder, "write", name, "contents"), "");
+    const { task, most } = overlaps();
+    const gone = {
+      isGone: (holder: string, beat: number) => holder === name && watch.isGone(holder, beat),
+    };
+    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(gone).write(folder, limits, task)));
+    expect(most()).toBe(1);
+    expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
+    expect(readdirSync(join(folder, `stray.${name}`))).toEqual(["contents"]);
+  });
 
-  test("heals when somebody emptied or removed its folder", async () => {
+  test("recovers when its folder was emptied or removed", async () => {
     await heldBy("free");
     rmdirSync(join(folder, "write", "free"));
-    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    await new FileLocks(patient).write(folder, limits, async () => {});
     rmSync(folder, { recursive: true });
-    await writeLock(patient).run({ folder, ...limits }, async () => {});
+    await new FileLocks(patient).write(folder, limits, async () => {});
     expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
   });
 
-  test("two holders at once, as a backup may bring back, are told with what to remove", async () => {
+  test("names the folder to remove when there are two holders, as after restoring a backup", async () => {
     await heldBy("free");
     mkdirSync(join(folder, "write", elsewhere));
     const error = await rejectionOf(
-      writeLock(patient).run({ folder, timeoutMs: 30, queueMs: 30 }, async () => {}),
+      new FileLocks(patient).write(folder, { timeoutMs: 30, queueMs: 30 }, async () => {}),
     );
     expect(error).toMatchObject({
       code: "store_locked",
@@ -198,34 +194,34 @@ describe("the write lock", () => {
     });
   });
 
-  test("who lost it while suspended writes nothing: not what was begun before, nor what begins after", async () => {
+  test("lost while suspended prevents the write that was started, and the task runs again", async () => {
     let runs = 0;
     const seen: (string | undefined)[] = [];
-    await writeLock(patient).run({ folder, ...limits }, async (own) => {
+    await new FileLocks(patient).write(folder, limits, async (own) => {
       runs++;
       seen.push(existsSync(path) ? readFileSync(path, "utf8") : undefined);
       if (runs === 1) {
         writeFileSync(join(own, "contents"), "begun before");
-        await writeLock(greedy).run({ folder, ...limits }, async (others) => {
+        await new FileLocks(greedy).write(folder, limits, async (others) => {
           await clearUp(path, others);
           await replaceFile(path, "the other's", others);
         });
-        // As if it woke up between preparing and renaming.
+        // As if the process woke up between writing and renaming.
         expect(() => renameSync(join(own, "contents"), path)).toThrow(/ENOENT/);
       }
       await replaceFile(path, `run ${runs}`, own);
     });
-    // The task came to nothing and ran anew, on what the other wrote.
+    // The task failed and ran again, on what the other process wrote.
     expect(seen).toEqual([undefined, "the other's"]);
     expect(readFileSync(path, "utf8")).toBe("run 2");
   });
 
-  test("who lost it while suspended does not move away what another wrote", async () => {
+  test("lost while suspended prevents moving away what another process wrote", async () => {
     writeFileSync(path, "torn");
     let runs = 0;
-    await writeLock(patient).run({ folder, ...limits }, async (own) => {
+    await new FileLocks(patient).write(folder, limits, async (own) => {
       if (runs++ > 0) return;
-      await writeLock(greedy).run({ folder, ...limits }, (others) => replaceFile(path, "good", others));
+      await new FileLocks(greedy).write(folder, limits, (others) => replaceFile(path, "good", others));
       await setAside(path, "it is torn", own);
     });
     expect(runs).toBe(2);
@@ -233,18 +229,18 @@ describe("the write lock", () => {
     expect(readFileSync(path, "utf8")).toBe("good");
   });
 
-  test("who lost it does not release another's", async () => {
-    await writeLock(patient).run({ folder, ...limits }, async () => {
-      await writeLock(greedy).run({ folder, ...limits }, async () => {});
+  test("lost while suspended is not released for the new holder", async () => {
+    await new FileLocks(patient).write(folder, limits, async () => {
+      await new FileLocks(greedy).write(folder, limits, async () => {});
       await heldBy(here(process.pid));
     });
     expect(readdirSync(join(folder, "write"))).toEqual([here(process.pid)]);
   });
 
-  test("a fault of the task's own is not taken for a loss, and releases it", async () => {
+  test("is released after an error of the task itself, which does not run again", async () => {
     let runs = 0;
     const error = await rejectionOf(
-      writeLock(patient).run({ folder, ...limits }, async () => {
+      new FileLocks(patient).write(folder, limits, async () => {
         runs++;
         readFileSync(join(folder, "nothing"));
       }),
@@ -255,16 +251,16 @@ describe("the write lock", () => {
   });
 });
 
-describe("what a killed holder left in the folder of the write lock", () => {
-  test("an unfinished write is cleared away", async () => {
+describe("in the folder of a killed holder of the write lock,", () => {
+  test("an unfinished write is removed", async () => {
     writeFileSync(join(await heldBy(here(endedPid())), "contents"), "half");
-    await writeLock(patient).run({ folder, ...limits }, async (own) => {
+    await new FileLocks(patient).write(folder, limits, async (own) => {
       expect(await clearUp(path, own)).toBeUndefined();
       expect(readdirSync(own)).toEqual([]);
     });
   });
 
-  test("a damaged file on its way aside gets there, and that is told", async () => {
+  test("a damaged file is set aside and reported", async () => {
     writeFileSync(join(await heldBy(here(endedPid())), "aside"), "torn");
     const error = await rejectionOf(fileStore(path, { plaintext: true }).set("key", "value"));
     expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt" });
@@ -275,17 +271,10 @@ describe("what a killed holder left in the folder of the write lock", () => {
 
 describe("the lock of a key", () => {
   const take = (watch: Watch, name = "key", timeoutMs = 5_000) =>
-    takeKeyLock({
-      folder,
-      name,
-      timeoutMs,
-      endsAt: performance.now() + timeoutMs,
-      writes: writeLock(watchHolders()),
-      watch,
-    });
+    new FileLocks(watch).takeKey(folder, name, timeoutMs, performance.now() + timeoutMs);
   const lockFiles = () => readdirSync(folder).filter((name) => name !== "write");
 
-  /** What a holder leaves that does not release. */
+  /** The file of a holder that did not release its lock. */
   async function leftBy(holder: string): Promise<string> {
     const release = await take(patient);
     const [name = ""] = lockFiles();
@@ -298,7 +287,7 @@ describe("the lock of a key", () => {
   test.each([
     { name: "whose process has ended", holder: () => here(endedPid()) },
     { name: "of another machine that gives no sign", holder: () => elsewhere },
-  ])("of a holder $name is had by one after the other of ten that want it at once", async ({ holder }) => {
+  ])("of a holder $name is taken by ten processes one after the other", async ({ holder }) => {
     const left = holder();
     await leftBy(left);
     const { task, most } = overlaps();
@@ -313,7 +302,7 @@ describe("the lock of a key", () => {
     expect(lockFiles()).toEqual([]);
   });
 
-  test("of a holder of another machine that beats is not had, however long one looks", async () => {
+  test("of a holder of another machine that beats is not taken over", async () => {
     const left = await leftBy(elsewhere);
     let now = 0;
     let beat = 1;
@@ -334,7 +323,7 @@ describe("the lock of a key", () => {
   test.each([
     { whose: "a process of another machine", holder: elsewhere },
     { whose: `process ${process.pid} of this machine`, holder: here(process.pid) },
-  ])("that $whose holds is refused by naming that one", async ({ whose, holder }) => {
+  ])("that $whose holds is refused with the name of the holder", async ({ whose, holder }) => {
     await leftBy(holder);
     expect(await rejectionOf(take(patient, "key", 20))).toMatchObject({
       code: "store_locked",
@@ -342,7 +331,7 @@ describe("the lock of a key", () => {
     });
   });
 
-  test("one that was taken over is not released by its old holder", async () => {
+  test("is not released by an old holder after a takeover", async () => {
     const release = await take(patient);
     const releaseTaken = await take(greedy);
     const [held] = lockFiles();
@@ -352,14 +341,14 @@ describe("the lock of a key", () => {
     expect(lockFiles()).toEqual([]);
   });
 
-  test("what processes that ended left of other keys is cleared away", async () => {
+  test("removes the files of other keys whose processes have ended", async () => {
     const left = await leftBy(here(endedPid()));
     const release = await take(patient, "another key");
     expect(existsSync(left)).toBe(false);
     await release();
   });
 
-  test("what lies about in the folder holds nobody up, and stays", async () => {
+  test("ignores unknown files in the folder, and leaves them", async () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeFileSync(join(folder, `${"0".repeat(32)}.notes`), "");
     await (await take(patient))();

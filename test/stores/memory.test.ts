@@ -1,4 +1,4 @@
-// The store in memory: it keeps the promises of every store, shares nothing, and forgets what expired.
+// The store in memory: the promises of every store, and when entries are dropped.
 import { expect, test } from "vitest";
 import { memoryStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -9,7 +9,7 @@ describeStore(underTest);
 describeRefusals(underTest);
 
 test.each([null, 5, { now: 5 }, { mostEntries: 0 }, { mostEntries: Number.NaN }])(
-  "the options %j are refused",
+  "memoryStore refuses the options %j",
   (options) => {
     expect(() => memoryStore(options as never)).toThrow(expect.objectContaining({ code: "option_invalid" }));
   },
@@ -28,7 +28,7 @@ test("an inspection shows no value", async () => {
   expect(inspect(store, { showHidden: true, depth: 10 })).not.toContain("stored-secret");
 });
 
-test("what expired and is never read again is dropped in the end", async () => {
+test("expired entries that are never read again are dropped after 1,000 writes", async () => {
   const clock = steppedClock();
   let readings = 0;
   const store = memoryStore({
@@ -43,6 +43,6 @@ test("what expired and is never read again is dropped in the end", async () => {
   for (let index = 0; index < 100; index++) await store.set(`long ${index}`, "v");
   const before = readings;
   for (let index = 0; index < 1_000; index++) await store.set("one", "v");
-  // The second sweep looks at what the first left: the hundred and the one.
+  // The second sweep reads what the first one left: the hundred and the one.
   expect(readings - before).toBe(101);
 });

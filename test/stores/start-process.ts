@@ -1,8 +1,14 @@
-// Starts store-process.ts, and waits for what it tells. It ends with the test.
+// Starts store-process.ts, which ends with the test, and waits for the steps that it reports.
 import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import { fileStore } from "../../src/stores/file.js";
+import { goneAfterMs } from "../../src/stores/file-lock.js";
+import { temporaryFolder } from "./temporary-folder.js";
 
 const script = fileURLToPath(new URL("store-process.ts", import.meta.url));
 
@@ -15,10 +21,10 @@ export interface Step {
 
 export interface StoreProcess {
   readonly child: ChildProcess;
-  /** All that it told so far. */
+  /** All steps that it has reported. */
   readonly steps: readonly Step[];
   readonly ended: Promise<void>;
-  /** The first of these steps; rejects when the process ends without one. */
+  /** Resolves with the first report of a step, and rejects when the process ends without one. */
   told(step: string): Promise<Step>;
 }
 
@@ -56,7 +62,35 @@ export function startProcess(
         };
         looks.add(look);
         look();
-        ended.then(() => reject(new Error(`never told: ${step}; ${JSON.stringify(steps)} ${complaints}`)));
+        ended.then(() =>
+          reject(new Error(`never reported: ${step}; ${JSON.stringify(steps)} ${complaints}`)),
+        );
       }),
   };
+}
+
+/** Sooner than by waiting for a beat: the process was seen to have ended. */
+export const atOnceMs: number = goneAfterMs - 1_000;
+
+/** Kills a process that writes, and checks that the store holds the last reported value or the one after it. */
+export async function killWhileWriting(key: string, delayMs: number): Promise<void> {
+  const path = join(temporaryFolder(), "store.json");
+  const writer = startProcess(["write", path], { key });
+  await writer.told("written");
+  await new Promise((resolve) => setTimeout(resolve, delayMs));
+  writer.child.kill("SIGKILL");
+  await writer.ended;
+  const last = writer.steps.at(-1)?.number ?? 0;
+  const survivor = fileStore(path, { key });
+  const value = (await survivor.get("number"))?.value ?? "";
+  const [, number = "", rest = ""] = /^(\d+):(x*)$/.exec(value) ?? [];
+  expect(rest).toHaveLength((Number(number) * 7_919) % 50_000);
+  expect([last, last + 1], `after ${delayMs} ms`).toContain(Number(number));
+  const before = performance.now();
+  await survivor.set("number", "after");
+  expect(performance.now() - before).toBeLessThan(atOnceMs);
+  expect((await survivor.get("number"))?.value).toBe("after");
+  expect(readdirSync(join(path, "..")).sort()).toEqual(["store.json", "store.json.locks"]);
+  const locks = readdirSync(`${path}.locks`, { recursive: true }).sort();
+  expect(locks).toEqual(["write", join("write", "free")]);
 }

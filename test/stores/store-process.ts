@@ -1,4 +1,4 @@
-// A process of its own on a file store: does what its arguments say, and tells of each step in a line of JSON.
+// A process of its own on a file store. It does what its arguments say, and reports each step as a line of JSON.
 import { randomBytes } from "node:crypto";
 import { isBivariantError } from "../../src/errors.js";
 import { fileStore } from "../../src/stores/file.js";
@@ -21,7 +21,7 @@ async function increment(): Promise<void> {
     );
 }
 
-/** Holds the lock until a line comes in, then writes over what it had read before. */
+/** Holds the lock until a line comes in, then writes over the version that it read before. */
 async function hold(): Promise<void> {
   await store.lock("counter", async () => {
     const entry = await store.get("counter");
@@ -31,7 +31,7 @@ async function hold(): Promise<void> {
   });
 }
 
-/** Writes numbers for ever, each told when it is written. Their length differs, and so does the file's. */
+/** Writes numbers for ever, and reports each after it is written. The length of the values differs. */
 async function write(): Promise<void> {
   for (let number = 1; ; number++) {
     await store.set("number", `${number}:${"x".repeat((number * 7_919) % 50_000)}`);
@@ -39,7 +39,7 @@ async function write(): Promise<void> {
   }
 }
 
-/** Writes more than it may. */
+/** Writes more than the limit on file sizes allows. */
 async function fill(): Promise<void> {
   await store.set("large", randomBytes(1_000_000).toString("hex"));
 }

@@ -2,6 +2,7 @@
 import "./load-at-once.js";
 import { onTestFinished, vi } from "vitest";
 import type { Script } from "./recording-server.js";
+import { pendingCrypto, settle } from "./wait.js";
 
 export interface SteppedClock {
   /** Epoch milliseconds; fits the option `now`. */
@@ -72,5 +73,75 @@ export function overWhereSilent(script: Script, { expire }: { expire(): void }):
     const answer = script(request);
     if (answer === "silence") setImmediate(expire);
     return answer;
+  };
+}
+
+/** Skips the waits of the retry schedule beside a real socket, whose own timers must run. Returns the skipped waits. */
+export function skippedBackoff(clock: SteppedClock): number[] {
+  const waits: number[] = [];
+  const real = globalThis.setTimeout;
+  vi.stubGlobal("setTimeout", (task: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+    // Only a wait with random jitter is not a whole number; Node's own timers are whole.
+    if (Number.isInteger(ms)) return real(task, ms, ...args);
+    waits.push(ms);
+    clock.advance(ms);
+    return real(task, 0, ...args);
+  });
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+  });
+  return waits;
+}
+
+/** Long enough for a signature on another thread to begin. */
+const realPauseMs = 6;
+
+export interface TimeTravel {
+  /** Moves the clock on; 0 only runs everything that needs no more time. */
+  readonly advance: (ms: number, stepMs?: number) => Promise<void>;
+  /** Moves the clock on until the promise is settled. */
+  readonly through: <T>(promise: Promise<T>, mostMs?: number) => Promise<T>;
+  /** Waits, without moving the clock, for work that takes real time. */
+  readonly until: (isSo: () => boolean) => Promise<void>;
+}
+
+/** Fakes timers and `Date.now` until the test ends. With `isPure` nothing under test takes real time. */
+export function timeTravel({ isPure = false }: { isPure?: boolean } = {}): TimeTravel {
+  const realSetTimeout = globalThis.setTimeout;
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: START });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const pending = pendingCrypto();
+  const realPause = async () => {
+    // Idle twice in a row: after one signature the code under test may begin another.
+    for (let idle = 0; idle < 2; idle = pending() === 0 ? idle + 1 : 0)
+      await new Promise((resolve) => realSetTimeout(resolve, realPauseMs / 2));
+  };
+  const pause = () => (isPure ? settle() : realPause());
+  return {
+    async through(promise, mostMs = 600_000) {
+      let isOver = false;
+      const over = () => {
+        isOver = true;
+      };
+      promise.then(over, over);
+      for (let passed = 0; !isOver && passed < mostMs; passed += 500) {
+        await vi.advanceTimersByTimeAsync(500);
+        await realPause();
+      }
+      return promise;
+    },
+    async advance(ms, stepMs = 500) {
+      await pause();
+      for (let left = ms; left > 0; left -= stepMs) {
+        await vi.advanceTimersByTimeAsync(Math.min(stepMs, left));
+        await pause();
+      }
+    },
+    async until(isSo) {
+      for (let pauses = 0; pauses < 1_000 && !isSo(); pauses++) await realPause();
+      await realPause();
+    },
   };
 }

@@ -2,7 +2,7 @@
 import "./load-at-once.js";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 
 /** Long enough for a signature, which is made on another thread. */
 const leastMs = 10;
@@ -53,4 +53,35 @@ export function collectGarbage(): void {
   const collect = runInNewContext("gc") as () => void;
   collect();
   collect();
+}
+
+/** Runs everything that needs neither time nor another thread. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Whether a promise settles without more time. */
+export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let isOver = false;
+  const over = () => {
+    isOver = true;
+  };
+  promise.then(over, over);
+  await settle();
+  return isOver;
+}
+
+/**
+ * Replaces the digest, which the fingerprint of a secret needs, by one without another thread, so that `settle` waits for
+ * all work. It still changes with its input.
+ */
+export function stillDigests(): void {
+  const spy = vi.spyOn(crypto.subtle, "digest").mockImplementation(async (_algorithm, data) => {
+    const bytes = new Uint8Array(data as ArrayBuffer);
+    const sums = new Uint8Array(32);
+    for (const [index, byte] of bytes.entries())
+      sums[index % 32] = ((sums[index % 32] ?? 0) * 31 + byte) % 256;
+    return sums.buffer;
+  });
+  onTestFinished(() => spy.mockRestore());
 }

@@ -1,4 +1,4 @@
-/** Which credential and which Auth goes where: a mistake here is one of the program, so the compiler says it. */
+/** Which function accepts which credential and which Auth: the compiler reports a mistake. */
 import type { KeyObject } from "node:crypto";
 import { createBackend } from "../../src/backend/index.js";
 import {
@@ -27,14 +27,14 @@ const portal = apiClient({
   authorizationEndpoint: "https://a.example",
 });
 
-/** A machine's credential goes everywhere where no person is needed. */
+/** A machine credential is accepted wherever no person is needed. */
 export function machines(): void {
   connect({ ...target, credentials: [plugin, account] });
   createConnector({ credentials: [account] });
   createAuth({ ...target, credential: plugin });
 }
 
-/** A person's credential needs a code: it goes to none of them. */
+/** A person's credential needs a code: none of them accepts it. */
 export function persons(): void {
   // @ts-expect-error a user-interface plugin needs a launch
   connect({ ...target, credentials: [page] });
@@ -52,7 +52,7 @@ export function persons(): void {
   createAuth({ ...target, credential: portal });
 }
 
-/** Settings alone are no credential, and a credential takes the settings of its own variant only. */
+/** Settings alone are not a credential, and a credential accepts the settings of its own variant only. */
 export function settings(): void {
   // @ts-expect-error settings without their factory
   connect({ ...target, credentials: [{ clientId: "c", clientSecret: "s" }] });
@@ -60,7 +60,7 @@ export function settings(): void {
   servicePlugin({ clientId: "c", clientSecret: "s" });
   // @ts-expect-error Variant B has no private keys
   serviceAccount({ clientId: "c", privateKey: "pem" });
-  // @ts-expect-error a client id is a text
+  // @ts-expect-error a client id must be a text
   servicePlugin({ clientId: 7, privateKey: "pem" });
   servicePlugin({ clientId: "c", privateKey: () => ({ privateKey: "pem", keyId: "k" }) });
   servicePlugin({ clientId: "c", privateKey: { keyId: "kms-1", sign: async (bytes) => bytes } });
@@ -68,11 +68,11 @@ export function settings(): void {
   proof<Equal<(typeof portal)["variant"], "B">>();
 }
 
-/** A launch is exchanged at the token endpoint of a tenant, and happens in a host application's page. */
+/** A launch needs a tenant, and a backend that accepts launches needs the origin of the host application. */
 export function launches(): void {
   const code = { code: "c", codeVerifier: "v".repeat(43) };
   redeemLaunch({ ...target, credential: page, ...code });
-  // @ts-expect-error without a tenant there is no such endpoint
+  // @ts-expect-error the tenant id is part of the token endpoint
   redeemLaunch({ baseUrl: target.baseUrl, credential: page, ...code });
   const hostOrigin = "https://customer.example";
   createBackend({ deployments: [{ ...target, hostOrigin, launch: page, login: portal }] });
@@ -80,25 +80,25 @@ export function launches(): void {
   createBackend({
     deployments: async ({ purpose }) => (purpose === "login" ? { ...target, login: portal } : undefined),
   });
-  // @ts-expect-error nobody would know who may launch
+  // @ts-expect-error launches need hostOrigin
   createBackend({ deployments: [{ ...target, launch: page }] });
-  // @ts-expect-error nobody could come from there
+  // @ts-expect-error hostOrigin needs a launch credential
   createBackend({ deployments: [{ ...target, hostOrigin }] });
-  // @ts-expect-error changed over
+  // @ts-expect-error the two credentials are swapped
   createBackend({ deployments: [{ ...target, hostOrigin, launch: portal, login: page }] });
 }
 
-/** Keys of either platform are keys, whatever its types call them. */
+/** Keys of the web platform and of Node are both accepted. */
 export function keys(cryptoKey: CryptoKey, keyObject: KeyObject): void {
   for (const privateKey of [cryptoKey, keyObject]) userInterfacePlugin({ clientId: "c", privateKey });
   fileStore("grants.json", { key: cryptoKey });
-  // @ts-expect-error a number is no key
+  // @ts-expect-error a number is not a key
   userInterfacePlugin({ clientId: "c", privateKey: 7 });
-  // @ts-expect-error nor is a date
+  // @ts-expect-error a date is not a key
   fileStore("grants.json", { key: new Date() });
 }
 
-/** The client of one variant takes an Auth of that variant only; an Auth of either is not enough. */
+/** The client of one variant accepts an Auth of that variant only, not one of an unknown variant. */
 export function variantClients(either: Auth): void {
   const ofA = createAuth({ ...target, credential: plugin });
   const ofB = createAuth({ ...target, credential: account });

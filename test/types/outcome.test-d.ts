@@ -1,4 +1,4 @@
-/** What a call comes to: one type that narrows by ok, by status and by variant, also when destructured. */
+/** The outcome of a call narrows by ok, by status and by variant, also when destructured. */
 import { type ApiError, type Service, unwrap } from "../../src/index.js";
 import type { components as A } from "../../src/variant-a.js";
 import type { components as B } from "../../src/variant-b.js";
@@ -28,7 +28,7 @@ export async function byOk(): Promise<void> {
   outcome.data.access_token;
 }
 
-/** By `status`: each documented one has its own body, and one more outcome stands for all others. */
+/** By `status`: each documented status has its own body, and one more outcome covers all other statuses. */
 export async function byStatus(): Promise<void> {
   const outcome = await service.call("requestToken", { body });
   switch (outcome.status) {
@@ -73,7 +73,7 @@ export async function destructured(): Promise<void> {
   if (status === 429 && variant === "A") proof<Equal<typeof ok, false>>();
 }
 
-/** An empty 403 has no body; its error is there all the same. */
+/** An empty 403 has an error without a body. */
 export async function emptyRefusal(): Promise<void> {
   const outcome = await service.call("listDevices");
   if (outcome.variant === "A" && outcome.status === 403) {
@@ -81,7 +81,7 @@ export async function emptyRefusal(): Promise<void> {
   }
 }
 
-/** `unwrap` gives the data of the success, of an outcome or of the promise of one. */
+/** `unwrap` returns the data of the success, for an outcome or a promise of one. */
 export async function unwrapped(): Promise<void> {
   const data = unwrap(await service.call("requestToken", { body }));
   const same = await unwrap(service.call("requestToken", { body }));

@@ -1,4 +1,4 @@
-/** A service of either variant, and what knowing its variant changes. */
+/** A service of either variant, and of a known one. */
 import {
   type ApiError,
   type Auth,
@@ -17,7 +17,7 @@ import { type Equal, proof } from "./proof.js";
 declare const service: Service;
 declare const options: AuthOptions & { baseUrl: string; tenantId: string };
 
-/** Whether it is either variant or a known one: the same call, with nothing but its id. */
+/** While the variant is unknown, a call needs nothing but its operationId. */
 export async function callsWithoutKnowingTheVariant(): Promise<void> {
   const outcome = await service.call("listDevices");
   proof<Equal<(typeof outcome)["variant"], "A" | "B">>();
@@ -26,26 +26,26 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
 
   await service.call("listDevices", { envelope: "full", headers: { accept: "application/json" } });
 
-  // @ts-expect-error no document has an operation of that id
+  // @ts-expect-error an unknown operationId
   await service.call("listPlanets");
-  // @ts-expect-error a header is no number
+  // @ts-expect-error a number is not a header
   await service.call("listDevices", { headers: 5 });
-  // @ts-expect-error an operation without a body takes none
+  // @ts-expect-error the operation has no body
   await service.call("listDevices", { body: {} });
-  // @ts-expect-error there is no option of that name
+  // @ts-expect-error an unknown option
   await service.call("listDevices", { timeout: 5 });
-  // @ts-expect-error a signal is no text
+  // @ts-expect-error a text is not a signal
   await service.call("listDevices", { signal: "now" });
   // @ts-expect-error requestToken needs a body
   await service.call("requestToken");
   const login = { code: "c", code_verifier: "v", client_id: "i", redirect_uri: "r" };
-  // @ts-expect-error Variant A takes no such body
+  // @ts-expect-error Variant A does not accept this body
   await service.call("requestToken", { body: login });
   // @ts-expect-error a path that only one variant has cannot be called on either
   await service.paths.GET("/v1/devices");
 }
 
-/** `service.variant` narrows `paths` and what `call` accepts and gives. */
+/** `service.variant` narrows `paths`, and the options and outcomes of `call`. */
 export async function narrowsByVariant(): Promise<void> {
   if (service.variant === "A") {
     proof<Equal<typeof service.variant, "A">>();
@@ -59,10 +59,10 @@ export async function narrowsByVariant(): Promise<void> {
 
     // @ts-expect-error a path of Variant B
     await service.paths.GET("/v1/devices");
-    // @ts-expect-error the path is there, but not with that method
+    // @ts-expect-error the path does not have that method
     await service.paths.POST("/api/v1/{tenantId}/devices");
     const secret = { grant_type: "client_credentials", client_id: "i", client_secret: "s" } as const;
-    // @ts-expect-error a body that only Variant B takes
+    // @ts-expect-error only Variant B accepts this body
     await service.call("requestToken", { body: secret });
 
     const token = await service.call("requestToken", {
@@ -82,7 +82,7 @@ export async function narrowsByVariant(): Promise<void> {
 
     // @ts-expect-error a path of Variant A
     await service.paths.GET("/api/v1/{tenantId}/devices");
-    // @ts-expect-error Variant B has no path parameter to give
+    // @ts-expect-error Variant B has no path parameter
     await service.call("listDevices", { params: { path: { tenantId: "acme" } } });
 
     const token = await service.call("requestToken", {
@@ -92,7 +92,7 @@ export async function narrowsByVariant(): Promise<void> {
   }
 }
 
-/** `call` needs its service: taken off it, it does not know the variant. */
+/** `call` needs its service: detached, it does not know the variant. */
 export async function callNeedsItsService(): Promise<void> {
   const { call } = service;
   // @ts-expect-error called without the service
@@ -118,7 +118,7 @@ export async function keepsTheVariant(auth: Auth): Promise<void> {
   proof<Equal<typeof either, Service>>();
 }
 
-/** What else a service says of itself. */
+/** Other members of a service. */
 proof<Equal<Service["detection"], Detection | undefined>>();
 proof<Equal<Service["baseUrl"], string>>();
 proof<Equal<Awaited<ReturnType<Service["fetch"]>>, Response>>();

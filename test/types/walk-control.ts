@@ -1,4 +1,4 @@
-/** What the walk over public types must find: `any` where a first look does not see it. */
+/** `any` at places that a shallow search misses: findAny must find them, or its other results mean nothing. */
 type Anything = ReturnType<typeof JSON.parse>;
 
 export interface Row {

@@ -1,43 +1,18 @@
-/** Finds `any` in whatever a module exports: in types, members, parameters and returns, as deep as our own code goes. */
-import { fileURLToPath } from "node:url";
+/** Finds `any` in the exports of a module: in types, members, parameters and results, as deep as our own code goes. */
 import ts from "typescript";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-
-export interface Walk {
-  /** Names of exported types that are not classes, sorted. */
-  readonly types: readonly string[];
-  /** Where `any` stands, from the export down to it; sorted. */
-  readonly found: readonly string[];
-  /** How many types were looked at. */
-  readonly visited: number;
-}
-
-/** One program for several modules: checking them anew for each would take most of the test's time. */
-export function walkTypes(files: readonly string[]): ReadonlyMap<string, Walk> {
-  const { config } = ts.readConfigFile(`${ROOT}/tsconfig.json`, ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files }, ts.sys, ROOT);
-  const program = ts.createProgram(
-    files.map((file) => ROOT + file),
-    options,
-  );
-  return new Map(files.map((file) => [file, walkModule(program, ROOT + file)]));
-}
-
-function walkModule(program: ts.Program, file: string): Walk {
+/** The places of `any`, each as the way from an export down to it; sorted. */
+export function findAny(program: ts.Program, file: string): readonly string[] {
   const checker = program.getTypeChecker();
   const source = program.getSourceFile(file);
   const module = source && checker.getSymbolAtLocation(source);
-  if (source === undefined || module === undefined) throw new Error(`${file} is no module`);
+  if (source === undefined || module === undefined) throw new Error(`${file} is not a module`);
   const seen = new Set<ts.Type>();
   const found: string[] = [];
 
-  /** What others wrote, the DOM's `json(): Promise<any>` say, is theirs; its type arguments are ours. */
+  /** A foreign type, such as the DOM's `json(): Promise<any>`, is not ours to judge; its type arguments are. */
   const isForeign = (symbol: ts.Symbol | undefined): boolean =>
-    symbol?.declarations?.every((declaration) => {
-      const { fileName } = declaration.getSourceFile();
-      return fileName.includes("/node_modules/");
-    }) ?? false;
+    symbol?.declarations?.every((one) => one.getSourceFile().fileName.includes("/node_modules/")) ?? false;
 
   const visit = (type: ts.Type, way: string): void => {
     if (type.flags & ts.TypeFlags.Any) {
@@ -66,7 +41,7 @@ function walkModule(program: ts.Program, file: string): Walk {
     if (!(type.flags & (ts.TypeFlags.Object | ts.TypeFlags.Intersection))) return;
     for (const info of checker.getIndexInfosOfType(type)) visit(info.type, `${way}[key]`);
     for (const property of checker.getPropertiesOfType(type)) {
-      // A class's `prototype` has `any` for its type parameters by the language's own rule.
+      // The language itself types a class's `prototype` with `any` for each type parameter.
       if (isForeign(property) || property.flags & ts.SymbolFlags.Prototype) continue;
       visit(checker.getTypeOfSymbolAtLocation(property, source), `${way}.${property.name}`);
     }
@@ -80,18 +55,11 @@ function walkModule(program: ts.Program, file: string): Walk {
     }
   };
 
-  const symbols = checker.getExportsOfModule(module);
-  for (const exported of symbols) {
+  for (const exported of checker.getExportsOfModule(module)) {
     const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
     if (symbol.flags & ts.SymbolFlags.Value)
       visit(checker.getTypeOfSymbolAtLocation(symbol, source), exported.name);
     if (symbol.flags & ts.SymbolFlags.Type) visit(checker.getDeclaredTypeOfSymbol(symbol), exported.name);
   }
-  const types = symbols.filter((symbol) => !isValue(symbol, checker)).map(({ name }) => name);
-  return { types: types.sort(), found: found.sort(), visited: seen.size };
-}
-
-function isValue(exported: ts.Symbol, checker: ts.TypeChecker): boolean {
-  const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
-  return (symbol.flags & ts.SymbolFlags.Value) !== 0;
+  return found.sort();
 }

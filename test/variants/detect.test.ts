@@ -1,7 +1,11 @@
-// What a deployment is found to serve, from its answers to at most three questions that carry nothing secret.
+// Detection: the verdict from the answers to at most three requests, which contain no secret.
+
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { StopController, type StopSignal, waitWithin } from "../../src/http/time-limit.js";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
 import { detectionUserAgent } from "../../src/variants/detect.js";
+import { version } from "../../src/version.js";
 import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, START, steppedClock } from "../support/clock.js";
 import { deployment } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
@@ -275,7 +279,7 @@ function expectHarmless(requests: readonly RecordedRequest[]): void {
   }
 }
 
-describe("detectVariant asks for both", () => {
+describe("detectVariant asks about both variants", () => {
   test.each(rows)("$name", async ({ server: script, served, evidence }) => {
     const server = await recordingServer(script);
     const clock = steppedClock();
@@ -292,7 +296,7 @@ describe("detectVariant asks for both", () => {
     }
   });
 
-  test("the rows hold every verdict for every variant, so that no verdict is given by habit", () => {
+  test("the table has each verdict for each variant", () => {
     for (const variant of ["A", "B"] as const)
       expect(new Set(rows.map(({ served }) => served[variant]))).toEqual(new Set(["yes", "no", "unknown"]));
   });
@@ -322,7 +326,7 @@ describe.each([{ prefix: "" }, { prefix: "/gateway/eu" }])(
   },
 );
 
-describe("no answer is no verdict", () => {
+describe("a request without an answer rejects and is no verdict", () => {
   const rows: { name: string; server: Script; code: string; requests: number }[] = [
     { name: "a server that never answers", server: () => "silence", code: "timed_out", requests: 1 },
     { name: "a server that resets", server: () => "reset", code: "network_failed", requests: 1 },
@@ -347,7 +351,7 @@ describe("no answer is no verdict", () => {
     expect(server.requests).toHaveLength(requests);
   });
 
-  test("a head and half a body: timed_out", async () => {
+  test("a body that stops midway causes timed_out", async () => {
     const { expire } = heldTimeLimit();
     const server = await recordingServer(() => (response) => {
       response.writeHead(404, { "content-length": "100" });
@@ -359,7 +363,7 @@ describe("no answer is no verdict", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("a port that nobody listens at: network_failed", async () => {
+  test("a closed port causes network_failed", async () => {
     const { url, close } = await deployment().listen();
     await close();
     expect(await rejectionOf(detectVariant({ baseUrl: url, tenantId: "acme" }))).toMatchObject({
@@ -387,7 +391,7 @@ describe("no answer is no verdict", () => {
   });
 });
 
-describe("what goes on the wire", () => {
+describe("the requests of a detection", () => {
   test("fetch is called with a string and a RequestInit that follows no redirect", async () => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
     await detectVariant({ baseUrl: "https://service.example/p/", tenantId: "acme", fetch });
@@ -401,7 +405,7 @@ describe("what goes on the wire", () => {
     }
   });
 
-  test("a redirect leads nowhere", async () => {
+  test("a redirect is not followed", async () => {
     const elsewhere = await recordingServer(() => ofA());
     const server = await recordingServer(() => ({ status: 307, headers: { location: elsewhere.url } }));
     const { served } = await detectVariant({ baseUrl: server.url, tenantId: "acme" });
@@ -409,7 +413,7 @@ describe("what goes on the wire", () => {
     expect(elsewhere.requests).toHaveLength(0);
   });
 
-  test("nothing from the wire but the documented error codes is in the evidence", async () => {
+  test("the evidence contains nothing from the wire except documented error codes", async () => {
     const echo = "wire-text-4711";
     const server = await recordingServer(() => ({
       status: 400,
@@ -434,8 +438,12 @@ describe("what goes on the wire", () => {
     { name: "a timeoutMs that no timer keeps", options: { ...there, timeoutMs: 2 ** 31 }, code: invalid },
     { name: "a timeoutMs of 0", options: { ...there, timeoutMs: 0 }, code: invalid },
     { name: "a timeoutMs that is a text", options: { ...there, timeoutMs: "5" }, code: invalid },
-    { name: "a clock that is none", options: { ...there, now: 5 }, code: invalid },
-    { name: "a pattern that is none", options: { ...there, tenantIdPattern: "x" }, code: invalid },
+    { name: "a clock that is not a function", options: { ...there, now: 5 }, code: invalid },
+    {
+      name: "a pattern that is not a regular expression",
+      options: { ...there, tenantIdPattern: "x" },
+      code: invalid,
+    },
     {
       name: "allowInsecureHttp that is a text",
       options: { ...there, allowInsecureHttp: "no" },
@@ -449,15 +457,78 @@ describe("what goes on the wire", () => {
   });
 
   test.each([undefined, null])(
-    "bad input is told before any request: options that are %s",
+    "bad input is reported before any request: options that are %s",
     async (options) => {
       const error = await rejectionOf(detectVariant(options as never));
       expect(error).toMatchObject({ name: "ConfigurationError", code: invalid });
     },
   );
 
-  test("bad input is told before any request: a fetch that is none", async () => {
+  test("bad input is reported before any request: a fetch that is not a function", async () => {
     const error = await rejectionOf(detectVariant({ ...there, fetch: 42 as never }));
     expect(error).toMatchObject({ name: "ConfigurationError", code: invalid, option: "fetch" });
+  });
+});
+
+describe("the version", () => {
+  test("the version is that of package.json", async () => {
+    const manifest = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+    expect(version).toBe(manifest.version);
+  });
+});
+
+describe("the stop signal", () => {
+  function platform(): { signal: StopSignal; abort: (reason: unknown) => void } {
+    const controller = new AbortController();
+    return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
+  }
+
+  function ours(): ReturnType<typeof platform> {
+    const controller = new StopController();
+    return { signal: controller, abort: (reason) => controller.abort(reason) };
+  }
+
+  describe.each([
+    { name: "the platform's", make: platform },
+    { name: "ours", make: ours },
+  ])("a signal: $name", ({ make }) => {
+    test("reports its state and its reason", () => {
+      const { signal, abort } = make();
+      expect([signal.aborted, signal.reason]).toEqual([false, undefined]);
+      expect(() => signal.throwIfAborted()).not.toThrow();
+      const reason = new Error("gone");
+      abort(reason);
+      abort(new Error("again"));
+      expect(signal.aborted).toBe(true);
+      expect(signal.reason).toBe(reason);
+      expect(() => signal.throwIfAborted()).toThrow(reason);
+    });
+
+    test("calls each listener once, and no removed listener", () => {
+      const { signal, abort } = make();
+      const called: string[] = [];
+      const gone = () => called.push("gone");
+      const stays = () => called.push("stays");
+      for (const listener of [gone, stays, stays]) signal.addEventListener("abort", listener, { once: true });
+      signal.removeEventListener("abort", gone);
+      abort(new Error("first"));
+      abort(new Error("second"));
+      expect(called).toEqual(["stays"]);
+    });
+
+    test("ends a wait with its reason and aborts the task", async () => {
+      const { signal, abort } = make();
+      const told: unknown[] = [];
+      const limit = { variant: "A", baseUrl: "https://service.example", timeoutMs: 60_000, signal } as const;
+      const wait = waitWithin(
+        limit,
+        () => new Promise(() => {}),
+        (reason) => told.push(reason),
+      );
+      const reason = new Error("nobody waits");
+      abort(reason);
+      await expect(wait).rejects.toBe(reason);
+      expect(told).toEqual([reason]);
+    });
   });
 });

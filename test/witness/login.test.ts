@@ -1,4 +1,4 @@
-/** Variant B's login and refresh tokens, judged by oidc-provider, which we did not write, behind the JSON body. */
+/** Variant B's login and refresh tokens, judged by oidc-provider behind a front that accepts the JSON body. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   apiClient,
@@ -10,10 +10,14 @@ import {
   TokenRequestError,
 } from "../../src/index.js";
 import { rejectionOf } from "../support/wait.js";
-import { jsonToForm } from "./json-to-form.js";
-import { type LoginProvider, startLoginProvider } from "./login-provider.js";
-import { type Served, serve } from "./serve.js";
-import { walkToCallback } from "./walk-to-callback.js";
+import {
+  jsonToForm,
+  type LoginProvider,
+  type Served,
+  serve,
+  startLoginProvider,
+  walkToCallback,
+} from "./provider.js";
 
 const redirectUri = "https://portal.example/callback";
 const scope = "devices:read";
@@ -60,7 +64,7 @@ function credentialOf({ clientId, clientSecret }: { clientId: string; clientSecr
   return apiClient({ clientId, clientSecret, redirectUri, authorizationEndpoint, authorizationParameters });
 }
 
-/** A person back from the authorization endpoint, with the code not sent yet. The client's clock runs ahead at will. */
+/** A person who is back from the authorization endpoint; the code is not sent yet. */
 async function backFromLogin(client: { clientId: string; clientSecret?: string } = publicClient) {
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
@@ -88,17 +92,17 @@ async function loggedIn(client?: { clientId: string; clientSecret?: string }) {
 const refreshTokensSent = () =>
   seen.flatMap(({ fields }) => (fields as { refresh_token?: string }).refresh_token ?? []);
 
-/** As whoever took it would send it: past the client, and as a form. */
+/** Sends a stolen refresh token as a form, past the client. */
 function sendRefreshToken(refreshToken: string): Promise<Response> {
   const body = { grant_type: "refresh_token", refresh_token: refreshToken, client_id: publicClient.clientId };
   return fetch(provider.tokenEndpoint, { method: "POST", body: new URLSearchParams(body) });
 }
 
-describe.each(clients)("oidc-provider, for $name behind Variant B's JSON body,", (client) => {
+describe.each(clients)("oidc-provider, for $name,", (client) => {
   const { clientId } = client;
   const secret = "clientSecret" in client ? { client_secret: clientSecret } : {};
 
-  test("gives the person's token for the code and its verifier, without a grant_type", async () => {
+  test("returns the person's token for the code and its verifier", async () => {
     const { auth, login, callbackUrl } = await loggedIn(client);
 
     expect(await provider.ownerOf((await auth.getAccessToken()).value)).toBe(accountId);
@@ -112,7 +116,7 @@ describe.each(clients)("oidc-provider, for $name behind Variant B's JSON body,",
     expect(seen).toEqual([{ contentType: "application/json", fields: { ...fields, ...secret } }]);
   });
 
-  test("renews the token time and again, each time for the refresh token that it gave last", async () => {
+  test("renews the token again and again, each time with the newest refresh token", async () => {
     const { auth, options, letTokenExpire } = await loggedIn(client);
     const tokens = [(await auth.getAccessToken()).value];
 
@@ -139,7 +143,7 @@ describe.each(clients)("oidc-provider, for $name behind Variant B's JSON body,",
 });
 
 describe("oidc-provider behind Variant B's JSON body", () => {
-  test("ends the family when an old refresh token comes again, and the client says login_refused and forgets it", async () => {
+  test("ends the login when an old refresh token is reused, and the client rejects with login_refused and forgets the login", async () => {
     const { auth, options, letTokenExpire } = await loggedIn();
     letTokenExpire();
     const { value } = await auth.getAccessToken();
@@ -155,13 +159,13 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     expect(error).toMatchObject({ code: "login_refused" });
     expect(JSON.stringify(error) + String(error)).not.toContain(refreshTokensSent()[1]);
     expect(await resumeAuth(options)).toBeUndefined();
-    // Nothing is left to ask with, and not only for the second in which a refusal closes.
+    // No refresh token is left, also after the backoff of a refusal.
     letTokenExpire();
     await rejectionOf(auth.getAccessToken());
     expect(refreshTokensSent()).toHaveLength(2);
   });
 
-  test("sends a person who declines back with access_denied, and the client says login_denied and sends nothing", async () => {
+  test("sends a person who declines back with access_denied, and the client rejects with login_denied and sends nothing", async () => {
     consents = false;
     const { options, login, callbackUrl } = await backFromLogin();
 
@@ -173,7 +177,7 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     expect(seen).toEqual([]);
   });
 
-  test("refuses a code with another login's verifier, and the client says login_refused and keeps nothing", async () => {
+  test("refuses a code with another login's verifier, and the client rejects with login_refused and stores nothing", async () => {
     const { options, login, callbackUrl } = await backFromLogin();
     const { codeVerifier } = (await beginLogin(options)).login;
 
@@ -188,7 +192,7 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("is not sent a code for the second time by whoever shares the store, and the first login stays", async () => {
+  test("gets no code twice from processes that share a store, and the first login stays valid", async () => {
     const { auth, options, login, callbackUrl } = await loggedIn();
 
     const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl, person: "session-2" }));
@@ -198,11 +202,11 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     expect(await provider.ownerOf((await auth.getAccessToken()).value)).toBe(accountId);
   });
 
-  test("takes the first login's tokens back when its code comes again from elsewhere, and both get login_refused", async () => {
+  test("revokes the first login's tokens when its code is sent again, and both logins reject with login_refused", async () => {
     const { auth, options, login, callbackUrl, letTokenExpire } = await loggedIn();
     const { value } = await auth.getAccessToken();
 
-    // Nothing is shared: with the same store, or the same credential, it would not be sent at all.
+    // With a shared store or credential the code would not be sent again.
     const elsewhere = { ...options, store: memoryStore(), credential: credentialOf(publicClient) };
     const error = await rejectionOf(completeLogin({ ...elsewhere, login, callbackUrl }));
 
@@ -214,7 +218,7 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("refuses a wrong secret, which is the client's fault: a TokenRequestError that holds neither secret", async () => {
+  test("refuses a wrong secret, and the client rejects with a TokenRequestError that shows neither secret", async () => {
     const wrong = { clientId: "portal-server", clientSecret: "wrong secret" };
     const { options, login, callbackUrl } = await backFromLogin(wrong);
 

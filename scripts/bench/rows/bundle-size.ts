@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build, type Metafile } from "esbuild";
-import type { Row } from "../row.js";
+import type { Row } from "../measure.js";
 
 const APP = "connect, servicePlugin";
-/** What `import()` loads on the way to a first token; all else that it loads is for refusals and other credentials. */
+/** The module that `import()` loads on the way to a first token. Other lazy modules serve refusals and other credentials. */
 const WITH_FIRST_KEY = /plugin-client/;
 
 type Bundled = BuildResult<{ write: false; metafile: true }>;

@@ -1,17 +1,18 @@
 // Token requests to the emulator against the same to oidc-provider: private_key_jwt and client_credentials over HTTP.
+import { fork } from "node:child_process";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { once } from "node:events";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build as bundle } from "esbuild";
 import { KeepAliveClient } from "../keep-alive-client.js";
-import type { Build, Row } from "../row.js";
-import { spreadOf } from "../spread.js";
-import { type RunningServer, startTokenServer } from "../start-token-server.js";
+import { type Build, medianOf, type Row, spreadOf } from "../measure.js";
 import type { ServerTask } from "../token-server.js";
 
 const AIM = 5;
 const REQUESTS = 400;
 const ROUNDS = 15;
-/** Each server has then answered thousands of requests, and its code is compiled. */
+/** After these each server has answered thousands of requests, and its code is compiled. */
 const WARM_UP_ROUNDS = 25;
 const CONNECTIONS = 8;
 const KEY_ID = "key-1";
@@ -25,7 +26,7 @@ interface Pair {
 
 let signed = 0;
 
-/** For one round; signed ahead, so that no signature is measured. */
+/** The token requests of one round, signed ahead, so that no signature is measured. */
 function formsFor(audience: string, privateKey: KeyObject): string[] {
   return Array.from({ length: REQUESTS }, () => form(audience, privateKey));
 }
@@ -48,74 +49,41 @@ function form(audience: string, privateKey: KeyObject): string {
   );
 }
 
-/** One server and the connections to it, which stay open from round to round. */
-class Side {
-  readonly #server: RunningServer;
-  readonly #client: KeepAliveClient;
-  readonly #privateKey: KeyObject;
-  readonly #rounds: { readonly ms: number; readonly cpu: number }[] = [];
-
-  private constructor(server: RunningServer, client: KeepAliveClient, privateKey: KeyObject) {
-    this.#server = server;
-    this.#client = client;
-    this.#privateKey = privateKey;
-  }
-
-  static async start(build: Build, kind: ServerTask["kind"], { publicKey, privateKey }: Pair): Promise<Side> {
-    const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: KEY_ID };
-    const server = await startTokenServer(build, { ...CLIENT, kind, publicJwk });
-    return new Side(server, await KeepAliveClient.open(server.tokenUrl, CONNECTIONS), privateKey);
-  }
-
-  async round(): Promise<void> {
-    const forms = formsFor(this.#server.tokenUrl, this.#privateKey);
-    const before = await this.#server.cpu();
-    const ms = await this.#client.time(forms);
-    this.#rounds.push({ ms, cpu: (await this.#server.cpu()) - before });
-  }
-
-  /** Milliseconds, of each round that counts. */
-  get times(): number[] {
-    return this.#rounds.slice(WARM_UP_ROUNDS).map(({ ms }) => ms);
-  }
-
-  /** Requests a second, and microseconds of the processor for one. */
-  toString(): string {
-    const cpu = spreadOf(this.#rounds.slice(WARM_UP_ROUNDS).map((round) => round.cpu / REQUESTS)).median;
-    return `${rateOf(this.times)}/s (${cpu.toFixed(0)} µs of the processor each)`;
-  }
-
-  async close(): Promise<void> {
-    this.#client.close();
-    await this.#server.close();
-  }
+/** A token server in a process of its own, the connections to it, and the times of its rounds. */
+interface Side {
+  readonly tokenUrl: string;
+  readonly client: KeepAliveClient;
+  readonly times: number[];
+  close(): Promise<void>;
 }
 
-function rateOf(times: readonly number[]): number {
-  return Math.round((REQUESTS * 1000) / spreadOf(times).median);
+async function startSide({ folder }: Build, kind: ServerTask["kind"], { publicKey }: Pair): Promise<Side> {
+  // Compiled with esbuild: tsx would measure its own wrappers too.
+  const outfile = join(folder, "token-server.mjs");
+  const source = fileURLToPath(new URL("../token-server.ts", import.meta.url));
+  await bundle({ entryPoints: [source], outfile, format: "esm", target: "es2022", logLevel: "warning" });
+  const emulatorMain = pathToFileURL(join(folder, "dist/src/emulator/index.js")).href;
+  const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: KEY_ID };
+  const task: ServerTask = { ...CLIENT, kind, publicJwk, emulatorMain };
+  const child = fork(outfile, [JSON.stringify(task)], {
+    env: { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" },
+    // oidc-provider prints a warning that its memory is for development only.
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  });
+  const exited = once(child, "exit");
+  const ended = exited.then(() => Promise.reject(new Error(`the ${kind} did not start`)));
+  const [tokenUrl] = (await Promise.race([once(child, "message"), ended])) as [string];
+  const client = new KeepAliveClient(tokenUrl, CONNECTIONS);
+  const close = async (): Promise<void> => {
+    client.close();
+    child.disconnect();
+    await exited;
+  };
+  return { tokenUrl, client, times: [], close };
 }
 
-/** Without HTTP, in this process; requests a second. */
-async function inProcessRate({ folder }: Build, { publicKey, privateKey }: Pair): Promise<number> {
-  const main = pathToFileURL(join(folder, "dist/src/emulator/index.js")).href;
-  const { createEmulator } = (await import(main)) as typeof import("../../../src/emulator/index.js");
-  const emulator = createEmulator({ variants: ["A"] });
-  const jwks = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: KEY_ID }] };
-  emulator.registerPlugin({ ...CLIENT, type: "service", jwks });
-  const url = `${emulator.publicUrl}/api/v1/${CLIENT.tenantId}/external-plugin/oauth/token`;
-  const headers = { "content-type": "application/x-www-form-urlencoded" };
-  const times: number[] = [];
-  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
-    const forms = formsFor(url, privateKey);
-    const startedAt = performance.now();
-    for (const body of forms) {
-      const response = await emulator.fetch(url, { method: "POST", headers, body });
-      if (response.status !== 200) throw new Error(`no token: ${await response.text()}`);
-      await response.json();
-    }
-    times.push(performance.now() - startedAt);
-  }
-  return rateOf(times.slice(WARM_UP_ROUNDS));
+function rateOf(times: readonly number[]): string {
+  return `${Math.round((REQUESTS * 1000) / medianOf(times))}/s`;
 }
 
 export const emulatorRate: Row = {
@@ -125,27 +93,23 @@ export const emulatorRate: Row = {
   aim: 1 / AIM,
   async measure(build) {
     const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
-    const ours = await Side.start(build, "emulator", pair);
-    const theirs = await Side.start(build, "oidc-provider", pair);
-    const floor = await Side.start(build, "floor", pair);
+    const ours = await startSide(build, "emulator", pair);
+    const theirs = await startSide(build, "oidc-provider", pair);
     try {
       for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
-        for (const side of [ours, theirs, floor]) await side.round();
+        for (const { tokenUrl, client, times } of [ours, theirs]) {
+          const ms = await client.time(formsFor(tokenUrl, pair.privateKey));
+          if (round >= WARM_UP_ROUNDS) times.push(ms);
+        }
       }
     } finally {
-      for (const side of [ours, theirs, floor]) await side.close();
+      await ours.close();
+      await theirs.close();
     }
-    const against = (side: Side) =>
-      spreadOf(side.times.map((ms, round) => ms / (theirs.times[round] ?? Number.NaN)));
-    const { median, low, high } = against(ours);
-    const times = (ratio: number): string => `${(1 / ratio).toFixed(1)} times the rate`;
-    return {
-      value: median,
-      low,
-      high,
-      detail:
-        `${ours} to ${theirs}: ${times(median)}; node:http that verifies the signature and nothing else: ` +
-        `${floor}, ${times(against(floor).median)}; the emulator in-process: ${await inProcessRate(build, pair)}/s`,
-    };
+    const { median, low, high } = spreadOf(
+      ours.times.map((ms, round) => ms / (theirs.times[round] ?? Number.NaN)),
+    );
+    const rates = `${rateOf(ours.times)} to ${rateOf(theirs.times)}`;
+    return { value: median, low, high, detail: `${rates}: ${(1 / median).toFixed(1)} times the rate` };
   },
 };

@@ -1,7 +1,6 @@
 // From a loaded module to the emulator's first answered token request, each time in a process of its own.
 import { spawnSync } from "node:child_process";
-import type { Row } from "../row.js";
-import { spreadOf } from "../spread.js";
+import { medianOf, type Row, spreadOf } from "../measure.js";
 
 const ROUNDS = 15;
 
@@ -47,8 +46,7 @@ export const emulatorStart: Row = {
     // The first rounds read the files from the disk.
     const kept = starts.slice(2);
     const { median, low, high } = spreadOf(kept.map(({ createMs, answerMs }) => createMs + answerMs));
-    const ms = (part: keyof Start): string =>
-      `${spreadOf(kept.map((one) => one[part])).median.toFixed(1)} ms`;
+    const ms = (part: keyof Start): string => `${medianOf(kept.map((one) => one[part])).toFixed(1)} ms`;
     return {
       value: median,
       low,

@@ -1,12 +1,11 @@
 // First tokens for many tenants against the bare signatures they need, both at the same concurrency.
 import { exportPKCS8, generateKeyPair } from "jose";
-import type { Row } from "../row.js";
-import { spreadOf } from "../spread.js";
+import { medianOf, type Row, spreadOf } from "../measure.js";
 
 const TENANTS = 10_000;
 const CONCURRENCY = 50;
 const ROUNDS = 5;
-/** About what an assertion's header and claims take. */
+/** About the size of an assertion's header and claims. */
 const ASSERTION_BYTES = 450;
 
 async function answer(): Promise<Response> {
@@ -52,8 +51,8 @@ export const firstTokens: Row = {
       rounds.push({ ours, theirs });
     }
     const { median, low, high } = spreadOf(rounds.map(({ ours, theirs }) => ours / theirs));
-    const ours = spreadOf(rounds.map((round) => round.ours)).median;
-    const theirs = spreadOf(rounds.map((round) => round.theirs)).median;
+    const ours = medianOf(rounds.map((round) => round.ours));
+    const theirs = medianOf(rounds.map((round) => round.theirs));
     const rate = (ms: number): string => `${Math.round(TENANTS / (ms / 1000))}/s`;
     return {
       value: median,

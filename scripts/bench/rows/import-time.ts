@@ -1,10 +1,9 @@
 // Loading the main entry against loading openapi-fetch and oauth4webapi, each time in a process of its own.
 import { spawnSync } from "node:child_process";
-import type { Row } from "../row.js";
-import { spreadOf } from "../spread.js";
+import { medianOf, type Row, spreadOf } from "../measure.js";
 
 const ROUNDS = 25;
-/** Loads what is loaded when it is needed, up to a first token request. */
+/** Loads the lazy modules too, up to a first token request. */
 const CONNECTED = `
   const { connect, servicePlugin } = await import(modules[0]);
   const privateKey = { keyId: "k", sign: () => new Uint8Array(256) };
@@ -12,7 +11,7 @@ const CONNECTED = `
   await connect({ baseUrl: "https://service.example", tenantId: "t", credentials });
 `;
 
-/** Milliseconds that the imports took: Node's own start is not counted. */
+/** Milliseconds that the imports took, without Node's own start. */
 function importMs(folder: string, modules: readonly string[], then = ""): number {
   const program = `
     const modules = ${JSON.stringify(modules)};
@@ -47,7 +46,7 @@ export const importTime: Row = {
     const kept = rounds.slice(2);
     const { median, low, high } = spreadOf(kept.map((round) => round.ours / round.theirs));
     const ms = (side: "ours" | "theirs" | "connected"): string =>
-      `${spreadOf(kept.map((round) => round[side])).median.toFixed(1)} ms`;
+      `${medianOf(kept.map((round) => round[side])).toFixed(1)} ms`;
     return {
       value: median,
       low,

@@ -1,19 +1,16 @@
-/** `bivariant call <operationId>`: one call, the same on either variant, its data as JSON. */
-import type { Command } from "commander";
+/** `bivariant call <operationId>`: one call, the same on either variant, with its data as JSON. */
+import { readFile } from "node:fs/promises";
+import { type Command, Option } from "commander";
 import { operations } from "../../../generated/operations.js";
-import { checkOperationId } from "../call/check-operation-id.js";
-import { readHeaders } from "../call/read-headers.js";
-import { readJsonBody } from "../call/read-json-body.js";
-import { readParameters } from "../call/read-parameters.js";
-import { withoutSecrets } from "../call/without-secrets.js";
-import type { Context, Finish } from "../context.js";
-import { exitCodeOf, exitCodes, exitCodesHelp } from "../exit-codes.js";
-import { whichIdentityHelp } from "../login/use-login.js";
-import { openService } from "../open-service.js";
-import { addSettings } from "../settings/add-settings.js";
-import { identitySettings } from "../settings/setting-table.js";
+import { ConfigurationError } from "../../errors.js";
+import { collect, invalidFlag } from "../arguments.js";
+import { exitCodeOf, exitCodesHelp, reportError } from "../error-report.js";
+import { identityHelp } from "../login/identity.js";
+import type { Context } from "../run.js";
+import { openService } from "../service.js";
+import { addSettings, identitySettings, readSettings } from "../settings.js";
 
-interface CallFlags extends Record<string, unknown> {
+interface CallFlags {
   readonly param?: readonly string[];
   readonly header?: readonly string[];
   readonly envelope?: string;
@@ -21,40 +18,33 @@ interface CallFlags extends Record<string, unknown> {
   readonly dataFile?: string;
 }
 
-/** The typed `call` as it is when the operation is known only at run time. */
+/** `service.call` for an operation that is known only at run time. */
 type AnyCall = (
   operationId: string,
   init: object,
 ) => Promise<{ ok: true; data: unknown } | { ok: false; error: { body: unknown } }>;
 
-export function addCall(program: Command, context: Context, finish: Finish): void {
-  const { output, signal } = context;
-  const command = program
-    .command("call")
-    .description("Call an operation by its id and print its data as JSON.")
+export function defineCall(command: Command, context: Context): void {
+  const { output, env, signal, finish } = context;
+  command
     .argument("<operationId>", "such as listDevices")
-    .option(
-      "--param <name=value>",
-      "path or query parameter, by the operation's path; may be repeated",
-      collect,
-    )
+    .option("--param <name=value>", "path or query parameter of the operation; may be repeated", collect)
     .option("--header <name:value>", "request header; may be repeated", collect)
     .option("--envelope <value>", "value of the request header X-Envelope")
-    .option("--data <json>", "request body")
-    .option("--data-file <path>", "file with the request body, JSON")
-    .action(async (operationId: string, flags: CallFlags) => {
+    .addOption(new Option("--data <json>", "request body").conflicts("dataFile"))
+    .option("--data-file <path>", "file with the request body, as JSON");
+  addSettings(command, identitySettings, env)
+    .action(async (operationId: string, { param = [], header = [], envelope, data, dataFile }: CallFlags) => {
+      // Everything is checked before a token is requested.
       checkOperationId(operationId);
-      const headers = readHeaders(flags.header ?? []);
-      const body = await readJsonBody(flags);
-      // Before a token is asked for, though the path is known only once the variant is.
-      readParameters(flags.param ?? [], "");
-      const { service, progress, secrets } = await openService(flags, context);
-      const { path = "" } =
-        (operations[service.variant] as Record<string, { path: string }>)[operationId] ?? {};
-      const params = readParameters(flags.param ?? [], path);
-      const { envelope } = flags;
+      const headers = readHeaders(header);
+      const body = await readBody(data, dataFile);
+      readParameters(param, "");
+      const { service, secrets } = await openService(readSettings(command, env), context);
+      const table: Readonly<Record<string, { readonly path: string }>> = operations[service.variant];
+      const params = readParameters(param, table[operationId]?.path ?? "");
       const call = service.call.bind(service as never) as unknown as AnyCall;
-      const outcome = await progress.during(`waiting for ${operationId}`, () =>
+      const outcome = await output.during(`waiting for ${operationId}`, () =>
         call(operationId, {
           params,
           headers,
@@ -63,27 +53,121 @@ export function addCall(program: Command, context: Context, finish: Finish): voi
           ...(envelope === undefined ? {} : { envelope }),
         }),
       );
-      if (outcome.ok) output.value(outcome.data);
-      else output.error(outcome.error, withoutSecrets(outcome.error.body, secrets));
-      finish(outcome.ok ? exitCodes.done : exitCodeOf(outcome.error));
-    });
-  addSettings(command, identitySettings).addHelpText(
-    "after",
-    `
+      if (outcome.ok) return output.value(outcome.data);
+      reportError(output, outcome.error, printableBody(outcome.error.body, secrets));
+      finish(exitCodeOf(outcome.error));
+    })
+    .addHelpText(
+      "after",
+      `
 Examples:
   $ bivariant call listDevices
   $ bivariant call listDevices --variant B --envelope full
 
-The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and
-tells its causes; what the answer said is shown unless it is long or repeats a secret. One that was refused because its
-login is over exits 3.
+The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and shows
+its likely causes and the body of the answer, unless the body is long or repeats a secret.
 
-${whichIdentityHelp}
+${identityHelp}
 
 ${exitCodesHelp}`,
+    );
+}
+
+/** Its answer is a token, and only `bivariant token` prints one. */
+const tokenOperation = "requestToken";
+
+/** @throws ConfigurationError `operation_unknown` */
+function checkOperationId(operationId: string): void {
+  const known = [...new Set([...Object.keys(operations.A), ...Object.keys(operations.B)])];
+  const callable = known.filter((id) => id !== tokenOperation);
+  if (callable.includes(operationId)) return;
+  throw new ConfigurationError(
+    "operation_unknown",
+    operationId === tokenOperation
+      ? `${tokenOperation} cannot be called, because its answer is a token. Use bivariant token.`
+      : `Neither variant has an operation with this id. Use one of: ${callable.join(", ")}.`,
+    { option: "operationId" },
   );
 }
 
-function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
+/** The client adds the bearer itself, and no other secret may come from the command line. */
+const secretHeaders = /^(?:authorization|proxy-authorization|cookie|x-api-key)$/i;
+
+/** @throws ConfigurationError `option_invalid`; it does not show the value */
+function readHeaders(given: readonly string[]): Record<string, string> {
+  const headers = new Headers();
+  for (const one of given) {
+    const colon = one.indexOf(":");
+    const name = one.slice(0, Math.max(colon, 0)).trim();
+    if (secretHeaders.test(name))
+      throw invalidFlag(
+        "--header",
+        `must not be ${name.toLowerCase()}: other users can see the command line. The client adds the bearer itself.`,
+      );
+    try {
+      headers.append(name, one.slice(colon + 1).trim());
+    } catch {
+      throw invalidFlag("--header", "must be name:value, with characters that a header may hold.");
+    }
+  }
+  return Object.fromEntries(headers);
+}
+
+type Values = Record<string, string | string[]>;
+
+/**
+ * A name that stands in braces in the path template is a path parameter, any other a query parameter. A repeated name is
+ * a list.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+function readParameters(
+  given: readonly string[],
+  template: string,
+): { readonly path: Values; readonly query: Values } {
+  const path: Values = {};
+  const query: Values = {};
+  for (const one of given) {
+    const equals = one.indexOf("=");
+    const name = one.slice(0, Math.max(equals, 0));
+    if (name === "") throw invalidFlag("--param", "must be name=value.");
+    const values = template.includes(`{${name}}`) ? path : query;
+    const before = Object.hasOwn(values, name) ? values[name] : undefined;
+    const value = one.slice(equals + 1);
+    values[name] = before === undefined ? value : [before, value].flat();
+  }
+  return { path, query };
+}
+
+/** @throws ConfigurationError `option_invalid`; it shows nothing of the body */
+async function readBody(data: string | undefined, dataFile: string | undefined): Promise<unknown> {
+  const flag = dataFile === undefined ? "--data" : "--data-file";
+  let text = data;
+  if (dataFile !== undefined)
+    try {
+      text = (await readFile(dataFile, "utf8")).replace(/^\ufeff/, "");
+    } catch (fault) {
+      const { code = "no code" } = fault as NodeJS.ErrnoException;
+      throw invalidFlag(flag, `cannot be read (${code}): ${dataFile}`);
+    }
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The message of the parser quotes the text.
+    throw invalidFlag(flag, "is not valid JSON.");
+  }
+}
+
+const longestBody = 4_000;
+
+/** The body of a refused call, or a sentence in its place if it is long or repeats a secret. */
+function printableBody(body: unknown, secrets: readonly string[]): unknown {
+  if (body === undefined) return undefined;
+  const text = JSON.stringify(body);
+  if (text.length > longestBody) return `(not shown: ${text.length} characters)`;
+  const hasSecret = secrets.some(
+    (secret) => text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1)),
+  );
+  return hasSecret ? "(not shown: it repeats a secret)" : body;
 }

@@ -1,38 +1,154 @@
-/** `bivariant demo`: the main job against four emulated deployments, on this machine, without any settings. */
+/** `bivariant demo`: detect, get a token and list the devices on four emulated deployments, without any settings. */
+import { generateKeyPair, randomBytes } from "node:crypto";
+import { promisify } from "node:util";
 import type { Command } from "commander";
-import type { Context, Finish } from "../context.js";
-import { demoLines } from "../demo/demo-lines.js";
-import type { DemoRow } from "../demo/demo-row.js";
-import { demoDeployments } from "../demo/deployments.js";
-import { visitDeployment } from "../demo/visit-deployment.js";
-import { exitCodes } from "../exit-codes.js";
-import { freshCredentials } from "../fresh-credentials.js";
+import { createEmulator } from "../../emulator/index.js";
+import type { Detection, Variant } from "../../errors.js";
+import { connect, isVariantError, serviceAccount, servicePlugin, unwrap } from "../../index.js";
+import { errorJson, errorLines, exitCodes } from "../error-report.js";
+import { evidenceLines, type Paint, printableJson } from "../output.js";
+import type { Context } from "../run.js";
 
-export function addDemo(program: Command, { output, signal }: Context, finish: Finish): void {
-  program
-    .command("demo")
-    .description("Visit four emulated deployments with both credentials: A only, B only, both, neither.")
+interface DemoDeployment {
+  readonly name: string;
+  readonly served: readonly Variant[];
+  /** The variant that `connect` must choose. The credential of the plugin comes first. */
+  readonly expected: Variant | null;
+}
+
+export const demoDeployments: readonly DemoDeployment[] = [
+  { name: "Variant A only", served: ["A"], expected: "A" },
+  { name: "Variant B only", served: ["B"], expected: "B" },
+  { name: "both variants", served: ["A", "B"], expected: "A" },
+  { name: "neither variant", served: [], expected: null },
+];
+
+export function defineDemo(command: Command, { output, signal, finish }: Context): void {
+  command
     .action(async () => {
-      const credentials = await freshCredentials();
-      const rows: DemoRow[] = [];
+      const credentials = await createCredentials();
+      const rows: Visit["row"][] = [];
       for (const deployment of demoDeployments) {
-        const visit = await visitDeployment(deployment, credentials, signal);
-        rows.push(visit.row);
-        if (!output.json) output.lines(demoLines(visit, output.paint));
+        const { row, error } = await visit(deployment, credentials, signal);
+        rows.push(row);
+        if (!output.json) output.lines(demoLines(row, error, output.paint));
       }
       if (output.json) output.value(rows);
-      finish(rows.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.checkSaidNo);
+      if (!rows.every(({ asExpected }) => asExpected)) finish(exitCodes.checkSaidNo);
     })
     .addHelpText(
       "after",
       `
 Needs no settings and no network: the emulator listens on loopback, with a key and a secret made for this run. The
-plugin's credential comes first, so a deployment that serves both variants is used as Variant A.
+credential of the plugin comes first, so a deployment that serves both variants is used as Variant A.
 
 Examples:
   $ bivariant demo
-  $ bivariant demo --json           one row a deployment: served, asked, variant, evidence, devices, error, ...
+  $ bivariant demo --json           one row for each deployment: served, asked, variant, evidence, devices, error, ...
 
-Exits 0 when all four came out as expected, else 1.`,
+Exits 0 if all four deployments gave the expected result, else 1.`,
     );
+}
+
+interface DemoCredentials {
+  readonly privateKey: string;
+  readonly jwks: { readonly keys: Record<string, unknown>[] };
+  readonly clientSecret: string;
+}
+
+async function createCredentials(): Promise<DemoCredentials> {
+  const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
+  return {
+    privateKey: privateKey.export({ format: "pem", type: "pkcs8" }).toString(),
+    jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), use: "sig", alg: "RS256" }] },
+    clientSecret: randomBytes(32).toString("base64url"),
+  };
+}
+
+interface Visit {
+  /** A row of `demo --json`. */
+  readonly row: ReturnType<typeof rowOf>;
+  readonly error?: unknown;
+}
+
+/** Starts an emulated deployment, uses it with both credentials, and stops it. */
+async function visit(
+  deployment: DemoDeployment,
+  { privateKey, jwks, clientSecret }: DemoCredentials,
+  signal: AbortSignal,
+): Promise<Visit> {
+  const tenantId = "acme";
+  const emulator = createEmulator({ variants: deployment.served });
+  const plugin = { tenantId, clientId: "demo-plugin", type: "service", scopes: ["devices:read"] } as const;
+  emulator.registerPlugin({ ...plugin, jwks });
+  emulator.registerServiceAccount({ tenantId, clientId: "demo-account", clientSecret });
+  const { url: baseUrl, close } = await emulator.listen();
+  try {
+    const credentials = [
+      servicePlugin({ clientId: "demo-plugin", privateKey }),
+      serviceAccount({ clientId: "demo-account", clientSecret }),
+    ];
+    const service = await connect({ baseUrl, tenantId, credentials, signal });
+    const { expiresAt, issuedAt } = await service.auth.getAccessToken({ signal });
+    const data: unknown = unwrap(await service.call("listDevices", { signal }));
+    const tokenLifetimeSeconds = Math.round((expiresAt - (issuedAt ?? Date.now())) / 1000);
+    return {
+      row: rowOf(deployment, service.detection, { variant: service.variant, tokenLifetimeSeconds, data }),
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    const detection = isVariantError(error) ? error.detection : undefined;
+    return { row: rowOf(deployment, detection, undefined, errorJson(error).error), error };
+  } finally {
+    await close();
+  }
+}
+
+function rowOf(
+  { name, served, expected }: DemoDeployment,
+  detection: Detection | undefined,
+  found?: { readonly variant: Variant; readonly tokenLifetimeSeconds: number; readonly data: unknown },
+  error?: Record<string, unknown>,
+) {
+  const { variant = null, tokenLifetimeSeconds = null, data = null } = found ?? {};
+  const { evidence = [] } = detection ?? {};
+  const devices = Array.isArray(data) ? data.length : null;
+  const isUsed = devices !== null && devices > 0;
+  return {
+    name,
+    served,
+    /** In order. The first variant that is found ends the detection. */
+    asked: [...new Set(evidence.map((one) => one.variant))],
+    variant,
+    evidence,
+    tokenLifetimeSeconds,
+    /** The answer of Variant B shows no lifetime, so the default of the description is assumed. */
+    isLifetimeAssumed: variant === "B",
+    devices,
+    data,
+    error: error ?? null,
+    asExpected: variant === expected && (expected === null ? error?.code === "variant_not_served" : isUsed),
+  };
+}
+
+function demoLines(row: Visit["row"], error: unknown, paint: Paint): string[] {
+  const { name, asked, variant, evidence, devices, data, tokenLifetimeSeconds, isLifetimeAssumed } = row;
+  const isFound = variant !== null;
+  return [
+    paint("bold", `A deployment that serves ${name}`),
+    `  asked     ${asked.map((one) => `Variant ${one}`).join(", then ")}${isFound ? "; the detection ends with the first variant that is found" : ""}`,
+    "  evidence",
+    ...evidenceLines(evidence, paint).map((line) => `  ${line}`),
+    `  verdict   ${isFound ? paint("green", `Variant ${variant}`) : paint("yellow", "no variant")}`,
+    ...(isFound
+      ? [
+          `  token     valid for ${tokenLifetimeSeconds} s${isLifetimeAssumed ? " (assumed: the answer shows no lifetime)" : ""}`,
+          `  devices   ${devices ?? "not a list"}`,
+          ...(Array.isArray(data) ? data.map((device: unknown) => `    ${printableJson(device)}`) : []),
+        ]
+      : []),
+    ...(error === undefined ? [] : errorLines(error, paint).map((line) => `  ${line}`)),
+    `  ${row.asExpected ? paint("green", "as expected") : paint("red", "NOT as expected")}`,
+    "",
+  ];
 }

@@ -1,31 +1,23 @@
-/** `bivariant detect`: which variant a deployment serves, and how that is known. */
+/** `bivariant detect`: which variant a deployment serves, with the evidence. */
 import type { Command } from "commander";
 import { detectVariant } from "../../index.js";
-import type { Context, Finish } from "../context.js";
-import { exitCodes, exitCodesHelp } from "../exit-codes.js";
-import { makeFetch } from "../make-fetch.js";
-import { Progress } from "../progress.js";
-import { evidenceLines, paintVerdict } from "../report/evidence-lines.js";
-import { addSettings } from "../settings/add-settings.js";
-import { readSettings } from "../settings/read-settings.js";
-import { targetSettings } from "../settings/setting-table.js";
+import { exitCodes, exitCodesHelp } from "../error-report.js";
+import { evidenceLines, paintVerdict } from "../output.js";
+import { proxyFetch } from "../proxy-fetch.js";
+import type { Context } from "../run.js";
+import { addSettings, namesOf, readSettings, targetSettings } from "../settings.js";
 
-export function addDetect(program: Command, context: Context, finish: Finish): void {
-  const { output, env, signal } = context;
-  const command = program
-    .command("detect")
-    .description("Ask a deployment which variant it serves. Sends no credential, and at most three requests.")
-    .action(async (flags: Record<string, unknown>) => {
-      const { baseUrl = "", tenant = "", timeoutMs, allowInsecureHttp } = readSettings(flags, env);
-      const detection = await new Progress(output).during("asking which variant is served", () =>
-        detectVariant({
-          baseUrl,
-          tenantId: tenant,
-          fetch: makeFetch(env),
-          signal,
-          timeoutMs,
-          allowInsecureHttp,
-        }),
+export function defineDetect(command: Command, { output, env, signal, finish }: Context): void {
+  addSettings(command, targetSettings, env)
+    .action(async () => {
+      const {
+        baseUrl = "",
+        tenant: tenantId = "",
+        timeoutMs,
+        allowInsecureHttp,
+      } = readSettings(command, env);
+      const detection = await output.during("asking which variant is served", () =>
+        detectVariant({ baseUrl, tenantId, fetch: proxyFetch(env), signal, timeoutMs, allowInsecureHttp }),
       );
       const { served, evidence } = detection;
       const isServed = served.A === "yes" || served.B === "yes";
@@ -41,20 +33,20 @@ export function addDetect(program: Command, context: Context, finish: Finish): v
         ]);
         if (!isServed)
           output.note(
-            "No variant was found. A wrong tenant id looks the same. If you know the variant, name it for the other commands: --variant or BIVARIANT_VARIANT.",
+            `No variant was found. A wrong tenant id looks the same. If you know the variant, name it for the other commands with ${namesOf("variant")}.`,
           );
       }
-      finish(isServed ? exitCodes.done : exitCodes.variant);
-    });
-  addSettings(command, targetSettings).addHelpText(
-    "after",
-    `
+      if (!isServed) finish(exitCodes.variant);
+    })
+    .addHelpText(
+      "after",
+      `
 Example:
   $ bivariant detect --base-url https://customer.example --tenant acme
 
-With --json: { "served": { "A", "B" }, "evidence": [...], "detectedAt" } (epoch milliseconds), whatever is found.
-Exits 0 when a variant is served, 4 when none is known to be.
+With --json: { "served": { "A", "B" }, "evidence": [...], "detectedAt" }, with detectedAt in epoch milliseconds.
+Exits 0 if a variant is served, 4 if none is known to be.
 
 ${exitCodesHelp}`,
-  );
+    );
 }

@@ -1,63 +1,99 @@
-/** `bivariant emulate`: an emulated deployment to point the client at, on this machine. */
-import type { Command } from "commander";
-import { options, rules } from "../../emulator/index.js";
-import type { Context, Finish } from "../context.js";
-import { readEmulateSettings } from "../emulate/emulate-settings.js";
-import { optionLines, ruleLines } from "../emulate/rule-lines.js";
+/** `bivariant emulate`: an emulated deployment on this machine. */
+import { createHash, randomBytes } from "node:crypto";
+import { type Command, Option } from "commander";
+import {
+  type EmulatorOptions,
+  type EmulatorSeed,
+  options,
+  readSeedFile,
+  rules,
+} from "../../emulator/index.js";
+import { collect, invalidFlag, wholeNumber } from "../arguments.js";
 import { serve } from "../emulate/serve.js";
-import { exitCodes } from "../exit-codes.js";
+import type { Paint } from "../output.js";
+import type { Context } from "../run.js";
 
-export function addEmulate(program: Command, { output, signal }: Context, finish: Finish): void {
-  program
-    .command("emulate")
-    .description(
-      "Serve the emulated service until Ctrl-C, with one registration of each kind or those of a file.",
-    )
-    .option("--variant <A|B|both>", "what to serve (default both)")
-    .option("--port <number>", "port to listen on (default: a free one)")
-    .option("--host <address>", "address to listen on (default 127.0.0.1)")
+interface EmulateFlags {
+  readonly variant?: "A" | "B" | "both";
+  readonly port: number;
+  readonly host: string;
+  readonly publicUrl?: string;
+  readonly seedFile?: string;
+  readonly watch?: true;
+  readonly randomSeed?: number;
+  readonly tenant?: string;
+  readonly aClientId?: string;
+  readonly bClientId?: string;
+  readonly scope?: readonly string[];
+  readonly pageUrl?: string;
+  readonly rules?: true;
+}
+
+/** These flags say what is registered, as a seed file does. */
+const registering = ["tenant", "aClientId", "bClientId", "scope", "pageUrl"];
+
+export function defineEmulate(command: Command, { output, signal }: Context): void {
+  const option = (flags: string, text: string) => new Option(flags, text);
+  command
+    .addOption(option("--variant <A|B|both>", "what to serve (default both)").choices(["A", "B", "both"]))
     .option(
-      "--public-url <url>",
-      "base URL that clients use, where it is another (behind a proxy, with a prefix)",
+      "--port <number>",
+      "port to listen on (default: a free one)",
+      wholeNumber(0, 65_535, "a port number"),
+      0,
     )
-    .option("--seed-file <path>", "YAML or JSON file with what is registered, and with options")
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
+    .addOption(
+      option("--seed-file <path>", "YAML or JSON file with the registrations and options").conflicts(
+        registering,
+      ),
+    )
     .option("--watch", "read the seed file again whenever it changes")
-    .option("--random-seed <number>", "make ids, keys, codes and tokens that are the same in every run")
+    .option(
+      "--random-seed <number>",
+      "generate ids, keys, codes and tokens that are the same in every run",
+      wholeNumber(0, 999_999_999, "a whole number"),
+    )
     .option("--tenant <id>", "tenant of all registrations (default acme)")
     .option("--a-client-id <id>", "client id of the service plugin (default emulated-plugin)")
     .option("--b-client-id <id>", "client id of the service account (default emulated-account)")
     .option(
       "--scope <scope>",
-      "scope granted to the plugins and within the operator's reach, may be repeated (default devices:read)",
-      (one: string, before: readonly string[] = []) => [...before, one],
+      "scope of the plugins and of the operator; may be repeated (default devices:read)",
+      collect,
     )
     .option(
       "--page-url <url>",
-      "register a user-interface plugin whose page is there, to launch from the host page",
+      "also register a user-interface plugin with this page, to launch from the host page",
     )
-    .option("--rules", "print the rules that it enforces and its options, and serve nothing")
-    .action(async (flags: Record<string, unknown>) => {
-      if (flags.rules !== true) await serve(readEmulateSettings(flags), output, signal);
-      else if (output.json) output.value({ rules, options });
-      else {
-        output.lines(["Rules, each of which can be switched off:", "", ...ruleLines(output.paint)]);
-        output.lines(["", "Options, each for what the description leaves open:", ""]);
-        output.lines(optionLines(output.paint));
-      }
-      finish(exitCodes.done);
+    .option("--rules", "print the enforced rules and the options instead of serving")
+    .action(async (flags: EmulateFlags) => {
+      if (flags.rules)
+        return output.json ? output.value({ rules, options }) : output.lines(ruleLines(output.paint));
+      if (flags.watch && flags.seedFile === undefined)
+        throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
+      const { port, host, seedFile, watch } = flags;
+      const seed = seedFile === undefined ? defaultSeed(flags) : undefined;
+      const readOptions = () => emulatorOptions(flags, seed);
+      await serve(
+        { port, host, readOptions, ...(watch && seedFile && { watched: seedFile }) },
+        output,
+        signal,
+      );
     })
     .addHelpText(
       "after",
       `
-Prints the environment that points bivariant at it, then every request with its status, and under a refused one the
-real reason, which the caller is not told. Keys and secrets are made anew and written to a private temporary folder,
-which is removed on leaving. Reads no environment.
+Prints on stdout the variables that point bivariant at it, as lines for a POSIX shell; and on stderr each request with its
+status and, for a refused request, the real reason, which the caller does not see. Keys and secrets are made for this run
+and stored in a private temporary folder, which is deleted at the end. Reads no environment variables.
 
-Registered without a seed file: the service plugin emulated-plugin and the service account emulated-account (for call
-and token), the API client emulated-client and the operator ada, who has no password (for login and the host page).
-A seed file holds plugins, serviceAccounts, apiClients, operators, clock, faults and options, each as createEmulator
-takes them. The environment names the first of each kind. A plugin without a jwks gets a key, whose file is printed; the
-page at /_emulator shows what happens and changes what is registered, the clock, the faults and the rules.
+Without a seed file these are registered: the service plugin emulated-plugin and the service account emulated-account
+(for call and token); the API client emulated-client and the operator ada, who has no password (for login and the host
+page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock, faults and options, each as createEmulator
+takes them. The printed variables are those of the first registration of each kind. A plugin without a jwks gets a key,
+whose file is printed. The page at /_emulator shows the traffic, and changes registrations, clock, faults and rules.
 
 Examples, in two terminals:
   $ bivariant emulate --variant B --port 8080
@@ -66,8 +102,62 @@ Examples, in two terminals:
   $ bivariant login                 as ada
 
   $ bivariant emulate --seed-file tenant.yaml --watch
+  $ bivariant emulate > emulated.env &
 
-With --json every line is a JSON object: { "served", "environment", "keys" } first and after each reading of the seed file,
-else { "request" } or { "refusal" }. Exits 0 when it was stopped, 2 when it cannot listen or the seed file is wrong.`,
+With --json every line on stdout is a JSON object: { "served", "environment", "keys" } at the start and whenever the seed
+file was read, otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it cannot listen or the seed
+file is wrong.`,
     );
+}
+
+/** @throws EmulatorError `seed_invalid` */
+function emulatorOptions(flags: EmulateFlags, seed: EmulatorSeed | undefined): EmulatorOptions {
+  const { variant, publicUrl, randomSeed, seedFile } = flags;
+  const variants = variant === "both" ? (["A", "B"] as const) : variant && [variant];
+  return {
+    ...(seedFile === undefined ? seed && { seed } : readSeedFile(seedFile)),
+    ...(variants && { variants }),
+    ...(publicUrl !== undefined && { publicUrl }),
+    ...(randomSeed !== undefined && { randomSeed }),
+  };
+}
+
+/** One registration of each kind. */
+function defaultSeed(flags: EmulateFlags): EmulatorSeed {
+  const { tenant: tenantId = "acme", scope: scopes = ["devices:read"], pageUrl, randomSeed } = flags;
+  const { aClientId = "emulated-plugin", bClientId = "emulated-account" } = flags;
+  const page = { clientId: "emulated-page", tenantId, type: "user_interface", scopes } as const;
+  const clientSecret =
+    randomSeed === undefined
+      ? randomBytes(32).toString("base64url")
+      : createHash("sha256").update(`client secret ${randomSeed}`).digest("base64url");
+  return {
+    plugins: [
+      { clientId: aClientId, tenantId, type: "service", scopes },
+      ...(pageUrl === undefined ? [] : [{ ...page, pageUrl }]),
+    ],
+    serviceAccounts: [{ clientId: bClientId, clientSecret, tenantId }],
+    apiClients: [{ clientId: "emulated-client", redirectUris: ["http://127.0.0.1/callback"], tenantId }],
+    operators: [{ tenantId, userId: "ada", firstname: "Ada", lastname: "Lovelace", capabilities: scopes }],
+  };
+}
+
+function ruleLines(paint: Paint): string[] {
+  return [
+    "Rules, each of which can be switched off:",
+    "",
+    ...Object.entries(rules).flatMap(([id, { section, says, answer, remedy, off }]) => [
+      `${paint("bold", id)} (section ${section}) answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
+      `  ${says}`,
+      `  ${paint("dim", remedy)}`,
+      `  ${paint("dim", `Off: ${off}`)}`,
+    ]),
+    "",
+    "Options, each for something that the description leaves open:",
+    "",
+    ...Object.entries(options).flatMap(([id, { section, says, default: value }]) => [
+      `${paint("bold", id)} (section ${section}) is ${JSON.stringify(value)}`,
+      `  ${says}`,
+    ]),
+  ];
 }

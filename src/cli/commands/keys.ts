@@ -1,80 +1,71 @@
-/** `bivariant keys`: a key pair for a plugin, its public half, and the sheet with which a customer registers it. */
+/** `bivariant keys`: a key for a plugin, its JWKS, and the sheet with which a customer registers the plugin. */
+import { createPrivateKey, generateKeyPair } from "node:crypto";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { resolve } from "node:path";
+import { promisify } from "node:util";
 import { type Command, Option } from "commander";
-import { ConfigurationError } from "../../errors.js";
-import type { Context, Finish } from "../context.js";
-import { exportLines } from "../emulate/environment.js";
-import { exitCodes, exitCodesHelp } from "../exit-codes.js";
-import { keySizes, newKey } from "../keys/new-key.js";
-import { otherKeys } from "../keys/other-keys.js";
-import { jwksOf, publicJwk } from "../keys/public-jwks.js";
-import { type Registration, registrationSheet } from "../keys/registration-sheet.js";
-import { addSettings } from "../settings/add-settings.js";
-import { readPrivateKey } from "../settings/read-plugin.js";
-import { readSettings } from "../settings/read-settings.js";
-import type { SettingName } from "../settings/setting-table.js";
+import { calculateJwkThumbprint, type JWK } from "jose";
+import { importSigningKey } from "../../auth/keys/signing-key.js";
+import { ConfigurationError, isConfigurationError, wireText } from "../../errors.js";
+import { invalidFlag } from "../arguments.js";
+import { readPrivateKey } from "../credentials.js";
+import { exitCodesHelp } from "../error-report.js";
+import type { Environment } from "../output.js";
+import type { Context } from "../run.js";
+import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
+
+export function defineKeys(keys: Command, context: Context): void {
+  defineNew(keys.command("new"), context);
+  defineJwks(keys.command("jwks"), context);
+  defineRegistration(keys.command("registration"), context);
+}
 
 const keySettings: readonly SettingName[] = ["aPrivateKeyFile", "aPrivateKey", "aKeyId"];
 
-export function addKeys(program: Command, context: Context, finish: Finish): void {
-  const keys = program
-    .command("keys")
-    .description("Make a key for a plugin, show its JWKS, write its registration sheet.");
-  addNew(keys, context, finish);
-  addJwks(keys, context, finish);
-  addRegistration(keys, context, finish);
-}
-
-function addNew(keys: Command, { output, env }: Context, finish: Finish): void {
-  const command = keys
-    .command("new")
-    .description("Write a new RSA private key (mode 0600) and print what to register. Overwrites nothing.")
-    .option("--out <path>", "where the private key goes", "private.pem")
-    .addOption(new Option("--bits <bits>", `size of the key: ${keySizes.join(", ")}`).default("2048"))
-    .action(async (flags: Record<string, unknown> & SheetFlags & { out: string; bits: string }) => {
-      const bits = keySizes.find((size) => size === flags.bits);
-      if (bits === undefined) throw invalid("bits", `must be one of ${keySizes.join(", ")}`);
-      const sheet = readSheet(flags, env);
-      const key = await newKey(flags.out, bits);
-      const registration = { ...sheet, jwks: await jwksOf([await publicJwk(key)]) };
+function defineNew(command: Command, { output, env }: Context): void {
+  command
+    .description(
+      "Write a new RSA private key (mode 0600) and print what to register. Never overwrites a file.",
+    )
+    .option("--out <path>", "file for the private key", "private.pem")
+    // RFC 7518 section 3.3 requires 2048 bits or more. Above 4096 signing takes long without any benefit.
+    .addOption(
+      new Option("--bits <bits>", "size of the key").choices(["2048", "3072", "4096"]).default("2048"),
+    )
+    .action(async (flags: SheetFlags & { out: string; bits: string }) => {
+      const sheet = readSheet(command, flags, env);
+      const key = await createKey(flags.out, Number(flags.bits));
+      const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
-      if (output.json) output.value({ privateKeyFile, ...registration });
-      else {
-        output.lines([registrationSheet(registration)]);
-        output.note(`The private key is in ${flags.out}. It is written nowhere else, and goes to nobody.`);
-        output.note("Point the client at it:");
-        output.note(`  ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
-        for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter((one) => env[one]))
-          output.note(`  unset ${name}`);
-      }
-      finish(exitCodes.done);
+      if (output.json) return output.value({ privateKeyFile, ...registration });
+      output.lines([registrationSheet(registration)]);
+      output.note(`The private key is in ${flags.out}. Keep it secret. Use it with:`);
+      output.note(`  ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
+      for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter((one) => env[one]))
+        output.note(`  unset ${name}`);
     });
   addSheetOptions(command);
-  addSettings(command, ["aClientId"]).addHelpText(
+  addSettings(command, ["aClientId"], env).addHelpText(
     "after",
     `
 Example:
   $ bivariant keys new --a-client-id reports --scope devices:read
 
-The sheet goes to the customer. With --json: { "privateKeyFile", "clientId"?, "type", "scopes", "devices"?, "jwks" }.
+Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?, "type", "scopes", "devices"?, "jwks" }.
 
 ${exitCodesHelp}`,
   );
 }
 
-function addJwks(keys: Command, { output, env }: Context, finish: Finish): void {
-  const command = keys
-    .command("jwks")
-    .description("Print the JWKS of the key that really signs. While keys are exchanged: of both.")
+function defineJwks(command: Command, { output, env }: Context): void {
+  command
+    .description("Print the JWKS of the configured private key, and of further keys during a key rotation.")
     .option("--also <path...>", alsoText)
-    .action(async (flags: Record<string, unknown> & AlsoFlags) => {
-      output.value(await configuredJwks(flags, env));
-      finish(exitCodes.done);
-    });
-  addSettings(command, keySettings).addHelpText(
+    .action(async ({ also }: AlsoFlags) => output.value(await configuredJwks(command, also, env)));
+  addSettings(command, keySettings, env).addHelpText(
     "after",
     `
-Examples; the second while keys are exchanged, until nothing signs with the old one any more:
+Examples; the second during a key rotation, until nothing signs with the old key:
   $ bivariant keys jwks > jwks.json
   $ bivariant keys jwks --a-private-key-file new.pem --also registered.json > jwks.json
 
@@ -82,19 +73,18 @@ ${exitCodesHelp}`,
   );
 }
 
-function addRegistration(keys: Command, { output, env }: Context, finish: Finish): void {
-  const command = keys
-    .command("registration")
+function defineRegistration(command: Command, { output, env }: Context): void {
+  command
     .description("Print the sheet with which a customer registers the plugin.")
     .option("--also <path...>", alsoText)
-    .action(async (flags: Record<string, unknown> & SheetFlags & AlsoFlags) => {
-      const registration = { ...readSheet(flags, env), jwks: await configuredJwks(flags, env) };
+    .action(async (flags: SheetFlags & AlsoFlags) => {
+      const sheet = readSheet(command, flags, env);
+      const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, env) };
       if (output.json) output.value(registration);
       else output.lines([registrationSheet(registration)]);
-      finish(exitCodes.done);
     });
   addSheetOptions(command);
-  addSettings(command, ["aClientId", ...keySettings]).addHelpText(
+  addSettings(command, ["aClientId", ...keySettings], env).addHelpText(
     "after",
     `
 Example:
@@ -106,58 +96,187 @@ ${exitCodesHelp}`,
   );
 }
 
-const alsoText =
-  "files with keys that stay registered meanwhile: private keys, or the JWKS that is registered";
+const alsoText = "files with keys that stay registered: private keys, or the registered JWKS";
 
 interface AlsoFlags {
   readonly also?: readonly string[];
 }
 
 interface SheetFlags {
-  readonly type: string;
+  readonly type: "service" | "user-interface";
   readonly scope?: readonly string[];
   readonly device?: readonly string[];
 }
 
 function addSheetOptions(command: Command): void {
+  const type = new Option("--type <type>", "type of the plugin").choices(["service", "user-interface"]);
   command
-    .addOption(new Option("--type <type>", "type of the plugin: service, user-interface").default("service"))
-    .option("--scope <scope...>", "scopes to be granted, of the form area:read, area:write or area:execute")
+    .addOption(type.default("service"))
+    .option("--scope <scope...>", "scopes to grant, of the form area:read, area:write or area:execute")
     .option("--device <id...>", "devices to restrict the plugin to");
 }
 
-/** "one scope of the form area:read, area:write or area:execute" (section 5.6 of the description). */
-const scopeForm = /^[^\s:,]+:(?:read|write|execute)$/;
+/** What a customer needs to register a plugin (sections 1 and 2.1 of the description). */
+interface Registration {
+  readonly clientId?: string | undefined;
+  readonly type: "service" | "user interface";
+  readonly scopes: readonly string[];
+  readonly devices?: readonly string[] | undefined;
+  readonly jwks: Jwks;
+}
 
-function readSheet(
-  flags: Record<string, unknown> & SheetFlags,
-  env: Context["env"],
-): Omit<Registration, "jwks"> {
-  const { scope: scopes = [], device: devices } = flags;
-  const type = flags.type.replace("-", " ");
-  if (type !== "service" && type !== "user interface")
-    throw invalid("type", "must be service or user-interface");
-  if (!scopes.every((one) => scopeForm.test(one)))
-    throw invalid(
-      "scope",
-      "must be of the form area:read, area:write or area:execute; several follow each other, without commas",
+function readSheet(command: Command, flags: SheetFlags, env: Environment): Omit<Registration, "jwks"> {
+  const { type, scope: scopes = [], device: devices } = flags;
+  // "One scope of the form area:read, area:write or area:execute" (section 5.6 of the description).
+  if (!scopes.every((one) => /^[^\s:,]+:(?:read|write|execute)$/.test(one)))
+    throw invalidFlag(
+      "--scope",
+      "must be of the form area:read, area:write or area:execute. Separate several with spaces, without commas.",
     );
-  const { aClientId: clientId } = readSettings({ aClientId: flags.aClientId }, env);
-  return { clientId, type, scopes, devices };
+  const { aClientId: clientId } = readSettings(command, env);
+  return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
-function invalid(option: string, why: string): ConfigurationError {
-  return new ConfigurationError("option_invalid", `--${option} ${why}.`, { option });
+function registrationSheet({ clientId, type, scopes, devices, jwks }: Registration): string {
+  const grant =
+    type === "service"
+      ? "A service plugin has no user to narrow against: an administrator authorises its grant at install time."
+      : "A user-interface plugin reaches its scopes only as far as the operator who launched it does.";
+  return [
+    "Registration of an external plugin",
+    "",
+    "Where          Settings, Tenant Settings, External Plugins",
+    "Who            a person holding the permission write:tenant-settings",
+    `Client id      ${clientId ?? "(agree on one with the customer)"}`,
+    `Type           ${type}`,
+    `Scopes         ${scopes.join(", ") || "(name them with --scope, of the form area:read, area:write or area:execute)"}`,
+    `Devices        ${devices?.join(", ") ?? "no restriction"}`,
+    "Enabled        yes",
+    "JWKS           the public keys below; they are not secret",
+    "",
+    JSON.stringify(jwks, null, 2),
+    "",
+    grant,
+    "Narrowing the grant takes effect within minutes. A scope granted later reaches only the next token.",
+  ].join("\n");
 }
 
+/**
+ * Writes a new private key as PKCS#8 PEM, with mode 0600 whatever the umask, and returns it. It never overwrites a file,
+ * because customers may have registered the key in it.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+async function createKey(file: string, modulusLength: number): Promise<string> {
+  let handle: FileHandle;
+  try {
+    // Opened before the key is made, which takes seconds.
+    handle = await open(file, "wx", 0o600);
+  } catch (fault) {
+    const { code = "no code" } = fault as NodeJS.ErrnoException;
+    throw invalidFlag(
+      "--out",
+      code === "EEXIST"
+        ? `must name a new file: ${file} exists, and customers may have registered its key.`
+        : `names a file that cannot be written (${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
+    );
+  }
+  try {
+    await handle.chmod(0o600);
+    const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
+    const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+    await handle.writeFile(pem);
+    return pem;
+  } catch (fault) {
+    await rm(file, { force: true });
+    throw fault;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** RFC 7517 section 5. */
+interface Jwks {
+  readonly keys: readonly JWK[];
+}
+
+/**
+ * The JWKS of the configured key and of those in further files.
+ *
+ * @throws ConfigurationError `option_invalid` if two keys have the same kid: a service would look up the wrong one
+ */
 async function configuredJwks(
-  flags: Record<string, unknown> & AlsoFlags,
-  env: Context["env"],
-): Promise<Registration["jwks"]> {
-  // A login's --scope is another than a sheet's.
-  const { scope: _scope, ...given } = flags;
-  const settings = readSettings(given, env);
+  command: Command,
+  also: readonly string[] = [],
+  env: Environment,
+): Promise<Jwks> {
+  const settings = readSettings(command, env);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
-  const others = await Promise.all((flags.also ?? []).map(otherKeys));
-  return jwksOf([own, ...others.flat()]);
+  const keys = [own, ...(await Promise.all(also.map(readOtherKeys))).flat()];
+  const byKid = new Map<unknown, JWK>();
+  for (const key of keys) {
+    const same = byKid.get(key.kid);
+    if (same !== undefined) {
+      const [one, other] = await Promise.all([same, key].map((jwk) => calculateJwkThumbprint(jwk)));
+      throw new ConfigurationError(
+        "option_invalid",
+        one === other
+          ? `The key ${wireText(key.kid)} is given twice. Remove one.`
+          : `Two different keys have the kid ${wireText(key.kid)}. Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its thumbprint.`,
+        { option: "keyId" },
+      );
+    }
+    byKid.set(key.kid, key);
+  }
+  return { keys };
+}
+
+/** The public half of a private key, with the kid of its assertions. @throws ConfigurationError */
+async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
+  const { keyId: kid } = await importSigningKey(privateKey, keyId);
+  const text = privateKey.trim();
+  const { n, e } = text.startsWith("{")
+    ? (JSON.parse(text) as JWK)
+    : (createPrivateKey(text).export({ format: "jwk" }) as JWK);
+  return registrable({ kid, n, e });
+}
+
+/** Only the fields that a service needs. */
+function registrable({ kid, n, e }: { kid?: unknown; n?: unknown; e?: unknown }): JWK {
+  return { kty: "RSA", kid, use: "sig", alg: "RS256", n, e } as JWK;
+}
+
+/** The keys of a file with a private key or a JWKS. @throws ConfigurationError; it names the file, not its content */
+async function readOtherKeys(file: string): Promise<JWK[]> {
+  try {
+    const text = await readPrivateKey({ aPrivateKeyFile: file });
+    let jwks: { readonly keys?: unknown } = {};
+    try {
+      jwks = JSON.parse(text) ?? {};
+    } catch {
+      // Not a JWKS: a private key as PEM.
+    }
+    return Array.isArray(jwks.keys) ? jwks.keys.map(checkedKey) : [await publicJwk(text)];
+  } catch (error) {
+    if (!isConfigurationError(error)) throw error;
+    throw new ConfigurationError(error.code, `--also ${file}: ${error.message}`, { option: "also" });
+  }
+}
+
+/** A registered key, under its own kid: programs that sign with it use that. */
+function checkedKey(key: unknown): JWK {
+  const { kty, kid, n, e, d } = (typeof key === "object" && key !== null ? key : {}) as JWK;
+  if (d !== undefined)
+    throw new ConfigurationError(
+      "key_invalid",
+      "the JWKS holds a private key, which must be kept secret. Make and register a new key.",
+    );
+  if (kty !== "RSA" || typeof n !== "string" || typeof e !== "string")
+    throw new ConfigurationError("key_unsupported", "the JWKS holds a key that is not an RSA key.");
+  if (typeof kid !== "string" || kid === "")
+    throw new ConfigurationError(
+      "key_id_required",
+      "the JWKS holds a key without a kid, which it needs among several keys.",
+    );
+  return registrable({ kid, n, e });
 }

@@ -1,60 +1,207 @@
-/** `bivariant login`: a person logs in to Variant B in the browser, and later commands act for them. */
+/** `bivariant login`: a person logs in to Variant B in the browser, and later commands act for that person. */
+import { spawn } from "node:child_process";
 import type { Command } from "commander";
-import { z } from "zod";
-import { ConfigurationError } from "../../errors.js";
-import type { Context, Finish } from "../context.js";
-import { exitCodes, exitCodesHelp } from "../exit-codes.js";
-import { type LogInSettings, logIn } from "../login/log-in.js";
-import { loginOptions } from "../login/login-options.js";
-import { forgetLogin, openLoginStore } from "../login/login-store.js";
-import { storePath } from "../login/store-path.js";
-import { addSettings } from "../settings/add-settings.js";
-import { hasOwnLoginClient } from "../settings/read-login-client.js";
-import { readSettings } from "../settings/read-settings.js";
-import { loginSettings, namesOf } from "../settings/setting-table.js";
+import { isLoginRequiredError, LoginRequiredError } from "../../errors.js";
+import { beginLogin, completeLogin } from "../../index.js";
+import { wholeNumber } from "../arguments.js";
+import { hasOwnLoginClient } from "../credentials.js";
+import { exitCodesHelp } from "../error-report.js";
+import { type Callback, type CallbackListener, listenForCallback, loginPages } from "../login/callback.js";
+import { loginOptions } from "../login/identity.js";
+import {
+  cliPerson,
+  createLoginStore,
+  forgetLogin,
+  openLoginStore,
+  rememberLogin,
+  storePath,
+} from "../login/store.js";
+import type { Environment } from "../output.js";
+import type { Context } from "../run.js";
+import { addSettings, loginSettings, namesOf, readSettings, type Settings } from "../settings.js";
 
-export function addLogin(program: Command, context: Context, finish: Finish): void {
-  const command = program
-    .command("login")
-    .description("Log in to Variant B in the browser, for token and call to act for you.")
-    .option("--port <number>", "port of the loopback address to come back to (default: a free one)")
-    .option("--wait-seconds <seconds>", "how long to wait for the login (default 300)")
+interface LoginFlags {
+  readonly port: number;
+  readonly waitSeconds: number;
+  readonly browser: boolean;
+  readonly logout?: true;
+}
+
+export function defineLogin(command: Command, context: Context): void {
+  const { env } = context;
+  command
+    .option(
+      "--port <number>",
+      "port of the loopback address that the browser comes back to (default: a free one)",
+      wholeNumber(0, 65_535, "a port number"),
+      0,
+    )
+    .option(
+      "--wait-seconds <seconds>",
+      "how long to wait for the login (default 300)",
+      wholeNumber(1, 86_400, "a whole number of seconds"),
+      300,
+    )
     .option("--no-browser", "only print the address to open")
-    .option("--logout", "forget the stored login, and log nobody in")
-    .action(async (flags: Record<string, unknown>) => {
-      if (flags.logout === true) await logOut(flags, context);
-      else await logInAndTell(flags, context);
-      finish(exitCodes.done);
-    });
-  addSettings(command, loginSettings).addHelpText(
-    "after",
-    `
+    .option("--logout", "delete the stored login instead");
+  addSettings(command, loginSettings, env)
+    .action(async (flags: LoginFlags) => {
+      const settings = readSettings(command, env);
+      await (flags.logout ? logOut(settings, context) : logIn(settings, flags, context));
+    })
+    .addHelpText(
+      "after",
+      `
 Example:
   $ bivariant login --base-url https://customer.example --b-login-client-id portal \\
       --authorization-endpoint /v1/auth/authorize
   $ bivariant call listDevices --login --base-url https://customer.example --b-login-client-id portal
   $ bivariant login --logout --base-url https://customer.example --b-login-client-id portal
 
-The API client is registered with the redirect URI http://127.0.0.1/callback, any port; where the deployment wants the
-port too, name it with --port. The browser is opened when stdout is a terminal; the address is printed on stderr in any
-case. A client secret is sent only if one is set: with --b-login-client-id only a secret of the same name's, without it
-that of --b-client-id.
-One login is kept for each base URL, tenant and client id: give the same to the other commands. It rests in a file that
-only you can read, encrypted. Its key is BIVARIANT_STORE_KEY or in BIVARIANT_STORE_KEY_FILE; else it is made once, in
-<store file>.key beside it (mode 0600): then whoever can read your files can read the login too. It is renewed without
-prompting for as long as the deployment allows. A logout forgets it here; the deployment is not told.
-With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, expires_at in epoch milliseconds and of
-the first access token; of a logout { "forgotten", "store_file" }. Never a token.
+Register the API client with the redirect URI http://127.0.0.1/callback, on any port. If the deployment requires a fixed
+port, choose it with --port. The browser is opened if stdout is a terminal; the address is always printed on stderr. The
+client secret, if one is set, is that of --b-login-client-id, or without it that of --b-client-id.
+
+One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
+encrypted. Its key is BIVARIANT_STORE_KEY or in BIVARIANT_STORE_KEY_FILE; otherwise it is made once, as <store file>.key
+with mode 0600, and every program that can read your files can read the login too. The login is renewed without a prompt for as long
+as the deployment allows. A logout deletes it here; the deployment is not informed.
+
+With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, with expires_at of the first access token
+in epoch milliseconds; with --logout { "forgotten", "store_file" }. Never a token.
 
 ${exitCodesHelp}`,
-  );
+    );
 }
 
-async function logInAndTell(flags: Record<string, unknown>, context: Context): Promise<void> {
-  const { output, env } = context;
-  const settings = readSettings(flags, env);
-  const hasSecret = settings.bClientSecret !== undefined || settings.bClientSecretFile !== undefined;
-  const { baseUrl, tenantId, expiresAt, file } = await logIn(settings, readFlags(flags), context);
+async function logOut(settings: Settings, { output, env }: Context): Promise<void> {
+  const options = await loginOptions(settings, { env });
+  const store = await openLoginStore(settings, env);
+  const isForgotten = store !== undefined && (await forgetLogin({ ...options, store }));
+  if (output.json) output.value({ forgotten: isForgotten, store_file: storePath(settings, env) });
+  else output.lines([isForgotten ? "Logged out: the stored login is deleted." : "No login was stored."]);
+}
+
+/** @throws LoginRequiredError `login_expired` if the person does not log in in time; every error of `completeLogin` */
+async function logIn(settings: Settings, flags: LoginFlags, context: Context): Promise<void> {
+  const { output, env, signal } = context;
+  const listener = await listenForCallback(flags.port);
+  try {
+    const addresses = {
+      // Without it, the library reports that it is missing.
+      authorizationEndpoint: settings.authorizationEndpoint as string,
+      redirectUri: listener.redirectUri,
+    };
+    // Wrong settings and an unusable store are reported before the person logs in.
+    const person = await loginOptions(settings, { env, onEvent: output.onEvent }, addresses);
+    const options = { ...person, store: await createLoginStore(settings, env) };
+    const begun = await beginLogin(options);
+    const waiting = waitForCallback(listener, begun.login.state, flags.waitSeconds, signal);
+    // Handled below, once the address is printed.
+    waiting.catch(() => {});
+    await sendToBrowser(begun.url, flags.browser, context);
+    const callback = await output.during("waiting for the login in the browser", () => waiting);
+    try {
+      const auth = await output.during("waiting for a token", async () => {
+        const { url: callbackUrl } = callback;
+        const done = await completeLogin({
+          ...options,
+          login: begun.login,
+          signal,
+          person: cliPerson,
+          callbackUrl,
+        });
+        await rememberLogin(options, done);
+        return done;
+      });
+      const { expiresAt } = await auth.getAccessToken({ signal });
+      await callback.show(loginPages.done);
+      reportLogin(auth, expiresAt, settings, context);
+    } catch (error) {
+      const isDenied = isLoginRequiredError(error) && error.code === "login_denied";
+      await callback.show(isDenied ? loginPages.denied : loginPages.failed);
+      throw error;
+    }
+  } finally {
+    await listener.close();
+  }
+}
+
+async function waitForCallback(
+  listener: CallbackListener,
+  state: string,
+  waitSeconds: number,
+  signal: AbortSignal,
+): Promise<Callback> {
+  const end = new AbortController();
+  const timeout = () =>
+    end.abort(
+      new LoginRequiredError("login_expired", `The login did not happen within ${waitSeconds} seconds.`),
+    );
+  const interrupt = () => end.abort(signal.reason);
+  const timer = setTimeout(timeout, 1000 * waitSeconds);
+  signal.addEventListener("abort", interrupt, { once: true });
+  if (signal.aborted) interrupt();
+  try {
+    return await listener.callback(state, end.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", interrupt);
+  }
+}
+
+/** Prints the address in any case: the browser may open on another screen, or not at all. */
+async function sendToBrowser(url: string, isWanted: boolean, { output, env }: Context): Promise<void> {
+  const isOpened = isWanted && output.isTerminal && (await openBrowser(url, env));
+  output.note(
+    isOpened
+      ? "Your browser opens for the login. If it does not, open this address on this machine:"
+      : "To log in, open this address in a browser on this machine:",
+  );
+  output.raw(`${url}\n`);
+}
+
+/** Programs that open an address. On Windows not `start`, which is the shell's and interprets `&`. */
+const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+/** An opener that has not failed by then has opened the address. */
+const openerFailsWithinMs = 3_000;
+
+/**
+ * Resolves with whether a program opened the address. Other users can see the address in the process list, but it is of no
+ * use to them: the code that comes back needs the verifier, which only this process has (RFC 7636 section 1).
+ */
+async function openBrowser(url: string, env: Environment): Promise<boolean> {
+  const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
+  const withoutSecrets = Object.entries(env).filter(([name]) => !name.startsWith("BIVARIANT_"));
+  const child = spawn(program, [...args, url], {
+    env: Object.fromEntries(withoutSecrets),
+    stdio: "ignore",
+    detached: true,
+  });
+  // It may live as long as the browser does.
+  child.unref();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(true), openerFailsWithinMs);
+    const settle = (isOpened: boolean) => {
+      clearTimeout(timer);
+      resolve(isOpened);
+    };
+    child.once("error", () => settle(false));
+    child.once("exit", (code) => settle(code === 0));
+  });
+}
+
+function reportLogin(
+  { baseUrl, tenantId }: { readonly baseUrl: string; readonly tenantId: string },
+  expiresAt: number,
+  settings: Settings,
+  { output, env }: Context,
+): void {
+  const file = storePath(settings, env);
   if (output.json)
     output.value({
       ...{ variant: "B", base_url: baseUrl, tenant: tenantId || null },
@@ -63,48 +210,14 @@ async function logInAndTell(flags: Record<string, unknown>, context: Context): P
   else
     output.lines([
       `${output.paint("green", "Logged in")} to ${baseUrl}${tenantId === "" ? "" : `, tenant ${tenantId}`}.`,
-      `The login is kept in ${file}.`,
+      `The login is stored in ${file}.`,
     ]);
-  if (hasSecret)
-    output.note(
-      `call and token ask as the service account while its client secret is set: give them --login.${
-        hasOwnLoginClient(settings)
-          ? ""
-          : ` If this secret is that of the API client, set ${namesOf("bLoginClientId")} and ${namesOf("bLoginClientSecretFile")} instead.`
-      }`,
-    );
-}
-
-async function logOut(flags: Record<string, unknown>, { output, env }: Context): Promise<void> {
-  const settings = readSettings(flags, env);
-  const options = await loginOptions(settings, { env, onEvent: () => {} });
-  const opened = await openLoginStore(settings, env);
-  const isForgotten = opened !== undefined && (await forgetLogin({ ...options, store: opened.store }));
-  if (output.json) output.value({ forgotten: isForgotten, store_file: storePath(settings, env) });
-  else output.lines([isForgotten ? "Logged out: the login is forgotten." : "No login was stored."]);
-}
-
-const schema = z.object({
-  port: z
-    .string()
-    .regex(/^\d{1,5}$/, "must be a port number")
-    .transform(Number)
-    .pipe(z.number().max(65_535, "must be a port number"))
-    .default(0),
-  waitSeconds: z
-    .string()
-    .regex(/^\d{1,5}$/, "must be whole seconds")
-    .transform(Number)
-    .pipe(z.number().min(1, "must be above 0").max(86_400, "must be at most 86400"))
-    .default(300),
-  browser: z.boolean().default(true),
-});
-
-/** @throws ConfigurationError `option_invalid`; it shows no value */
-function readFlags(flags: Readonly<Record<string, unknown>>): LogInSettings {
-  const { success, data, error } = schema.safeParse(flags);
-  if (success) return { port: data.port, waitSeconds: data.waitSeconds, isBrowserWanted: data.browser };
-  const [issue] = error.issues;
-  const name = issue?.path[0] === "port" ? "--port" : "--wait-seconds";
-  throw new ConfigurationError("option_invalid", `${name} ${issue?.message}.`, { option: name });
+  if ((settings.bClientSecret ?? settings.bClientSecretFile) === undefined) return;
+  const note =
+    "While the client secret of a service account is set, call and token use that account. Pass --login to use this login.";
+  output.note(
+    hasOwnLoginClient(settings)
+      ? note
+      : `${note} If the secret is that of the API client, set ${namesOf("bLoginClientId")} and ${namesOf("bLoginClientSecretFile")} instead.`,
+  );
 }

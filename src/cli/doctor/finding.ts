@@ -1,7 +1,33 @@
-/** One line of what the doctor says. */
-import type { Cause } from "../../errors.js";
+/** What the doctor examines, and what it finds. */
+import type { Cause, ConfigurationError, Variant } from "../../errors.js";
+import type { BivariantError, Fetch, PersonAuth } from "../../index.js";
+import type { AccountSettings, PluginSettings } from "../credentials.js";
+import type { Paint } from "../output.js";
 
-/** What is looked at, in this order, in every examination. */
+export interface DoctorInput {
+  readonly baseUrl: string;
+  readonly tenantId: string | undefined;
+  /** The variant that the user named. Then only its credential is here. */
+  readonly variant: Variant | undefined;
+  readonly allowInsecureHttp: boolean | undefined;
+  /** Undefined if none is configured; the error if it is incomplete or cannot be read. */
+  readonly plugin: PluginSettings | ConfigurationError | undefined;
+  readonly account: AccountSettings | ConfigurationError | undefined;
+  /** The stored login, if it is the identity for Variant B; or the error that says why it cannot be used. */
+  readonly login: PersonAuth<"B"> | BivariantError | undefined;
+  readonly registeredJwks: RegisteredJwks | undefined;
+  /** Undefined for the global one. */
+  readonly fetch: Fetch | undefined;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** False if NODE_TLS_REJECT_UNAUTHORIZED is 0. */
+  readonly checksCertificates: boolean;
+}
+
+/** The content of the file with the registered JWKS. */
+export type RegisteredJwks = { readonly value: unknown } | "not JSON";
+
+/** All checks, in the order of every report. */
 export type Check =
   | "base_url"
   | "reachability"
@@ -15,14 +41,13 @@ export type Check =
   | "token"
   | "api_call";
 
-/** What was looked at, what was seen, and what to do about it. */
 export interface Finding {
   readonly check: Check;
   readonly verdict: "pass" | "fail" | "unknown";
-  /** What was seen, or why nothing could be seen. */
+  /** What was found, or why the check was not possible. */
   readonly evidence: string;
   readonly remedy?: string;
-  /** Of a refusal: all that local evidence supports, the likeliest first. */
+  /** Of a refusal: the causes that the local evidence supports, most likely first. */
   readonly causes?: readonly Cause[];
 }
 
@@ -36,4 +61,23 @@ export function fail(check: Check, evidence: string, remedy: string): Finding {
 
 export function unknown(check: Check, evidence: string, remedy?: string): Finding {
   return { check, verdict: "unknown", evidence, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
+
+const verdictColumns = "unknown ".length;
+const checkColumns = "reachability  ".length;
+/** The finding on one line and its remedy on another, which suits grep; a terminal wraps long lines itself. */
+export function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
+  const head = paint(styles[verdict], verdict.padEnd(verdictColumns)) + check.padEnd(checkColumns);
+  const margin = " ".repeat(verdictColumns + checkColumns);
+  return [head + evidence, ...(remedy === undefined ? [] : [`${margin}-> ${remedy}`])];
+}
+
+/** The number of findings by verdict, and the failed checks. */
+export function summaryLine(findings: readonly Finding[], paint: Paint): string {
+  const count = (verdict: Finding["verdict"]) => findings.filter((one) => one.verdict === verdict).length;
+  const failed = findings.filter(({ verdict }) => verdict === "fail").map(({ check }) => check);
+  const counts = `${count("pass")} pass, ${count("fail")} fail, ${count("unknown")} unknown.`;
+  return failed.length === 0 ? counts : `${counts} ${paint("red", `Failed: ${failed.join(", ")}.`)}`;
 }

@@ -55,7 +55,7 @@ export function loginPage(
 </div>`;
   const body = html`<main>
 <div><h1>Log in</h1><p class="quiet">to continue to ${request.client.name}</p></div>
-${isRetry ? html`<p class="alarm" role="alert" id="failed">The user id or the password is wrong.</p>` : ""}
+${isRetry ? html`<p class="alarm" role="alert" id="failed">User id and password do not belong together.</p>` : ""}
 <form method="post" action="${linkTo(deployment, LOGIN_PATH)}">
 <input type="hidden" name="request" value="${id}">
 <input type="hidden" name="form_token" value="${session.formToken}">
@@ -98,14 +98,14 @@ export function consentPage(
     html`<li><code>${scope}</code>${operator.capabilities.has(scope) ? "" : html` <span class="quiet">You do not have this, so neither will the app.</span>`}</li>`;
   const list =
     asked.length === 0
-      ? html`<p>It asks for no scope that you have.</p>`
+      ? html`<p>It asks for nothing that you have.</p>`
       : html`<ul class="scopes">${asked.map(entry)}</ul>`;
   const back = html`${linkTo(deployment, LOGIN_PATH)}?request=${id}`;
   const body = html`<main>
 <div><h1>Allow ${client.name}?</h1>
 <p class="quiet">You are ${displayName(operator)} (<code>${operator.userId}</code>, tenant <code>${operator.tenantId}</code>).
 <a href="${back}">Log in as another person</a></p></div>
-<p>It asks to act for you with${scopes === undefined ? " every scope that you have" : ""}:</p>
+<p>It asks to act for you with${scopes === undefined ? " everything that you have" : ""}:</p>
 ${list}
 <form method="post" action="${linkTo(deployment, CONSENT_PATH)}">
 <input type="hidden" name="request" value="${id}">

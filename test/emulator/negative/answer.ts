@@ -1,141 +1,129 @@
-// What of an answer is compared: its status, the headers that matter, and its body; secrets by their place only.
+// The parts of an answer that a row compares: status, the headers that matter and the body, with secrets masked and page
+// texts left out.
 import { type RuleId, rules } from "../../../src/emulator/index.js";
+import { REJECTED } from "../plugin-client.js";
+import { CALLBACK } from "./world.js";
 
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON as it is; of a page its heading and what it complains of; else the text. */
+  /** JSON as it is; of a page the path that its first form posts to; otherwise the text. */
   readonly body: unknown;
+  /** The rule whose sentence the answer quotes. */
+  readonly says?: RuleId | undefined;
 }
 
 const HEADERS = ["allow", "cache-control", "content-type", "location", "retry-after", "www-authenticate"];
 const SECRETS = ["access_token", "refresh_token", "code", "state", "url"];
 /** Stands where a secret was handed out. */
-export const SECRET = "…";
+const SECRET = "…";
 
 export async function readAnswer(response: Response): Promise<Answer> {
   const headers: Record<string, string> = {};
   for (const name of HEADERS) {
     const value = response.headers.get(name);
-    if (value !== null) headers[name] = value.replace(/\b(code|request|state)=[\w-]+/g, `$1=${SECRET}`);
+    if (value !== null) headers[name] = value;
   }
-  // A cookie's name carries the port.
+  const text = await response.text();
+  const says = quoted(text + decodeURIComponent((headers.location ?? "").replaceAll("+", " ")));
+  if (headers.location !== undefined)
+    headers.location = headers.location
+      .replace(/&?error_description=[^&]*/, "")
+      .replace(/\b(code|request|state)=[\w-]+/g, `$1=${SECRET}`);
+  // The name of a cookie may end with the port.
   const cookies = response.headers.getSetCookie().map((line) => /^[a-z-]+?(?=-\d+=|=)/.exec(line)?.[0]);
   if (cookies.length > 0) headers["set-cookie"] = cookies.join(", ");
-  return { status: response.status, headers, body: readBody(await response.text(), headers["content-type"]) };
+  const body = readBody(text, headers["content-type"], says !== undefined);
+  return { status: response.status, headers, body, ...(says && { says }) };
 }
 
-function readBody(text: string, type = ""): unknown {
-  if (type.startsWith("text/html")) {
-    const plain = (pattern: RegExp) => pattern.exec(text)?.[1]?.replace(/<[^>]*>/g, "");
-    const complaint = plain(/<p class="alarm"[^>]*>(.*?)<\/p>/s);
-    return { page: plain(/<h1>(.*?)<\/h1>/s), ...(complaint !== undefined && { complaint }) };
-  }
+/** Of rules with the same sentence the first. */
+function quoted(text: string): RuleId | undefined {
+  return (Object.keys(rules) as RuleId[]).find((rule) => text.includes(rules[rule].says));
+}
+
+function readBody(text: string, type = "", isQuoting: boolean): unknown {
+  if (type.startsWith("text/html")) return { form: /<form[^>]* action="([^"]*)"/.exec(text)?.[1] };
   if (!type.startsWith("application/json")) return text;
-  return JSON.parse(text, (name, value) =>
-    SECRETS.includes(name) && typeof value === "string" ? SECRET : value,
-  );
+  return JSON.parse(text, (name, value) => {
+    if (name === "error_description" && isQuoting) return undefined;
+    return SECRETS.includes(name) && typeof value === "string" ? SECRET : value;
+  });
 }
 
 const JSON_TYPE = { "content-type": "application/json" };
-const HTML_TYPE = { "cache-control": "no-store", "content-type": "text/html; charset=utf-8" };
 const NOT_STORED = { "cache-control": "no-store" };
+const UNSTORED_JSON = { ...JSON_TYPE, ...NOT_STORED };
 
-/** Variant A's token endpoint: the opaque answer. */
+export function ok(body: unknown): Answer {
+  return { status: 200, headers: JSON_TYPE, body };
+}
+
+/** Variant A's token endpoint. */
 export function refusedA(error: string): Answer {
-  const body = { error, error_description: "The token request was rejected." };
-  return { status: 400, headers: { ...JSON_TYPE, ...NOT_STORED }, body };
+  return { status: 400, headers: UNSTORED_JSON, body: { error, error_description: REJECTED } };
 }
 export const invalidClient: Answer = refusedA("invalid_client");
 export const invalidGrant: Answer = refusedA("invalid_grant");
 export const invalidRequest: Answer = refusedA("invalid_request");
 export const unsupportedGrantType: Answer = refusedA("unsupported_grant_type");
 
-function tokenOfA(revo: object): Answer {
+function tokenA(revo: object): Answer {
   const body = { access_token: SECRET, token_type: "Bearer", expires_in: 3600, revo };
-  return { status: 200, headers: { ...JSON_TYPE, ...NOT_STORED }, body };
+  return { status: 200, headers: UNSTORED_JSON, body };
 }
 const roles = [{ name: "service-plugin", group: "external-plugins" }];
-export const serviceToken: Answer = tokenOfA({ tenant: "acme", roles });
-export const globexToken: Answer = tokenOfA({ tenant: "globex", roles });
-export const adasToken: Answer = tokenOfA({
+export const serviceToken: Answer = tokenA({ tenant: "acme", roles });
+export const globexToken: Answer = tokenA({ tenant: "globex", roles });
+export const adasToken: Answer = tokenA({
   tenant: "acme",
   user: { userId: "ada", firstname: "Ada", lastname: "Lovelace" },
   roles: [{ name: "planner", group: "people" }],
 });
 
-/** Variant B's token endpoint. */
-export function refusedB(rule: RuleId): Answer {
-  const { answer, says } = rules[rule];
-  const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
-  return { status: answer.status, headers: { ...JSON_TYPE, ...NOT_STORED }, body };
+/** Variant B's token endpoint and the host application: the error of the rule, and its sentence as description. */
+export function refused(rule: RuleId): Answer {
+  const { status, error } = rules[rule].answer;
+  return { status, headers: UNSTORED_JSON, body: { error }, says: quoted(rules[rule].says) };
 }
-export const accountToken: Answer = {
-  status: 200,
-  headers: { ...JSON_TYPE, ...NOT_STORED },
-  body: { access_token: SECRET },
-};
-export const personTokens: Answer = {
-  ...accountToken,
-  body: { access_token: SECRET, refresh_token: SECRET },
-};
+export function unstored(body: unknown, status = 200): Answer {
+  return { status, headers: UNSTORED_JSON, body };
+}
+export const accountToken: Answer = unstored({ access_token: SECRET });
+export const personTokens: Answer = unstored({ access_token: SECRET, refresh_token: SECRET });
 
 /** The API. */
-export const devices: Answer = {
-  status: 200,
-  headers: JSON_TYPE,
-  body: [
-    { id: "device-1", name: "North gate" },
-    { id: "device-2", name: "South gate" },
-    { id: "device-3", name: "Loading bay" },
-  ],
-};
-export function ok(body: unknown): Answer {
-  return { status: 200, headers: JSON_TYPE, body };
-}
+export const devices: Answer = ok([
+  { id: "device-1", name: "North gate" },
+  { id: "device-2", name: "South gate" },
+  { id: "device-3", name: "Loading bay" },
+]);
 export const forbidden: Answer = { status: 403, headers: {}, body: "" };
 export const noToken: Answer = { status: 401, headers: { "www-authenticate": "Bearer" }, body: "" };
 export const invalidToken: Answer = {
-  status: 401,
+  ...noToken,
   headers: { "www-authenticate": 'Bearer error="invalid_token"' },
-  body: "",
 };
 export const notFound: Answer = { status: 404, headers: JSON_TYPE, body: { error: "not_found" } };
 export function wrongMethod(allow: string): Answer {
   return { status: 405, headers: { allow }, body: "" };
 }
 
-/** The pages. */
-export function page(
-  heading: string,
-  more: { status?: number; complaint?: string; cookie?: string } = {},
-): Answer {
-  const { status = 200, complaint, cookie } = more;
-  return {
-    status,
-    headers: { ...HTML_TYPE, ...(cookie && { "set-cookie": cookie }) },
-    body: { page: heading, ...(complaint && { complaint }) },
-  };
+/** A page. */
+export function page(form: string | undefined, status = 200, cookie?: string): Answer {
+  const type = { "content-type": "text/html; charset=utf-8" };
+  const headers = { ...NOT_STORED, ...type, ...(cookie && { "set-cookie": cookie }) };
+  return { status, headers, body: { form } };
 }
+/** The page that ends a login; the client must not learn of it. */
 export function loginError(rule: RuleId): Answer {
-  const { answer, says } = rules[rule];
-  return page("This login cannot go on", { status: answer.status, complaint: `It breaks the rule: ${says}` });
+  return { ...page(undefined, rules[rule].answer.status), says: quoted(rules[rule].says) };
 }
 export function redirect(status: 302 | 303, location: string, cookie?: string): Answer {
   return { status, headers: { ...NOT_STORED, location, ...(cookie && { "set-cookie": cookie }) }, body: "" };
 }
-export function toldCallback(
-  rule: RuleId,
-  status: 302 | 303 = 302,
-  callback: string = "https://portal.example/callback",
-): Answer {
-  const { answer, says } = rules[rule];
-  const query = new URLSearchParams({ error: answer.error ?? "", error_description: says });
-  return redirect(status, `${callback}?${query}&state=${SECRET}`);
-}
-/** What the host's page is told by its server. */
-export function refusedByHost(rule: RuleId): Answer {
-  const { answer, says } = rules[rule];
-  const body = { error: answer.error, error_description: says };
-  return { status: answer.status, headers: { ...JSON_TYPE, ...NOT_STORED }, body };
+/** The client learns at its callback which rule its authorization request broke. */
+export function toldCallback(rule: RuleId, status: 302 | 303 = 302): Answer {
+  const location = `${CALLBACK}?error=${rules[rule].answer.error}&state=${SECRET}`;
+  return { ...redirect(status, location), says: quoted(rules[rule].says) };
 }

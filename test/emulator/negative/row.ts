@@ -1,22 +1,105 @@
-// One request that a rule is about, and the exact answer that it gets.
-import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
-import type { Answer } from "./answer.js";
-import type { World } from "./world.js";
+// One row of the table of negative requests, and how it is played.
+import {
+  createEmulator,
+  EmulatorError,
+  type EmulatorOptions,
+  type RuleId,
+  rules,
+} from "../../../src/emulator/index.js";
+import { type Answer, readAnswer } from "./answer.js";
+import { type ChangedA, World } from "./world.js";
 
-/**
- * The name begins with the published test it follows, where there is one: F2 (fapi2-security-profile-final-), F1
- * (fapi1-advanced-final-) and OC (oidcc-) are modules of the OpenID Foundation's conformance suite, numbers are RFCs.
- */
-export interface Row {
-  readonly name: string;
-  /** Those that the last request breaks, in the order of precedence: the log names the first. None: it is accepted. */
-  readonly rules: readonly RuleId[];
-  /** Rules that refuse nothing here but have a part in the answer. */
+export type Request = (world: World) => Promise<Response>;
+
+/** What the rows of one group have in common. */
+export interface Group {
+  /** The rules that the last request breaks, in the order of precedence: the log names the first. Default: none. */
+  readonly breaks?: RuleId | readonly RuleId[];
+  readonly answer: Answer;
+  /** Rules that refuse nothing here but shape the answer. */
   readonly shapedBy?: readonly RuleId[];
-  /** The same answer with all its rules off: there is nothing to go on with. */
+  /** The answer is the same while the broken rules are off, for example because the client is unknown. */
   readonly remains?: true;
   readonly options?: EmulatorOptions;
-  /** Sends whatever is needed over HTTP; the last response is the one that counts. */
-  readonly request: (world: World) => Promise<Response>;
+}
+
+export function refusing(answer: Answer, breaks: Group["breaks"], more: Partial<Group> = {}): Group {
+  return { answer, ...(breaks !== undefined && { breaks }), ...more };
+}
+export function accepting(answer: Answer, more: Partial<Group> = {}): Group {
+  return { answer, ...more };
+}
+export function also(common: Group, more: Partial<Group>): Group {
+  return { ...common, ...more };
+}
+
+/**
+ * A noun phrase that begins with the id of the test it stands for, where it has one (A: client assertions and token
+ * requests of Variant A, C: codes, R: refresh tokens, L: the API and limits, P: launches in the iframe), and ends with
+ * its source in brackets: F2 (fapi2-security-profile-final-), F1 (fapi1-advanced-final-) and OC (oidcc-) are modules of
+ * the OpenID Foundation's conformance suite, numbers are RFCs and their sections.
+ */
+type Name = string;
+
+export interface Row extends Omit<Group, "breaks"> {
+  readonly name: Name;
+  readonly breaks: readonly RuleId[];
+  /** Sends what is needed; the last response is the one that counts. */
+  readonly request: Request;
+}
+
+export function group({ breaks = [], ...common }: Group, requests: Readonly<Record<Name, Request>>): Row[] {
+  const list = typeof breaks === "string" ? [breaks] : breaks;
+  return Object.entries(requests).map(([name, request]) => ({ name, breaks: list, request, ...common }));
+}
+
+type Change = ChangedA | ((world: World) => ChangedA);
+
+/** Rows that send one token request of Variant A. */
+export function tokenRequests(common: Group, changes: Readonly<Record<Name, Change>>): Row[] {
+  const requests = Object.entries(changes).map(([name, change]): [Name, Request] => [
+    name,
+    (world) => world.requestToken(typeof change === "function" ? change(world) : change),
+  ]);
+  return group(common, Object.fromEntries(requests));
+}
+
+export function titleOf({ name, breaks: [rule], answer }: Row): string {
+  if (rule !== undefined) return `${name}: refused by ${rule}`;
+  return `${name}: ${answer.status < 400 ? "accepted" : `answered ${answer.status}`}`;
+}
+
+export interface Played {
   readonly answer: Answer;
+  /** The rule that the journal names for the last request, and the newest one of the customer log. */
+  readonly rule: RuleId | undefined;
+  readonly logged: RuleId | undefined;
+}
+
+export async function play(row: Row, off: readonly RuleId[] = [], isOverHttp = false): Promise<Played> {
+  const rules = Object.fromEntries(off.map((rule) => [rule, false]));
+  const world = new World({ ...row.options, rules });
+  const { journal, customerLog } = world.emulator;
+  const server = isOverHttp ? await world.emulator.listen() : undefined;
+  if (server !== undefined) world.transport = (path, init) => fetch(new URL(path, server.url), init);
+  try {
+    const answer = await readAnswer(await row.request(world));
+    return { answer, rule: journal.last()?.rule, logged: customerLog.last()?.rule };
+  } finally {
+    await server?.close();
+  }
+}
+
+export const ruleIds = Object.keys(rules) as readonly RuleId[];
+/** Rules that can be switched off. A rule has no switch where the emulator could not answer without its check. */
+export const switchable: ReadonlySet<RuleId> = new Set(ruleIds.filter(hasSwitch));
+
+function hasSwitch(rule: RuleId): boolean {
+  try {
+    createEmulator({ rules: { [rule]: false } });
+    return true;
+  } catch (error) {
+    if (error instanceof EmulatorError) return false;
+    throw error;
+  }
 }

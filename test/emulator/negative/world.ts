@@ -1,19 +1,79 @@
-// A deployment over HTTP with a frozen clock, one registration of every kind, and valid requests for rows to break.
-import { randomUUID } from "node:crypto";
-import { createEmulator, type Emulator, type EmulatorOptions } from "../../../src/emulator/index.js";
+// An emulator with a frozen clock and one registration of every kind, and the valid requests that rows of the table break.
+import {
+  createEmulator,
+  type Emulator,
+  type EmulatorOptions,
+  type EmulatorSeed,
+} from "../../../src/emulator/index.js";
 import { FormBrowser } from "../form-browser.js";
 import { newPkce, type Pkce } from "../pkce.js";
-import { compactJws, rs256, type SigningKey } from "../signing-key.js";
-import { CALLBACK, key, register } from "./register.js";
+import { ASSERTION_TYPE, START } from "../plugin-client.js";
+import { compactJws, newSigningKey, rs256, type SigningKey } from "../signing-key.js";
 
-export { CALLBACK, key, secondKey, strangersKey } from "./register.js";
+export const CALLBACK = "https://portal.example/callback";
+export const TOKEN_PATH_A = "/api/v1/acme/external-plugin/oauth/token";
+export const TOKEN_PATH_B = "/v1/auth/token";
+export const PASSWORDS = {
+  ada: "ada-password-7c55e8a9d4",
+  worker: "worker-secret-4f1c",
+  vault: "vault-secret-93d2",
+};
+/** Generating a key takes longer than a row of the table, so all rows share these. */
+export const key: SigningKey = newSigningKey("key-1");
+export const secondKey: SigningKey = newSigningKey("key-2");
+/** No plugin registers this key. It has the kid of one that is registered. */
+export const unregisteredKey: SigningKey = newSigningKey("key-1");
 
-export const NOON = "2026-01-01T12:00:00Z";
-export const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/** undefined removes a member. */
-type Changes = Readonly<Record<string, unknown>>;
+const scopes = ["devices:read", "schedules:execute"];
+const jwks = { keys: [key.publicJwk] };
+const service = { tenantId: "acme", type: "service", jwks, scopes } as const;
+const page = { ...service, type: "user_interface", pageUrl: "https://plugin.example/page" } as const;
+const ada = {
+  tenantId: "acme",
+  userId: "ada",
+  firstname: "Ada",
+  lastname: "Lovelace",
+  password: PASSWORDS.ada,
+};
+const portal = { tenantId: "acme", scopes: ["devices:read", "devices:write"], redirectUris: [CALLBACK] };
 
-/** What a row changes of a valid token request of Variant A. */
+export const seed: EmulatorSeed = {
+  clock: { at: START, frozen: true },
+  plugins: [
+    { ...service, clientId: "reporter" },
+    { ...service, clientId: "reporter", tenantId: "globex" },
+    { ...service, clientId: "archiver" },
+    { ...service, clientId: "rotating", jwks: { keys: [key.publicJwk, secondKey.publicJwk] } },
+    { ...service, clientId: "restricted", devices: ["device-1"] },
+    { ...service, clientId: "writer", scopes: ["devices:write"] },
+    { ...service, clientId: "off", enabled: false },
+    { ...page, clientId: "planner" },
+    { ...page, clientId: "viewer" },
+    { ...page, clientId: "off-page", enabled: false },
+    { ...page, clientId: "planner", tenantId: "globex" },
+  ],
+  operators: [
+    { ...ada, capabilities: ["devices:read"], roles: [{ name: "planner", group: "people" }] },
+    { tenantId: "acme", userId: "bob", capabilities: ["devices:read"] },
+    { tenantId: "globex", userId: "grace", capabilities: ["devices:read"] },
+  ],
+  serviceAccounts: [
+    { clientId: "worker", clientSecret: PASSWORDS.worker, tenantId: "acme" },
+    { clientId: "counter", clientSecret: "42", tenantId: "acme" },
+    { clientId: "narrow", clientSecret: "narrow's secret", tenantId: "acme", scopes: ["devices:write"] },
+  ],
+  apiClients: [
+    { ...portal, clientId: "portal", redirectUris: [CALLBACK, "http://127.0.0.1/callback"] },
+    { ...portal, clientId: "kiosk" },
+    { ...portal, clientId: "vault", clientSecret: PASSWORDS.vault },
+  ],
+};
+
+/** `undefined` removes a member. */
+export type Changes = Readonly<Record<string, unknown>>;
+type Headers = Readonly<Record<string, string>>;
+
+/** What a row changes in a valid token request of Variant A. */
 export interface ChangedA {
   readonly clientId?: string;
   readonly tenantId?: string;
@@ -22,177 +82,181 @@ export interface ChangedA {
   readonly header?: Changes;
   readonly claims?: Changes;
   readonly form?: Changes;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Headers;
 }
 
-export interface ExchangedCode extends Pkce {
+export interface Code extends Pkce {
   readonly code: string;
+}
+
+export interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token: string;
+}
+
+/** A flow of several requests could not go on, because an earlier answer was a refusal. */
+export class FlowEnded extends Error {}
+
+const signatures = new Map<string, Buffer>();
+/** RS256 of the same input is the same signature, and most inputs come again: the clock starts anew for every row. */
+function signOnce(signingKey: SigningKey): (input: Buffer) => Buffer {
+  return (input) => {
+    const name = `${signingKey.publicJwk.n}.${input}`;
+    const signature = signatures.get(name) ?? rs256(signingKey)(input);
+    if (signatures.size < 5000) signatures.set(name, signature);
+    return signature;
+  };
 }
 
 export class World {
   readonly emulator: Emulator;
-  /** The base URL. */
-  url = "";
-  close: () => Promise<void> = async () => {};
+  /** Sends a request to a path of the origin; replaced to send it over HTTP or to change it. */
+  transport: (path: string, init: RequestInit) => Promise<Response>;
+  /** Numbers jti values and verifiers, so that a failing case can be repeated. */
+  #count = 0;
 
-  constructor(options: EmulatorOptions) {
-    this.emulator = createEmulator(options);
-    this.emulator.clock.freeze(NOON);
-    register(this.emulator);
+  constructor(options: EmulatorOptions = {}) {
+    this.emulator = createEmulator({ seed, ...options });
+    this.transport = this.emulator.fetch;
   }
 
-  static async open(options: EmulatorOptions = {}): Promise<World> {
-    const world = new World(options);
-    Object.assign(world, await world.emulator.listen());
-    return world;
+  /** Back to the seed, with other options. */
+  reset(options: EmulatorOptions): void {
+    this.emulator.reset(options);
+    this.#count = 0;
   }
 
-  /** Seconds, as JWT claims have them. */
+  /** Seconds since the epoch, as in JWT claims. */
   get now(): number {
-    return this.emulator.clock.now() / 1000;
+    return Math.floor(this.emulator.clock.now() / 1000);
   }
 
   wait(seconds: number): void {
     this.emulator.clock.advance(seconds * 1000);
   }
 
+  /** @param path under the base URL */
   send(path: string, init: RequestInit = {}): Promise<Response> {
-    return fetch(new URL(path, this.url), { redirect: "manual", ...init });
+    const prefix = new URL(this.emulator.publicUrl).pathname.replace(/\/$/, "");
+    return this.transport(prefix + path, { redirect: "manual", ...init });
   }
 
-  /** A browser that nobody has used yet. */
-  browser(): FormBrowser {
-    return new FormBrowser({ fetch: (input, init) => this.send(String(input), init) });
+  post(path: string, type: string | undefined, body: BodyInit, headers: Headers = {}): Promise<Response> {
+    const typed = { ...headers, ...(type !== undefined && { "content-type": type }) };
+    return this.send(path, { method: "POST", headers: typed, body });
+  }
+
+  call(token: string, path = "/api/v1/acme/devices", init: RequestInit = {}): Promise<Response> {
+    return this.send(path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
+  }
+
+  /** A browser without cookies. */
+  open(path: string): Promise<FormBrowser> {
+    const { origin, pathname } = new URL(this.emulator.publicUrl);
+    const browser = new FormBrowser({
+      fetch: (url, init = {}) => this.transport(String(url).replace(origin, ""), init),
+    });
+    return browser.open(pathname.replace(/\/$/, "") + path);
   }
 
   // Variant A
 
-  tokenPath(tenantId = "acme"): string {
-    return `/api/v1/${tenantId}/external-plugin/oauth/token`;
-  }
-
-  tokenUrl(tenantId?: string): string {
-    return this.url + this.tokenPath(tenantId);
+  tokenUrl(tenantId = "acme"): string {
+    return this.emulator.publicUrl + TOKEN_PATH_A.replace("acme", tenantId);
   }
 
   assertion(changed: ChangedA = {}): string {
     const { clientId = "reporter", tenantId, key: signingKey = key, header, claims } = changed;
     const iat = this.now;
+    const jti = `jti-${this.#count++}`;
+    const aud = this.tokenUrl(tenantId);
     return compactJws(
       { alg: "RS256", kid: signingKey.kid, ...header },
-      {
-        iss: clientId,
-        sub: clientId,
-        aud: this.tokenUrl(tenantId),
-        jti: randomUUID(),
-        iat,
-        exp: iat + 60,
-        ...claims,
-      },
-      changed.signer ?? rs256(signingKey),
+      { iss: clientId, sub: clientId, aud, jti, iat, exp: iat + 60, ...claims },
+      changed.signer ?? signOnce(signingKey),
     );
   }
 
   form(changed: ChangedA = {}): URLSearchParams {
-    const fields = {
+    return parameters({
       grant_type: "client_credentials",
       client_id: changed.clientId ?? "reporter",
       client_assertion_type: ASSERTION_TYPE,
       client_assertion: this.assertion(changed),
       ...changed.form,
-    };
-    const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-    return new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
+    });
   }
 
   requestToken(changed: ChangedA = {}): Promise<Response> {
-    return this.postForm(this.form(changed), changed);
+    return this.postForm(String(this.form(changed)), changed);
   }
 
-  postForm(body: URLSearchParams | string, { tenantId, headers }: ChangedA = {}): Promise<Response> {
-    return this.postBody(String(body), "application/x-www-form-urlencoded", { tenantId, headers });
+  postForm(body: BodyInit, { tenantId = "acme", headers }: ChangedA = {}): Promise<Response> {
+    const path = TOKEN_PATH_A.replace("acme", tenantId);
+    return this.post(path, "application/x-www-form-urlencoded", body, headers);
   }
 
-  postBody(
-    body: BodyInit,
-    type: string | undefined,
-    { tenantId, headers }: { tenantId?: string | undefined; headers?: ChangedA["headers"] } = {},
-  ): Promise<Response> {
-    const typed = { ...headers, ...(type !== undefined && { "content-type": type }) };
-    return this.send(this.tokenPath(tenantId), { method: "POST", headers: typed, body });
-  }
-
-  /** What the plugin's page has after host:auth-code. */
-  launchedCode(launch: { clientId?: string; tenantId?: string; userId?: string } = {}): ExchangedCode {
-    const pkce = newPkce();
+  /** What the plugin's page receives in host:auth-code. */
+  launchedCode(launch: object = {}, pkce: Pkce = this.pkce()): Code {
     const identity = { tenantId: "acme", clientId: "planner", userId: "ada", ...launch };
-    return { ...this.emulator.launch(identity).authorize(pkce), ...pkce };
+    return { ...pkce, code: this.emulator.launch(identity).authorize(pkce).code };
   }
 
-  exchange({ code, codeVerifier }: ExchangedCode, changed: ChangedA = {}): Promise<Response> {
+  exchange({ code, codeVerifier }: Code, changed: ChangedA = {}): Promise<Response> {
     const form = { grant_type: "authorization_code", code, code_verifier: codeVerifier, ...changed.form };
     return this.requestToken({ clientId: "planner", ...changed, form });
   }
 
-  /** An access token of Variant A. */
   async pluginToken(changed: ChangedA = {}): Promise<string> {
-    return tokenIn(await this.requestToken(changed));
+    return (await tokensIn(this.requestToken(changed))).access_token;
   }
 
   async launchedToken(): Promise<string> {
-    return tokenIn(await this.exchange(this.launchedCode()));
+    return (await tokensIn(this.exchange(this.launchedCode()))).access_token;
   }
 
   // Variant B
 
-  postJson(fields: Changes, path = "/v1/auth/token", headers: ChangedA["headers"] = {}): Promise<Response> {
-    const typed = { "content-type": "application/json", ...headers };
-    return this.send(path, { method: "POST", headers: typed, body: JSON.stringify(fields) });
+  postJson(fields: Changes, path: string = TOKEN_PATH_B, headers: Headers = {}): Promise<Response> {
+    return this.post(path, "application/json", JSON.stringify(fields), headers);
   }
 
   accountFields(changes: Changes = {}): Changes {
-    return {
-      grant_type: "client_credentials",
-      client_id: "worker",
-      client_secret: "worker's secret",
-      ...changes,
-    };
+    const fields = { client_id: "worker", client_secret: PASSWORDS.worker };
+    return { grant_type: "client_credentials", ...fields, ...changes };
   }
 
   async accountToken(changes: Changes = {}): Promise<string> {
-    return tokenIn(await this.postJson(this.accountFields(changes)));
+    return (await tokensIn(this.postJson(this.accountFields(changes)))).access_token;
   }
 
-  authorizationUrl(changes: Changes = {}): string {
-    const fields = {
+  authorizationPath(changes: Changes = {}): string {
+    const query = parameters({
       response_type: "code",
       client_id: "portal",
       redirect_uri: CALLBACK,
       state: "abc",
-      code_challenge: newPkce().codeChallenge,
+      code_challenge: newPkce("v".repeat(43)).codeChallenge,
       code_challenge_method: "S256",
       ...changes,
-    };
-    const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-    return `/v1/auth/authorize?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}`;
+    });
+    return `/v1/auth/authorize?${query}`;
   }
 
-  /** What the client has after its callback. */
-  loginCode(changes: Changes = {}): ExchangedCode {
-    const pkce = newPkce();
-    const url = this.url + this.authorizationUrl({ code_challenge: pkce.codeChallenge, ...changes });
-    const { callbackUrl } = this.emulator.login({ url, userId: "ada" });
+  /** What the client receives at its callback. */
+  loginCode(changes: Changes = {}, pkce: Pkce = this.pkce()): Code {
+    const path = this.authorizationPath({ code_challenge: pkce.codeChallenge, ...changes });
+    const { callbackUrl } = this.emulator.login({ url: this.emulator.publicUrl + path, userId: "ada" });
     return { ...pkce, code: new URL(callbackUrl).searchParams.get("code") ?? "" };
   }
 
-  exchangeLogin({ code, codeVerifier }: ExchangedCode, changes: Changes = {}): Promise<Response> {
+  exchangeLogin({ code, codeVerifier }: Code, changes: Changes = {}): Promise<Response> {
     const fields = { code, code_verifier: codeVerifier, client_id: "portal", redirect_uri: CALLBACK };
     return this.postJson({ ...fields, ...changes });
   }
 
-  async personTokens(changes: Changes = {}): Promise<{ access_token: string; refresh_token: string }> {
-    const response = await this.exchangeLogin(this.loginCode(changes));
-    return (await response.json()) as { access_token: string; refresh_token: string };
+  personTokens(changes: Changes = {}): Promise<Tokens> {
+    return tokensIn(this.exchangeLogin(this.loginCode(changes)));
   }
 
   refresh(refreshToken: string, changes: Changes = {}): Promise<Response> {
@@ -200,20 +264,23 @@ export class World {
     return this.postJson({ ...fields, ...changes });
   }
 
-  // Both
-
-  call(token: string, path = "/api/v1/acme/devices", init: RequestInit = {}): Promise<Response> {
-    return this.send(path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
+  pkce(): Pkce {
+    return newPkce(`verifier-${this.#count++}`.padEnd(43, "~"));
   }
 }
 
-/** The answer that the browser shows, to be read once more. */
-export function shownBy({ html, response }: FormBrowser): Response {
-  return new Response(html === "" ? null : html, response);
+function parameters(fields: Changes): URLSearchParams {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
 }
 
-async function tokenIn(response: Response): Promise<string> {
-  const { access_token: token } = (await response.json()) as { access_token?: string };
-  if (token === undefined) throw new Error(`no token: ${response.status}`);
-  return token;
+export async function tokensIn(answer: Promise<Response>): Promise<Tokens> {
+  const response = await answer;
+  if (response.status !== 200) throw new FlowEnded(`no token: ${response.status}`);
+  return (await response.json()) as Tokens;
+}
+
+/** The page that the browser shows as an answer whose body was not read yet. */
+export function shownBy({ html, response }: FormBrowser): Response {
+  return new Response(html === "" ? null : html, response);
 }

@@ -1,4 +1,4 @@
-// Code that calls undici itself: a dispatcher sends what is meant for the deployment to the emulator, over real HTTP.
+// Code that calls undici itself: a dispatcher sends requests for the deployment to the emulator, over real HTTP.
 import {
   Agent,
   type Dispatcher,
@@ -37,7 +37,7 @@ afterAll(async () => {
   await stop();
 });
 
-test("undici's fetch asks the emulator for a token, and again an hour later", async () => {
+test("undici's fetch requests a token from the emulator, and another an hour later", async () => {
   const { publicUrl: baseUrl, clock } = emulator;
   const options = { baseUrl, tenantId: "acme", credentials: [credential], now: () => clock.now() };
   const service = await connect({ ...options, fetch: undiciFetch as unknown as typeof fetch });
@@ -48,7 +48,7 @@ test("undici's fetch asks the emulator for a token, and again an hour later", as
   expect(emulator.journal.tokenRequests({ tenantId: "acme" })).toHaveLength(2);
 });
 
-test("undici's request gets the emulator's refusals as they go over the wire", async () => {
+test("undici's request receives the refusals of the emulator", async () => {
   const { statusCode, headers, body } = await request("https://customer.example/api/v1/acme/devices");
   expect([statusCode, headers["www-authenticate"], await body.text()]).toEqual([401, "Bearer", ""]);
   expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.present" });

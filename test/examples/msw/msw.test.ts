@@ -1,4 +1,4 @@
-// Your tests with MSW: it hands every request for the deployment to the emulator, and your code notices nothing.
+// Tests with MSW: it passes every request for the deployment to the emulator, and your code stays unchanged.
 import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -12,7 +12,7 @@ const emulator = createEmulator({
 });
 
 const server = setupServer(
-  // Where a fault breaks the connection, emulator.fetch rejects as fetch does; MSW has an answer of its own for that.
+  // emulator.fetch rejects like fetch where a fault breaks the connection. MSW needs HttpResponse.error() for that.
   http.all("https://customer.example/*", ({ request }) =>
     emulator.fetch(request).catch(() => HttpResponse.error()),
   ),
@@ -43,7 +43,7 @@ test("an hour later the token is renewed", async () => {
   expect(emulator.journal.tokenRequests({ tenantId: "acme" })).toHaveLength(2);
 });
 
-test("a scope that the customer takes away is missed by the next call", async () => {
+test("a scope that the customer removes is missing at the next call", async () => {
   const service = await connected();
   emulator.updatePlugin({ ...reporter, scopes: [] });
   expect((await service.call("listDevices")).status).toBe(403);

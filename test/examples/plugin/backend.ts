@@ -7,7 +7,7 @@ import { type BackendOptions, createBackend } from "../../../src/backend/index.j
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
-/** Gives the handler of every request to the plugin. */
+/** Makes the handler for all requests to the plugin. */
 export async function createPlugin(
   options: BackendOptions & { readonly hostOrigins: readonly string[] },
 ): Promise<(request: Request) => Promise<Response>> {
@@ -30,7 +30,7 @@ export async function createPlugin(
   async function listDevices(request: Request): Promise<Response> {
     try {
       const service = await backend.connect(request);
-      // The same call whichever variant the person came by.
+      // The same call for a launch (Variant A) and a login (Variant B).
       const result = await service.call("listDevices", { signal: request.signal });
       return result.ok ? Response.json(result.data) : backend.answer(result.error);
     } catch (error) {
@@ -39,7 +39,7 @@ export async function createPlugin(
   }
 }
 
-/** What a build step does in a plugin of yours. */
+/** In a plugin of your own, a build step does this. */
 async function bundle(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [`${folder}page.ts`],
@@ -56,7 +56,7 @@ function file(text: string, type: string, hostOrigins?: readonly string[]): Resp
     "content-type": `${type}; charset=utf-8`,
     "cache-control": "no-store",
   };
-  // Only the hosts that may launch the page may frame it, and nothing but its own files runs in it.
+  // Only the hosts that may launch the page may embed it, and only its own files may run in it.
   if (hostOrigins !== undefined)
     headers["content-security-policy"] =
       `default-src 'self'; img-src data:; base-uri 'none'; object-src 'none'; frame-ancestors ${hostOrigins.join(" ")}`;

@@ -26,7 +26,7 @@ async function start(): Promise<void> {
 
 function failed(error: unknown): void {
   const code = isPageError(error) ? error.code : "the plugin's server was not reached";
-  // Told already, by `onEnded`.
+  // `onEnded` has reported that already.
   if (code === "session_ended") return;
   const isFramed = window.parent !== window;
   tell(`${isFramed ? "Open the plugin again from the sidebar" : "You are not logged in"} (${code}).`);

@@ -1,4 +1,4 @@
-// The plugin beside an emulated deployment that launches it and lets people log in to it.
+// Runs the plugin beside an emulated deployment that launches it and that people log in to.
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -22,7 +22,7 @@ export interface ExampleOptions extends Partial<BackendOptions> {
   readonly pluginPort?: number;
 }
 
-/** Two machines of a real deployment are two names of this one: 127.0.0.1 is the host, localhost the plugin. */
+/** Two names of this machine stand for two sites: 127.0.0.1 is the host, localhost the plugin. */
 export async function runExample({
   hostPort = 0,
   pluginPort = 0,

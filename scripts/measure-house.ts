@@ -1,0 +1,96 @@
+// Measures how the code is divided: files, lines, their median and 90th percentile, relative imports per 1,000 lines.
+// src/ as a whole and by folder, and the tests. `--json` prints the same as data; a root may be named.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+
+export interface Measured {
+  readonly name: string;
+  readonly files: number;
+  readonly lines: number;
+  /** Lines of the middle file, and of the file that nine of ten do not exceed. */
+  readonly median: number;
+  readonly p90: number;
+  readonly relativeImportsPer1000Lines: number;
+}
+
+interface Source {
+  readonly path: string;
+  readonly lines: number;
+  readonly relativeImports: number;
+}
+
+/** `import … from "./x.js"`, `export … from "../x.js"` and `import("./x.js")`; type imports count too. */
+const RELATIVE_IMPORT = /(?:\bfrom\s+|\bimport\s*\(\s*|\bimport\s+)["']\.{1,2}\//g;
+
+function sources(root: string, folder: string): Source[] {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => {
+      const file = join(entry.parentPath, entry.name);
+      const text = readFileSync(file, "utf8");
+      return {
+        path: relative(root, file).split(sep).join("/"),
+        lines: text.split("\n").length - 1,
+        relativeImports: text.match(RELATIVE_IMPORT)?.length ?? 0,
+      };
+    });
+}
+
+function measure(name: string, files: readonly Source[]): Measured {
+  const lengths = files.map(({ lines }) => lines).sort((a, b) => a - b);
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+  const atShare = (share: number): number => lengths[Math.ceil(share * lengths.length) - 1] ?? 0;
+  const lines = sum(lengths);
+  const imports = sum(files.map(({ relativeImports }) => relativeImports));
+  return {
+    name,
+    files: files.length,
+    lines,
+    median: atShare(0.5),
+    p90: atShare(0.9),
+    relativeImportsPer1000Lines: lines === 0 ? 0 : Math.round((imports * 1000) / lines),
+  };
+}
+
+/** src/ as a whole, then its folders (the entries at its top level as "src/*.ts"), then the tests. */
+export function measureHouse(root: string): readonly Measured[] {
+  const all = sources(root, "src");
+  const folderOf = ({ path }: Source): string =>
+    path.replace(/^src\/[^/]+$/, "src/*.ts").replace(/^(src\/[^/*]+\/).*/, "$1");
+  const folders = [...new Set(all.map(folderOf))].sort();
+  return [
+    measure("src", all),
+    ...folders.map((name) =>
+      measure(
+        name,
+        all.filter((source) => folderOf(source) === name),
+      ),
+    ),
+    measure("test", sources(root, "test")),
+  ];
+}
+
+function print(rows: readonly Measured[]): void {
+  const titles = ["", "files", "lines", "median", "p90", "relative imports per 1,000 lines"];
+  const cells = [titles, ...rows.map((row) => Object.values(row).map(String))];
+  const widths = titles.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  for (const line of cells) {
+    const padded = line.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+    );
+    console.log(padded.join("  "));
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const { values, positionals } = parseArgs({
+    options: { json: { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+  const rows = measureHouse(positionals[0] ?? process.cwd());
+  if (values.json) console.log(JSON.stringify(rows, null, 2));
+  else print(rows);
+}

@@ -1,0 +1,190 @@
+/** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
+import {
+  isStoreError,
+  RateLimitedError,
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+} from "../errors.js";
+import { type StopSignal, wasNotSent } from "../http/time-limit.js";
+import { invalidOption } from "../options.js";
+import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
+import { type PersonContext, PersonLifecycle } from "./person-tokens.js";
+import { personRequired, writeGrant } from "./stored-grant.js";
+import { SharedTask } from "./token-lifecycle.js";
+import {
+  explainRefusal,
+  mayBeOutOfBounds,
+  readTokens,
+  sendTokenRequest,
+  type TokenReply,
+} from "./token-request.js";
+import type { IssuedTokens } from "./token-response.js";
+
+/** Far more than the length of any code; a longer text only costs memory. */
+const longestCode = 4_096;
+
+/** RFC 6749 appendix A.11: visible ASCII. @throws ConfigurationError `option_invalid` */
+export function requireCode(code: unknown): string {
+  if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code)) return code;
+  throw invalidOption("code", `must be 1 to ${longestCode} visible ASCII characters`);
+}
+
+/** RFC 7636 section 4.1. @throws ConfigurationError `option_invalid` */
+export function requireCodeVerifier(verifier: unknown): string {
+  if (typeof verifier === "string" && /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return verifier;
+  throw invalidOption("codeVerifier", "must be a PKCE verifier: 43 to 128 letters, digits and -._~");
+}
+
+/** Longer than any code lives (section 8 of the description: two minutes). */
+const spentMarkLifetimeMs = 3_600_000;
+
+/** The signal ends the caller's wait; an exchange that was sent runs to its end and is stored. */
+export function exchangeCode(
+  context: PersonContext,
+  grant: CodeGrant,
+  signal: AbortSignal | undefined,
+): Promise<PersonLifecycle> {
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  return new SharedTask((abort, keep) => exchangeOnce(context, grant, abort, keep)).join(signal);
+}
+
+async function exchangeOnce(
+  context: PersonContext,
+  grant: CodeGrant,
+  signal: StopSignal,
+  keep: () => void,
+): Promise<PersonLifecycle> {
+  const { options, state, prepared, key, emit } = context;
+  const deadlineAt = options.now() + options.rateLimitDeadlineMs;
+  const leave = await state.gate.enter({ deadlineAt, signal });
+  let reply: TokenReply;
+  try {
+    const unmark = await markSpent(context, grant.code);
+    if (signal.aborted) {
+      // No caller waits, and nothing was sent: the code may be sent later.
+      await unmark();
+      throw signal.reason;
+    }
+    keep();
+    emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
+    reply = await sendCode(context, grant);
+  } finally {
+    leave();
+  }
+  const { token, refreshToken } = await readReply(context, reply);
+  const granted = {
+    token,
+    id: crypto.randomUUID(),
+    since: reply.answer.sentAt,
+    refreshToken: prepared.refreshRequest === undefined ? undefined : refreshToken,
+  };
+  let isSaved = true;
+  try {
+    // Whatever is stored under this name, an earlier launch or login, ends with this one.
+    await writeGrant(options.store, key, granted);
+  } catch (error) {
+    // The code is spent: its token is served from memory, and written when it is renewed.
+    isSaved = false;
+    emit({ type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" });
+  }
+  emit({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
+  return new PersonLifecycle(context, granted, isSaved);
+}
+
+/**
+ * Marks a code as spent: in the store, for all processes that share it, and in this process for all users of the
+ * credential. Returns a function that removes the marks.
+ *
+ * @throws RelaunchRequiredError `launch_refused`, LoginRequiredError `login_refused` when it was marked before
+ */
+async function markSpent(context: PersonContext, code: string): Promise<() => Promise<void>> {
+  const { variant, target, options, prepared, state } = context;
+  const { spentCodes } = state;
+  const alreadySent = () =>
+    personRequired(
+      variant,
+      "refused",
+      "This code was sent before, and a code is spent on the first attempt.",
+    );
+  const digest = await fingerprintOf(code);
+  const key = JSON.stringify(["code", variant, target.baseUrl, target.tenantId, prepared.clientId, digest]);
+  const now = options.now();
+  const expiresAt = now + spentMarkLifetimeMs;
+  // All marks live equally long, so the oldest come first.
+  for (const [oldest, until] of spentCodes) {
+    if (until > now) break;
+    spentCodes.delete(oldest);
+  }
+  if (spentCodes.has(key)) throw alreadySent();
+  spentCodes.set(key, expiresAt);
+  try {
+    await options.store.set(key, "spent", { ifVersion: null, expiresAt });
+  } catch (error) {
+    if (isStoreError(error) && error.code === "store_conflict") throw alreadySent();
+    spentCodes.delete(key);
+    throw error;
+  }
+  return async () => {
+    try {
+      await options.store.delete(key);
+      spentCodes.delete(key);
+    } catch {
+      // The code stays marked, so that it is never sent twice.
+    }
+  };
+}
+
+async function sendCode(context: PersonContext, grant: CodeGrant): Promise<TokenReply> {
+  const { variant, prepared } = context;
+  try {
+    return await sendTokenRequest(context, (attempt) => prepared.sendCode(grant, attempt));
+  } catch (fault) {
+    // Without a byte sent the code is not spent, but it stays marked: a second attempt must not look like a first.
+    if (fault instanceof TransportError && !wasNotSent(fault))
+      throw personRequired(
+        variant,
+        "outcome_unknown",
+        "The code was sent and no answer came: it may be spent.",
+        fault,
+      );
+    if (fault instanceof UnexpectedResponseError)
+      throw personRequired(
+        variant,
+        "outcome_unknown",
+        "The code was sent and the answer cannot be read.",
+        fault,
+      );
+    throw fault;
+  }
+}
+
+async function readReply(context: PersonContext, reply: TokenReply): Promise<IssuedTokens> {
+  const { variant, state, prepared } = context;
+  if (reply.answer.status === 429) {
+    const problem = "The tenant's rate limit was hit by the exchange, and a code is sent only once.";
+    const limited = new RateLimitedError("The tenant's rate limit at the token endpoint was hit.", {
+      variant,
+      retryAt: state.gate.opensAt,
+    });
+    throw personRequired(variant, "refused", problem, limited);
+  }
+  try {
+    return readTokens(context, reply);
+  } catch (error) {
+    if (error instanceof UnexpectedResponseError && (error.status === 200 || error.status >= 500)) {
+      const problem = "The code was sent and the answer does not say whether it was accepted.";
+      throw personRequired(variant, "outcome_unknown", problem, error);
+    }
+    if (!(error instanceof TokenRequestError)) throw error;
+    const refused = await explainRefusal(context, prepared, error, {
+      grant: "authorization_code",
+      workedBefore: false,
+      wasInBounds: !mayBeOutOfBounds(context, reply),
+    });
+    // Another code does not help against any other refusal: the client is at fault.
+    if (error.error === "invalid_grant" || (variant === "B" && error.error === undefined))
+      throw personRequired(variant, "refused", refused.message, refused);
+    throw refused;
+  }
+}

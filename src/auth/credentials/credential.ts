@@ -1,0 +1,244 @@
+/** Machine and person credentials: their public objects, and the drivers behind them that read settings and send. */
+import { type Cause, ConfigurationError, type Variant } from "../../errors.js";
+import type { Fetch, Target } from "../../variants/target.js";
+import { RecentlyUsed } from "../recently-used.js";
+import type { TokenEndpointState } from "../token-request.js";
+
+/** Settings, or a function that returns them for a deployment and tenant. */
+export type Settings<T> = T | ((target: Target) => T | Promise<T>);
+
+/** A credential that needs no person: for `connect`, `createConnector` and `createAuth`. */
+export interface MachineCredential<V extends Variant = Variant> {
+  readonly use: "machine";
+  readonly variant: V;
+  readonly grant: "client_credentials";
+}
+
+/** A credential that needs a person's code: for `redeemLaunch`, `beginLogin` or `createBackend`. */
+export interface PersonCredential<V extends Variant = Variant> {
+  readonly use: "person";
+  readonly variant: V;
+  readonly grant: "authorization_code";
+}
+
+/** What a credential needs to send one token request. */
+export interface TokenAttempt {
+  readonly fetch: Fetch;
+  readonly signal: AbortSignal;
+  /** Epoch milliseconds by the server's clock as far as it is known: for an assertion's `iat` and `exp`. */
+  readonly serverNow: () => number;
+  readonly userAgent: string;
+}
+
+/** A token request that was sent. */
+export interface SentAttempt {
+  readonly response: Response;
+  /** The assertion's `iat`, in seconds since the epoch; absent when no assertion was sent. */
+  readonly issuedAtSeconds?: number;
+  /** Texts that must not appear in a message, even if the server echoes them. */
+  readonly secrets: readonly string[];
+}
+
+/** What is known locally about a refused token request. */
+export interface Refusal {
+  readonly grant: "client_credentials" | "authorization_code";
+  /** The `error` of the answer. */
+  readonly error: string | undefined;
+  readonly status: number;
+  /** Whether the refused assertion was within its bounds by the server's clock. */
+  readonly clock: "out_of_bounds" | "in_bounds" | "unknown";
+  /** By how much the server's clock is ahead of this machine's; absent when that is unknown. */
+  readonly clockOffsetMs: number | undefined;
+  /** Whether the same credential was accepted before by this Auth. */
+  readonly workedBefore: boolean;
+  /** Whether requests go through the caller's own fetch, which may send them twice. */
+  readonly hasOwnFetch: boolean;
+}
+
+/** A credential whose settings were read and whose key was imported. */
+interface PreparedClient {
+  readonly clientId: string;
+  /** Changes with the key or the secret, without revealing it. */
+  readonly fingerprint: string;
+  /** Ranks the causes of an opaque refusal by local evidence. */
+  explain?(refusal: Refusal): readonly Cause[] | Promise<readonly Cause[]>;
+}
+
+export interface PreparedCredential extends PreparedClient {
+  /** Sends the token request with exactly the documented fields. */
+  send(attempt: TokenAttempt): Promise<SentAttempt>;
+}
+
+/** An authorization code, and the verifier of the challenge that was sent for it (RFC 7636). */
+export interface CodeGrant {
+  readonly code: string;
+  readonly codeVerifier: string;
+}
+
+export interface PreparedPersonCredential extends PreparedClient {
+  /** Sends the code with exactly the documented fields. */
+  sendCode(grant: CodeGrant, attempt: TokenAttempt): Promise<SentAttempt>;
+  /**
+   * Builds the request that redeems a refresh token, and returns the function that sends it. Absent in Variant A, which
+   * has no refresh tokens (section 4.1 of the description).
+   *
+   * @throws ConfigurationError `credential_invalid` when it cannot be built: nothing was sent
+   */
+  refreshRequest?(refreshToken: string): (attempt: TokenAttempt) => Promise<SentAttempt>;
+  /** Whether a refresh token is sent again after its answer was lost. */
+  readonly resendLostRefresh?: boolean;
+}
+
+export interface PrepareOptions {
+  /** Whether a promise made by one caller may be awaited by another. Default true. */
+  readonly shareInFlight?: boolean;
+}
+
+/** The private part of a credential. */
+export interface CredentialDriver<P = PreparedCredential> {
+  /**
+   * Reads the settings and imports the key; the same key is imported once.
+   *
+   * @throws ConfigurationError `credential_invalid`, `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
+   */
+  prepare(target: Target, options?: PrepareOptions): Promise<P>;
+}
+
+/** What all users of one person credential share at a token endpoint. */
+export interface PersonEndpointState extends TokenEndpointState {
+  /** The codes that were sent, with the epoch milliseconds until which they are remembered. */
+  readonly spentCodes: Map<string, number>;
+}
+
+export interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
+  /**
+   * Checks settings that are not a function, before there is a target. Absent when they are a function.
+   *
+   * @throws ConfigurationError `credential_invalid`
+   */
+  readonly look?: () => { readonly redirectUri: string };
+  readonly states: RecentlyUsed<PersonEndpointState>;
+}
+
+/** The number of tenants whose gates, clocks and spent codes a person credential remembers. */
+const mostTenants = 10_000;
+
+/** Under a symbol and not enumerable, so that no inspection shows the driver. */
+const driverKey: unique symbol = Symbol.for("bivariant.credential") as never;
+
+export function machineCredential<V extends Variant>(
+  variant: V,
+  driver: CredentialDriver,
+): MachineCredential<V> {
+  return withDriver({ use: "machine", variant, grant: "client_credentials" }, driver);
+}
+
+export function personCredential<V extends Variant>(
+  variant: V,
+  driver: Omit<PersonDriver, "states">,
+): PersonCredential<V> {
+  const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
+  return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, states });
+}
+
+function withDriver<C extends object>(credential: C, driver: object): C {
+  Object.defineProperty(credential, driverKey, { value: driver });
+  return Object.freeze(credential);
+}
+
+function isOfUse(credential: unknown, use: "machine" | "person"): credential is { [driverKey]?: unknown } {
+  return (credential as { use?: unknown } | null | undefined)?.use === use;
+}
+
+/** @throws ConfigurationError `credential_invalid` when the value of `option` is not a machine credential */
+export function driverOf(credential: MachineCredential, option = "credential"): CredentialDriver {
+  const driver = isOfUse(credential, "machine") ? credential[driverKey] : undefined;
+  if (driver !== undefined) return driver as CredentialDriver;
+  const problem = isOfUse(credential, "person")
+    ? "holds a person's credential, which needs a code from a launch or a login"
+    : "holds something that is not a credential";
+  const message = `${option} ${problem}. Pass one made by servicePlugin or serviceAccount.`;
+  throw new ConfigurationError("credential_invalid", message, { option });
+}
+
+/** @throws ConfigurationError `credential_invalid` when it is not a person's credential of the variant */
+export function personDriverOf(credential: PersonCredential, variant?: Variant): PersonDriver {
+  const driver = isOfUse(credential, "person") ? credential[driverKey] : undefined;
+  if (driver !== undefined && (variant === undefined || credential.variant === variant))
+    return driver as PersonDriver;
+  const factories = { A: "userInterfacePlugin", B: "apiClient" };
+  const factory = variant === undefined ? `${factories.A} or ${factories.B}` : factories[variant];
+  const problem = isOfUse(credential, "machine")
+    ? "is a machine credential, which stands for no person"
+    : `is not a person's credential${variant === undefined ? "" : ` of Variant ${variant}`}`;
+  const message = `credential ${problem}. Pass one made by ${factory}.`;
+  throw new ConfigurationError("credential_invalid", message, { option: "credential" });
+}
+
+/** Checks that a setting is a text that is not empty. @throws ConfigurationError `credential_invalid` */
+export function requireText(value: unknown, option: string, variant: Variant): string {
+  if (typeof value === "string" && value.trim() !== "") return value;
+  throw new ConfigurationError("credential_invalid", `${option} must be a text that is not empty.`, {
+    option,
+    variant,
+  });
+}
+
+/**
+ * Reads settings that may be a function; plain settings without an async layer.
+ *
+ * @throws ConfigurationError `credential_invalid`
+ */
+export function readSettings<T extends object>(
+  settings: Settings<T>,
+  target: Target,
+  variant: Variant,
+): T | Promise<T> {
+  if (typeof settings === "function") return askForSettings(settings, target, variant);
+  return requireSettings(settings, variant);
+}
+
+async function askForSettings<T extends object>(
+  ask: (target: Target) => T | Promise<T>,
+  target: Target,
+  variant: Variant,
+): Promise<T> {
+  let settings: T;
+  try {
+    settings = await ask({ ...target });
+  } catch (cause) {
+    const message = "The function that returns the credential's settings failed; see the cause.";
+    throw new ConfigurationError("credential_invalid", message, { variant, cause });
+  }
+  return requireSettings(settings, variant);
+}
+
+function requireSettings<T extends object>(settings: T, variant: Variant): T {
+  if (typeof settings === "object" && settings !== null) return settings;
+  throw new ConfigurationError("credential_invalid", "The credential's settings must be an object.", {
+    variant,
+  });
+}
+
+/** Sends a token request of Variant B. */
+export async function sendJson(
+  url: string,
+  body: string,
+  secrets: readonly string[],
+  { fetch, signal, userAgent }: TokenAttempt,
+): Promise<SentAttempt> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { accept: "application/json", "content-type": "application/json", "user-agent": userAgent },
+    body,
+    redirect: "manual",
+    signal,
+  });
+  return { response, secrets };
+}
+
+/** A SHA-256 digest that changes with a secret, without revealing it. */
+export async function fingerprintOf(...parts: readonly string[]): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(parts)));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

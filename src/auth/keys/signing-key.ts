@@ -1,0 +1,396 @@
+/** Reads a private key in any of its forms as one thing: `sign(bytes)`. */
+import type { JWK } from "jose";
+// From jose's subpaths: the whole of jose takes twice as long to load.
+import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
+import { exportJWK } from "jose/key/export";
+import { importJWK, importPKCS8 } from "jose/key/import";
+import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
+import { RecentlyUsed } from "../recently-used.js";
+
+/** Signs with RS256 (RFC 7518 section 3.3): for a key that never leaves a KMS or an HSM. */
+export interface Signer {
+  /** The `kid` under which the customer registered the public key. */
+  readonly keyId: string;
+  /** Returns the signature itself, as long as the key. WebCrypto's ArrayBuffer is valid too. */
+  sign(bytes: Uint8Array): Promise<Uint8Array | ArrayBuffer> | Uint8Array | ArrayBuffer;
+}
+
+/** The parts of a node:crypto KeyObject that are used here, so that this file does not need node:crypto. */
+export interface KeyObjectLike {
+  readonly type: string;
+  export(options: { format: "jwk" }): unknown;
+}
+
+/** The parts of a `CryptoKey` that identify it, so that a server's types do not need the DOM. */
+export interface CryptoKeyLike {
+  readonly type: string;
+  readonly extractable: boolean;
+  readonly algorithm: { readonly name: string };
+  readonly usages: readonly string[];
+}
+
+/** PKCS#8 or PKCS#1 PEM, JWK (also as JSON text), CryptoKey, KeyObject, or a signer. */
+export type PrivateKey = string | JWK | CryptoKeyLike | KeyObjectLike | Signer;
+
+/** A key ready to sign. */
+export interface SigningKey {
+  readonly keyId: string;
+  sign(bytes: Uint8Array): Promise<Uint8Array> | Uint8Array;
+  /** RFC 7638 thumbprint of the public key; absent when the key cannot be read (KMS, non-extractable). */
+  readonly thumbprint?: string;
+}
+
+/** Section 2.2 of the description: the only accepted algorithm. */
+const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
+/** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
+const minimumModulusBits = 2048;
+
+/**
+ * Reads a private key. `keyId` takes precedence over the JWK's own `kid`, and that over the RFC 7638 thumbprint.
+ *
+ * @throws ConfigurationError `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
+ */
+export async function importSigningKey(privateKey: unknown, keyId?: string): Promise<SigningKey> {
+  if (keyId !== undefined && (typeof keyId !== "string" || keyId === ""))
+    throw keyError("key_invalid", "keyId must be a text that is not empty.", "keyId");
+  if (ArrayBuffer.isView(privateKey))
+    throw keyError("key_invalid", 'privateKey is bytes. Read the file as text: readFile(path, "utf8").');
+  if (typeof privateKey === "string") return fromText(privateKey.trim(), keyId);
+  if (typeof privateKey !== "object" || privateKey === null)
+    throw keyError("key_invalid", "privateKey is missing. Pass a PEM, a JWK, a key object or a signer.");
+  if ("sign" in privateKey && typeof privateKey.sign === "function")
+    return fromSigner(privateKey as Signer, keyId);
+  if ("algorithm" in privateKey && "usages" in privateKey)
+    return fromCryptoKey(privateKey as CryptoKey, keyId);
+  if ("export" in privateKey && typeof privateKey.export === "function")
+    return fromKeyObject(privateKey as KeyObjectLike, keyId);
+  return fromJwk(privateKey as JWK, keyId);
+}
+
+function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
+  const id = keyId ?? signer.keyId;
+  if (typeof id !== "string" || id === "")
+    throw keyError(
+      "key_id_required",
+      "A signer must have a keyId, since its public key cannot be read.",
+      "keyId",
+    );
+  return { keyId: id, sign: async (bytes) => requireSignature(await signer.sign(bytes)) };
+}
+
+/** RFC 8017 section 8.2.1: a signature is as long as the key. */
+const leastSignatureBytes = minimumModulusBits / 8;
+
+/** Checks what a signer returned: the service would refuse it as opaquely as a signature by a wrong key. */
+function requireSignature(signature: unknown): Uint8Array {
+  const isBuffer = Object.prototype.toString.call(signature) === "[object ArrayBuffer]";
+  if (!isBuffer && !ArrayBuffer.isView(signature))
+    throw keyError(
+      "key_invalid",
+      "The signer must return the bytes of the signature, as a Uint8Array or an ArrayBuffer, neither encoded nor inside an object.",
+    );
+  const bytes = ArrayBuffer.isView(signature)
+    ? new Uint8Array(signature.buffer, signature.byteOffset, signature.byteLength)
+    : new Uint8Array(signature as ArrayBuffer);
+  if (bytes.length >= leastSignatureBytes) return bytes;
+  throw keyError(
+    "key_invalid",
+    `The signer returned ${bytes.length} bytes, but a signature of RS256 has ${leastSignatureBytes} or more, as many as the key.`,
+  );
+}
+
+async function fromText(text: string, keyId: string | undefined): Promise<SigningKey> {
+  if (!text.startsWith("{")) return fromPem(privateKeyBlockOf(text), keyId);
+  let jwk: JWK;
+  try {
+    jwk = JSON.parse(text);
+  } catch {
+    throw keyError("key_invalid", "privateKey looks like a JWK but is not JSON.");
+  }
+  return fromJwk(jwk, keyId);
+}
+
+/**
+ * Returns the block of the private key without the text around it that RFC 7468 section 2 allows (openssl pkcs12 writes
+ * attributes and certificates), and with real line breaks in place of the "\n" of an environment variable.
+ */
+function privateKeyBlockOf(text: string): string {
+  const lines = text.includes("\n") ? text : text.replace(/(?:\\r)?\\n/g, "\n");
+  const blocks = [...lines.matchAll(/^-----BEGIN ([A-Z0-9 ]+)-----/gm)];
+  const [, label] = blocks.find((block) => block[1]?.endsWith("PRIVATE KEY")) ?? blocks[0] ?? [];
+  if (label === undefined) return lines;
+  const block = lines.slice(lines.indexOf(`-----BEGIN ${label}-----`));
+  const end = `-----END ${label}-----`;
+  return block.includes(end) ? block.slice(0, block.indexOf(end) + end.length) : block;
+}
+
+async function fromPem(text: string, keyId: string | undefined): Promise<SigningKey> {
+  const label = /^-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
+  if (label === undefined)
+    throw keyError(
+      "key_invalid",
+      "privateKey is a text, but neither PEM nor a JWK as JSON. If it is the path of a file, read the file.",
+    );
+  if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(text))
+    throw keyError(
+      "key_unsupported",
+      "privateKey is an encrypted PEM. Decrypt it first: openssl pkey -in encrypted.pem -out private.pem",
+    );
+  if (label.includes("PUBLIC KEY") || label === "CERTIFICATE") throw notPrivate(label.toLowerCase());
+  if (label === "EC PRIVATE KEY" || label === "DSA PRIVATE KEY" || label === "OPENSSH PRIVATE KEY")
+    throw notRsa(`an ${label}`);
+  if (label !== "PRIVATE KEY" && label !== "RSA PRIVATE KEY") throw notRsa("a PEM of an unknown kind");
+  if (!text.includes(`-----END ${label}-----`))
+    throw keyError("key_invalid", "privateKey is a truncated PEM: its END line is missing.");
+  const pem = label === "RSA PRIVATE KEY" ? pkcs8FromPkcs1(text) : text;
+  if (pem !== undefined && !isRsa(pem)) throw notRsa("a key of another kind");
+  let jwk: JWK;
+  try {
+    if (pem === undefined) throw undefined;
+    jwk = await exportJWK(await importPKCS8(pem, "RS256", { extractable: true }));
+  } catch {
+    // Not kept as the cause: a parser's message may quote the key.
+    throw keyError("key_invalid", "privateKey is a PEM that cannot be read. It may be damaged or truncated.");
+  }
+  return fromJwk(jwk, keyId);
+}
+
+/** version 0, then AlgorithmIdentifier { rsaEncryption, NULL } (RFC 5208 section 5). */
+const versionAndAlgorithm = [
+  0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
+];
+
+/** Wraps a PKCS#1 key (RFC 8017 appendix A.1.2), which WebCrypto does not read, as PKCS#8; `undefined` if not base64. */
+function pkcs8FromPkcs1(pem: string): string | undefined {
+  let key: number[];
+  try {
+    key = Array.from(contentOf(pem), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+  const wrapped = der(0x30, [...versionAndAlgorithm, ...der(0x04, key)]);
+  const base64 = btoa(wrapped.map((byte) => String.fromCharCode(byte)).join(""));
+  return `-----BEGIN PRIVATE KEY-----\n${base64.replace(/.{64}/g, "$&\n")}\n-----END PRIVATE KEY-----`;
+}
+
+/** One DER element: tag, definite length, content. */
+function der(tag: number, content: readonly number[]): number[] {
+  const length: number[] = [];
+  for (let rest = content.length; rest > 0; rest = Math.floor(rest / 256)) length.unshift(rest % 256);
+  return content.length < 0x80
+    ? [tag, content.length, ...content]
+    : [tag, 0x80 + length.length, ...length, ...content];
+}
+
+function contentOf(pem: string): string {
+  return atob(pem.replace(/-----[^-]+-----|\s/g, ""));
+}
+
+/** The AlgorithmIdentifier of rsaEncryption, 1.2.840.113549.1.1.1 (RFC 8017 appendix A.1). */
+const rsaEncryption = "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
+
+/** Whether a PKCS#8 PEM names rsaEncryption as its algorithm; true for a damaged one, which the import refuses. */
+function isRsa(pem: string): boolean {
+  try {
+    return contentOf(pem).slice(0, 40).includes(rsaEncryption);
+  } catch {
+    return true;
+  }
+}
+
+function fromKeyObject(key: KeyObjectLike, keyId: string | undefined): Promise<SigningKey> {
+  if (key.type === "public") throw notPrivate("public key");
+  if (key.type !== "private") throw symmetric();
+  let jwk: JWK;
+  try {
+    jwk = key.export({ format: "jwk" }) as JWK;
+  } catch {
+    throw notRsa("a key of another kind");
+  }
+  return fromJwk(jwk, keyId);
+}
+
+async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise<SigningKey> {
+  if (key.type === "secret") throw symmetric();
+  const { name, hash, modulusLength = 0 } = key.algorithm as Partial<RsaHashedKeyAlgorithm>;
+  if (name !== algorithm.name || hash?.name !== algorithm.hash)
+    throw keyError(
+      "key_unsupported",
+      "privateKey must be a CryptoKey for RSASSA-PKCS1-v1_5 with SHA-256, not for another algorithm.",
+    );
+  if (key.type !== "private" || !key.usages.includes("sign"))
+    throw keyError(
+      "key_invalid",
+      'privateKey is a CryptoKey that cannot sign. It must be private and have the usage "sign".',
+    );
+  requireLength(modulusLength);
+  const thumbprint = key.extractable ? await thumbprintOf(await exportJWK(key)) : undefined;
+  const id = keyId ?? thumbprint;
+  if (id === undefined)
+    throw keyError(
+      "key_id_required",
+      "privateKey is not extractable, so its thumbprint cannot be computed. Pass keyId: the kid of the registered public key.",
+      "keyId",
+    );
+  return signingKey(id, thumbprint, key);
+}
+
+async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey> {
+  if (jwk.kty === "oct") throw symmetric();
+  if (typeof jwk.kty === "string" && jwk.kty !== "RSA") throw notRsa("a key of another kind");
+  if (typeof jwk.n !== "string" || typeof jwk.e !== "string")
+    throw keyError(
+      "key_invalid",
+      "privateKey must be a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }.",
+    );
+  if (typeof jwk.d !== "string") throw notPrivate("public key");
+  if (jwk.alg !== undefined && jwk.alg !== "RS256")
+    throw keyError("key_unsupported", "privateKey is a JWK for another algorithm than RS256.");
+  requireLength(modulusBits(jwk.n));
+  let key: CryptoKey;
+  try {
+    const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
+    const parts = { kty, n, e, d, p, q, dp, dq, qi } as JWK;
+    key = (await importJWK(parts, "RS256", { extractable: false })) as CryptoKey;
+  } catch {
+    throw damaged("that cannot be read");
+  }
+  if (!(await canSign(jwk, key))) throw damaged("whose parts do not fit together");
+  const thumbprint = await thumbprintOf(jwk);
+  return signingKey(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
+}
+
+/** Whether a key signs for its own public half. A runtime may import a damaged key, whose signatures no service accepts. */
+async function canSign({ kty, n, e }: JWK, key: CryptoKey): Promise<boolean> {
+  try {
+    const bytes = new Uint8Array(1);
+    const signature = await crypto.subtle.sign(algorithm.name, key, bytes);
+    const publicKey = (await importJWK({ kty, n, e } as JWK, "RS256")) as CryptoKey;
+    return await crypto.subtle.verify(algorithm.name, publicKey, signature, bytes);
+  } catch {
+    return false;
+  }
+}
+
+function signingKey(keyId: string, thumbprint: string | undefined, key: CryptoKey): SigningKey {
+  return {
+    keyId,
+    ...(thumbprint === undefined ? {} : { thumbprint }),
+    sign: async (bytes) =>
+      new Uint8Array(await crypto.subtle.sign(algorithm.name, key, bytes as Uint8Array<ArrayBuffer>)),
+  };
+}
+
+async function thumbprintOf({ kty, n, e }: JWK): Promise<string> {
+  return calculateJwkThumbprint({ kty, n, e } as JWK);
+}
+
+function modulusBits(n: string): number {
+  let bytes: string;
+  try {
+    bytes = atob(n.replace(/-/g, "+").replace(/_/g, "/")).replace(/^\0+/, "");
+  } catch {
+    throw keyError("key_invalid", "privateKey is a JWK whose modulus is not base64url.");
+  }
+  return bytes === "" ? 0 : bytes.length * 8 - Math.clz32(bytes.charCodeAt(0)) + 24;
+}
+
+const howToMakeOne =
+  "Make one: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out private.pem";
+
+function requireLength(bits: number): void {
+  if (bits >= minimumModulusBits) return;
+  const rule = `RS256 needs ${minimumModulusBits} or more (RFC 7518 section 3.3)`;
+  throw keyError("key_too_short", `privateKey has ${bits} bits, but ${rule}. ${howToMakeOne}`);
+}
+
+function notPrivate(kind: string): ConfigurationError {
+  return keyError("key_invalid", `privateKey is a ${kind}. Pass the private key, which signs.`);
+}
+
+function notRsa(kind: string): ConfigurationError {
+  const message = `privateKey is ${kind}, but only RSA keys sign RS256. ${howToMakeOne}`;
+  return keyError("key_unsupported", message);
+}
+
+function symmetric(): ConfigurationError {
+  return keyError("key_unsupported", `privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
+}
+
+function damaged(problem: string): ConfigurationError {
+  const message = `privateKey is an RSA key ${problem}. It may be damaged or truncated.`;
+  return keyError("key_invalid", message);
+}
+
+function keyError(
+  code: ConfigurationErrorCode,
+  message: string,
+  option: "privateKey" | "keyId" = "privateKey",
+): ConfigurationError {
+  return new ConfigurationError(code, message, { option, variant: "A" });
+}
+
+/** The number of keys in text form that stay imported: more than one is useful when each tenant has its own key. */
+const mostTexts = 1_000;
+
+interface ImportedKey {
+  readonly importing: Promise<SigningKey>;
+  readonly key?: SigningKey;
+}
+
+/** The imports of one private key, by the `keyId` that was configured with it. */
+type Imports = Map<string | undefined, ImportedKey>;
+
+/** Reads a configured key, or calls a configured function, per assertion. The same key is imported only once. */
+export class SigningKeyCache {
+  readonly #texts = new RecentlyUsed<Imports>(mostTexts);
+  readonly #objects = new WeakMap<object, Imports>();
+
+  /** `shareInFlight` false: another caller's import is not awaited. */
+  async read(privateKey: unknown, keyId: string | undefined, shareInFlight = true): Promise<SigningKey> {
+    const given =
+      typeof privateKey === "function"
+        ? await askForKey(privateKey as () => unknown, keyId)
+        : { privateKey, keyId };
+    const imports = this.#importsOf(given.privateKey);
+    const found = imports.get(given.keyId);
+    if (found?.key !== undefined) return found.key;
+    if (found !== undefined && shareInFlight) return found.importing;
+    const importing = importSigningKey(given.privateKey, given.keyId);
+    const entry = { importing };
+    if (found === undefined) imports.set(given.keyId, entry);
+    importing.then(
+      (key) => imports.set(given.keyId, { importing, key }),
+      () => {
+        if (imports.get(given.keyId) === entry) imports.delete(given.keyId);
+      },
+    );
+    return importing;
+  }
+
+  #importsOf(source: unknown): Imports {
+    if (typeof source === "string") return this.#texts.get(source, () => new Map());
+    if (typeof source !== "object" || source === null) return new Map();
+    const found = this.#objects.get(source) ?? new Map();
+    this.#objects.set(source, found);
+    return found;
+  }
+}
+
+/** Calls a configured function, which returns a key alone or with its `kid`. */
+async function askForKey(
+  ask: () => unknown,
+  keyId: string | undefined,
+): Promise<{ privateKey: unknown; keyId: string | undefined }> {
+  let given: unknown;
+  try {
+    given = await ask();
+  } catch (cause) {
+    const message = "The function that returns privateKey failed; see the cause.";
+    throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
+  }
+  if (typeof given !== "object" || given === null || !("privateKey" in given))
+    return { privateKey: given, keyId };
+  const withId = given as { privateKey: unknown; keyId?: string };
+  return { privateKey: withId.privateKey, keyId: withId.keyId ?? keyId };
+}

@@ -1,0 +1,222 @@
+/** The tokens of a machine credential: from the store if another process has a fresh one, else from the token endpoint. */
+import {
+  isBivariantError,
+  isStoreError,
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+} from "../errors.js";
+import { parseRetryAfterMs } from "../http/exchange.js";
+import { type StopSignal, waitWithin } from "../http/time-limit.js";
+import { type AccessToken, createAccessToken } from "./auth.js";
+import type { CredentialDriver, PreparedCredential } from "./credentials/credential.js";
+import { emitter } from "./events.js";
+import { backoffMs, sleep } from "./rate-limit-gate.js";
+import { RefusalBackoff } from "./refusal-backoff.js";
+import type { Renewal, TokenSource } from "./token-lifecycle.js";
+import {
+  explainRefusal,
+  mayBeOutOfBounds,
+  readTokens,
+  sendTokenRequest,
+  type TokenEndpoint,
+  type TokenReply,
+} from "./token-request.js";
+
+interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
+  readonly driver: CredentialDriver;
+  /** Replaces an error that the other variant would explain by one that says so. */
+  readonly explain?: ((error: unknown, signal: StopSignal) => Promise<unknown>) | undefined;
+}
+
+/** Retries of a 5xx or a network fault: a caller should hear of a fault sooner than of a rate limit. */
+const mostFaultRetries = 2;
+
+export class MachineTokenSource implements TokenSource {
+  readonly needsPerson = false;
+  readonly #context: MachineTokenSourceContext;
+  readonly #endpoint: TokenEndpoint;
+  readonly #backoff: RefusalBackoff;
+  /** The fingerprint of the credential that was accepted last. */
+  #acceptedFingerprint: string | undefined;
+
+  constructor(context: MachineTokenSourceContext) {
+    const { variant, target, state, options } = context;
+    this.#context = context;
+    this.#endpoint = { variant, target, state, options, emit: emitter({ variant, ...target }, options) };
+    this.#backoff = new RefusalBackoff(options.now);
+  }
+
+  async renew(renewal: Renewal): Promise<AccessToken> {
+    const { signal, heldValue, refusedValue, isFresh } = renewal;
+    const { emit, options } = this.#endpoint;
+    const prepared = await this.#prepare();
+    const key = this.#storeKey(prepared.clientId);
+    const stored = await this.#readStored(key);
+    if (stored !== undefined && stored.value !== refusedValue && stored.value !== heldValue)
+      if (isFresh(stored)) return stored;
+    const round = this.#backoff.check(prepared.fingerprint);
+    const credential = { prepared };
+    try {
+      const token = await this.#request(credential, round, renewal);
+      this.#backoff.accepted();
+      this.#acceptedFingerprint = credential.prepared.fingerprint;
+      // Not awaited: a slow store must not delay the callers.
+      options.waitUntil(this.#writeStored(key, token));
+      emit({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
+      return token;
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      const isRefusal = cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError;
+      if (!isRefusal) throw cause;
+      const retryAt = this.#backoff.refused(round, credential.prepared.fingerprint);
+      const error = (await this.#context.explain?.(cause, signal)) ?? cause;
+      if (signal.aborted) throw error;
+      this.#backoff.keep(error);
+      const code = isBivariantError(error) ? error.code : "unknown";
+      emit({ type: "closed_after_refusal", code, retryAt });
+      throw error;
+    }
+  }
+
+  /**
+   * Sends token requests until one is answered. A 429 is waited out at the gate; a 5xx or a network fault is retried by
+   * the same schedule. Each attempt reads the credential again, since a key may be rotated meanwhile.
+   */
+  async #request(
+    credential: { prepared: PreparedCredential },
+    round: number,
+    { signal, isBackground }: Renewal,
+  ): Promise<AccessToken> {
+    const { state, options } = this.#endpoint;
+    // In the background no caller waits: one attempt, so that nothing goes on after the program has ended.
+    const deadlineAt = options.now() + (isBackground ? 0 : options.rateLimitDeadlineMs);
+    const mostRetries = isBackground ? 0 : mostFaultRetries;
+    let faults = 0;
+    let otherClock: "server" | "own" | undefined;
+    let wasInBounds = false;
+    for (let attempt = 1; ; attempt++) {
+      const leave = await state.gate.enter({ deadlineAt, signal });
+      let reply: TokenReply | TransportError;
+      try {
+        if (attempt > 1) credential.prepared = await this.#prepare();
+        reply = await this.#attempt(credential.prepared, attempt, signal, otherClock === "own");
+      } finally {
+        leave();
+      }
+      const answer = reply instanceof TransportError ? undefined : reply.answer;
+      if (answer === undefined || answer.status >= 500) {
+        const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
+        const waitMs = askedMs ?? backoffMs(faults);
+        faults++;
+        if (faults <= mostRetries && options.now() + waitMs <= deadlineAt) {
+          await sleep(waitMs, signal);
+          continue;
+        }
+      }
+      if (reply instanceof TransportError) throw reply;
+      if (reply.answer.status === 429) continue;
+      try {
+        return readTokens(this.#endpoint, reply).token;
+      } catch (error) {
+        if (!(error instanceof TokenRequestError)) throw error;
+        wasInBounds ||= !mayBeOutOfBounds(this.#endpoint, reply);
+        const next = otherClock === undefined ? this.#otherClock(reply, error) : undefined;
+        if (next !== undefined) {
+          otherClock = next;
+          continue;
+        }
+        const { prepared } = credential;
+        throw await explainRefusal(this.#endpoint, prepared, error, {
+          grant: "client_credentials",
+          workedBefore: this.#acceptedFingerprint === prepared.fingerprint,
+          wasInBounds,
+          retryAt: this.#backoff.refused(round, prepared.fingerprint),
+        });
+      }
+    }
+  }
+
+  /** Sends one request. Returns a fault after which the same request may succeed, and throws all others. */
+  async #attempt(
+    prepared: PreparedCredential,
+    attempt: number,
+    signal: StopSignal,
+    isByOwnClock: boolean,
+  ): Promise<TokenReply | TransportError> {
+    // The caller may have left while the settings were read.
+    signal.throwIfAborted();
+    this.#endpoint.emit({ type: "token_requested", clientId: prepared.clientId, attempt });
+    try {
+      return await sendTokenRequest(this.#endpoint, (sending) => prepared.send(sending), {
+        signal,
+        isByOwnClock,
+      });
+    } catch (fault) {
+      if (fault instanceof TransportError && fault.retryable) return fault;
+      throw fault;
+    }
+  }
+
+  /**
+   * Returns the clock to retry a refused assertion with, once: the server's, if the assertion may have been out of its
+   * bounds; our own, if the server's was applied and was never accepted yet.
+   */
+  #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
+    if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined) return undefined;
+    const { clock } = this.#endpoint.state;
+    if (mayBeOutOfBounds(this.#endpoint, reply)) return "server";
+    return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
+  }
+
+  #prepare(): Promise<PreparedCredential> {
+    const { driver, target, options } = this.#context;
+    return driver.prepare(target, { shareInFlight: options.shareInFlight });
+  }
+
+  #storeKey(clientId: string): string {
+    const { variant, target } = this.#endpoint;
+    return JSON.stringify([
+      "token",
+      variant,
+      target.baseUrl,
+      target.tenantId,
+      clientId,
+      "client_credentials",
+    ]);
+  }
+
+  /** The stored token; `undefined` when it is absent or unreadable, and when the store fails or does not answer. */
+  async #readStored(key: string): Promise<AccessToken | undefined> {
+    const { variant, target, options } = this.#endpoint;
+    const { store, timeoutMs } = options;
+    if (store === undefined) return undefined;
+    try {
+      const limit = { variant, baseUrl: target.baseUrl, timeoutMs };
+      const entry = await waitWithin(limit, async () => store.get(key));
+      if (entry === undefined) return undefined;
+      const { value, expiresAt, issuedAt, ...rest } = JSON.parse(entry.value);
+      if (typeof value !== "string" || value === "") return undefined;
+      if (typeof expiresAt !== "number" || typeof issuedAt !== "number") return undefined;
+      return createAccessToken({ ...rest, value, expiresAt, issuedAt });
+    } catch (error) {
+      this.#storeFailed(error);
+      return undefined;
+    }
+  }
+
+  async #writeStored(key: string, token: AccessToken): Promise<void> {
+    const { value, expiresAt } = token;
+    try {
+      await this.#endpoint.options.store?.set(key, JSON.stringify({ ...token, value }), { expiresAt });
+    } catch (error) {
+      this.#storeFailed(error);
+    }
+  }
+
+  /** A machine can request another token, so a failing store is only reported. */
+  #storeFailed(error: unknown): void {
+    const code = isStoreError(error) ? error.code : "store_unavailable";
+    this.#endpoint.emit({ type: "store_failed", code });
+  }
+}

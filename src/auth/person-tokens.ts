@@ -1,0 +1,328 @@
+/**
+ * A person's tokens. Variant A has one token, until it expires (section 4.1 of the description). In Variant B the refresh
+ * token renews it without prompting (section 5.9), by these rules:
+ *
+ * - the rate limit is waited for before the lock is taken;
+ * - under the lock of the refresh token the store is read again, since another process may have renewed;
+ * - new tokens are written by compare-and-set, and only then served; a new refresh token replaces the old one;
+ * - a grant of another launch or login under the same name is never taken: the later one stays, the other is over;
+ * - before the refresh token is sent, the store records that: a token whose answer was lost is not sent again, not even
+ *   when the process died during the wait. The outcome is then unknown, and nothing is deleted;
+ * - a refusal ends the login only if the store holds no newer refresh token.
+ */
+import {
+  isBivariantError,
+  isStoreError,
+  StoreError,
+  TokenRequestError,
+  type TransportError,
+  UnexpectedResponseError,
+  type Variant,
+} from "../errors.js";
+import { wasNotSent } from "../http/time-limit.js";
+import { invalidOption, requireObject } from "../options.js";
+import { parseTarget } from "../variants/target.js";
+import { type AccessToken, createAccessToken, type PersonAuth, type PersonAuthOptions } from "./auth.js";
+import { type ResolvedAuthOptions, resolveAuthOptions } from "./auth-options.js";
+import {
+  fingerprintOf,
+  type PersonEndpointState,
+  type PreparedPersonCredential,
+  personDriverOf,
+} from "./credentials/credential.js";
+import { emitter } from "./events.js";
+import { sleep } from "./rate-limit-gate.js";
+import { RefusalBackoff } from "./refusal-backoff.js";
+import {
+  grantKey,
+  type PersonGrant,
+  type PersonRequiredError,
+  personRequired,
+  type StoredGrant,
+  StoredGrantHandle,
+} from "./stored-grant.js";
+import { type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
+import {
+  createTokenEndpointState,
+  readTokens,
+  sendTokenRequest,
+  type TokenEndpoint,
+} from "./token-request.js";
+import type { IssuedTokens } from "./token-response.js";
+import type { TokenStore } from "./token-store.js";
+
+/** The checked options of a person's Auth, with the credential read. */
+export interface PersonContext extends TokenEndpoint {
+  readonly options: ResolvedAuthOptions & { readonly store: TokenStore };
+  readonly state: PersonEndpointState;
+  readonly prepare: () => Promise<PreparedPersonCredential>;
+  readonly prepared: PreparedPersonCredential;
+  readonly person: string;
+  /** The key of the grant in the store. */
+  readonly key: string;
+}
+
+/** @throws ConfigurationError when an option, the credential or the key is wrong */
+export async function personContext<V extends Variant>(
+  options: PersonAuthOptions<V> & { readonly store: TokenStore },
+  expected?: V,
+): Promise<PersonContext> {
+  requireObject("options", options);
+  const driver = personDriverOf(options.credential, expected);
+  const { variant } = options.credential;
+  const target = parseTarget(options, variant);
+  const resolved = { ...resolveAuthOptions(options), store: options.store };
+  const { person = crypto.randomUUID() } = options;
+  if (typeof person !== "string" || person === "")
+    throw invalidOption("person", "must be a text that is not empty");
+  const prepare = () => driver.prepare(target, resolved);
+  const prepared = await prepare();
+  return {
+    variant,
+    target,
+    options: resolved,
+    state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () => ({
+      ...createTokenEndpointState(variant, resolved),
+      spentCodes: new Map(),
+    })),
+    emit: emitter({ variant, ...target }, resolved),
+    prepare,
+    prepared,
+    person,
+    key: grantKey(variant, target, prepared.clientId, person),
+  };
+}
+
+/** The `Auth` of a person: a token lifecycle that can end. */
+export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
+  declare readonly variant: Variant;
+  readonly person: string;
+  readonly #source: PersonTokenSource;
+
+  /** `isSaved`: whether the grant is already in the store. */
+  constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
+    const source = new PersonTokenSource(context, grant, isSaved);
+    super({ variant: context.variant, target: context.target, options: context.options, source });
+    this.person = context.person;
+    this.#source = source;
+    this.hold(grant.token);
+  }
+
+  refused(): PersonRequiredError {
+    return this.#source.refused();
+  }
+
+  async forget(): Promise<void> {
+    this.drop();
+    await this.#source.grant.forget();
+  }
+
+  /** A renewal that was in flight when the grant ended brings no token back. */
+  protected override hold(token: AccessToken): AccessToken {
+    this.#source.grant.requireAlive();
+    return super.hold(token);
+  }
+}
+
+/** Errors that refuse the client, not the person's grant (RFC 6749 section 5.2). */
+const clientErrors: readonly (string | undefined)[] = [
+  "invalid_client",
+  "unauthorized_client",
+  "invalid_request",
+  "unsupported_grant_type",
+  "invalid_scope",
+];
+
+/** After this many turns in which another process had just renewed, the store must be at fault. */
+const mostTurns = 10;
+/** How often to check whether another process has stored the answer that it waits for. */
+const checkEveryMs = 200;
+/** An answer that was in time is stored within this time. */
+const storedWithinMs = 1_000;
+
+class PersonTokenSource implements TokenSource {
+  readonly grant: StoredGrantHandle;
+  readonly #context: PersonContext;
+  readonly #backoff: RefusalBackoff;
+
+  constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
+    const { variant, options, key, emit } = context;
+    this.#context = context;
+    this.#backoff = new RefusalBackoff(options.now);
+    this.grant = new StoredGrantHandle({ variant, store: options.store, key, emit }, grant, isSaved);
+  }
+
+  get needsPerson(): boolean {
+    return this.grant.held.refreshToken === undefined;
+  }
+
+  /** What to ask the person for after the API refused the token. The grant does not end: only one call failed. */
+  refused(): PersonRequiredError {
+    return this.grant.over ?? this.grant.expired("seems to be over, since the API refused its token");
+  }
+
+  async renew(renewal: Renewal): Promise<AccessToken> {
+    const { options, state, prepare } = this.#context;
+    const { signal, isBackground } = renewal;
+    const prepared = await prepare();
+    const deadlineAt = options.now() + (isBackground ? 0 : options.rateLimitDeadlineMs);
+    for (let turn = 0; turn < mostTurns; turn++) {
+      this.grant.requireAlive();
+      const { refreshToken } = this.grant.held;
+      if (refreshToken === undefined || prepared.refreshRequest === undefined)
+        throw this.grant.expired("has expired");
+      const leave = await state.gate.enter({ deadlineAt, signal });
+      try {
+        const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
+        signal.throwIfAborted();
+        const redeem = () => this.#underLock(refreshToken, prepared, renewal);
+        const token = await options.store.lock(lock, redeem, { timeoutMs: 2 * options.timeoutMs });
+        if (token !== undefined) return token;
+      } finally {
+        leave();
+      }
+    }
+    throw new StoreError(
+      "store_conflict",
+      "The grant changed in the store each time before it could be renewed. Try again.",
+    );
+  }
+
+  /** Returns a token, or `undefined` to start again: with another refresh token, or behind the gate. */
+  async #underLock(
+    refreshToken: string,
+    prepared: PreparedPersonCredential,
+    renewal: Renewal,
+  ): Promise<AccessToken | undefined> {
+    const { heldValue, refusedValue, isFresh } = renewal;
+    const stored = await this.grant.read();
+    const { token, refreshToken: storedRefreshToken, sentAt, isOutcomeUnknown } = stored.grant;
+    if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
+    if (storedRefreshToken !== refreshToken) return undefined;
+    if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal))) return undefined;
+    const isUnknown = isOutcomeUnknown || sentAt !== undefined;
+    if (isUnknown && !prepared.resendLostRefresh) throw outcomeUnknown();
+    return this.#redeem(stored, refreshToken, prepared, renewal);
+  }
+
+  /**
+   * The process that held the lock before sent the refresh token and has not stored the outcome: it died, or it was
+   * suspended until its lock was taken over. Waits for as long as its answer may still be stored.
+   */
+  async #isUnanswered({ version }: StoredGrant, sentAt: number, { signal }: Renewal): Promise<boolean> {
+    const { now, timeoutMs } = this.#context.options;
+    const endsAt = sentAt + timeoutMs + storedWithinMs;
+    const mostChecks = (timeoutMs + storedWithinMs) / checkEveryMs;
+    for (let checks = 0; now() < endsAt && checks < mostChecks; checks++) {
+      await sleep(checkEveryMs, signal);
+      if ((await this.grant.version()) !== version) return false;
+    }
+    return true;
+  }
+
+  async #redeem(
+    stored: StoredGrant,
+    refreshToken: string,
+    prepared: PreparedPersonCredential,
+    { signal, keep }: Renewal,
+  ): Promise<AccessToken | undefined> {
+    const { options, emit } = this.#context;
+    const { clientId, fingerprint } = prepared;
+    const round = this.#backoff.check(fingerprint);
+    const send = prepared.refreshRequest?.(refreshToken);
+    signal.throwIfAborted();
+    // From here it runs to its end: a refresh token that was sent may be spent.
+    keep();
+    const sent = await this.grant.replace(stored, { ...stored.grant, sentAt: options.now() });
+    if (sent === undefined || send === undefined) return undefined;
+    emit({ type: "token_requested", clientId, attempt: 1 });
+    try {
+      const reply = await sendTokenRequest(this.#context, send);
+      if (reply.answer.status === 429) {
+        await this.grant.saveOrHold(stored.grant, sent.version);
+        return undefined;
+      }
+      const renewed = renewedGrant(stored.grant, refreshToken, readTokens(this.#context, reply));
+      this.#backoff.accepted();
+      const { token } = await this.grant.save(renewed, sent.version);
+      emit({ type: "token_renewed", clientId, expiresAt: token.expiresAt });
+      return token;
+    } catch (cause) {
+      if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
+      const isRefusal = cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError;
+      if (isLost(cause) || !isRefusal) throw await this.#unfinished(cause, stored.grant, sent);
+      const retryAt = this.#backoff.refused(round, fingerprint);
+      const error = await this.#refusal(cause, stored.grant, sent);
+      this.#backoff.keep(error);
+      emit({ type: "closed_after_refusal", code: error.code, retryAt });
+      throw error;
+    }
+  }
+
+  /** Stores what is known when no refusal came: the refresh token may be spent, or it is certain that it is not. */
+  async #unfinished(cause: unknown, before: PersonGrant, { version }: StoredGrant): Promise<unknown> {
+    if (!isLost(cause)) {
+      await this.grant.saveOrHold(before, version);
+      return cause;
+    }
+    await this.grant.saveOrHold({ ...before, isOutcomeUnknown: true }, version);
+    return outcomeUnknown(cause);
+  }
+
+  /** Decides whether a refusal ends the login: not one that the client caused, nor one after another process renewed. */
+  async #refusal(
+    cause: TokenRequestError | UnexpectedResponseError,
+    before: PersonGrant,
+    sent: StoredGrant,
+  ): Promise<TokenRequestError | UnexpectedResponseError | StoreError | PersonRequiredError> {
+    if (cause instanceof UnexpectedResponseError || clientErrors.includes(cause.error)) {
+      await this.grant.saveOrHold(before, sent.version);
+      return cause;
+    }
+    const version = await this.grant.version();
+    if (version !== undefined && version !== sent.version)
+      return new StoreError(
+        "store_conflict",
+        "Another process renewed this login at the same time without the lock. Try again.",
+      );
+    const problem = "The refresh token was refused, so the login is over.";
+    const required = personRequired("B", "refused", problem, cause);
+    // The description does not show Variant B's errors: only the standard's own code deletes the grant.
+    if (cause.error === "invalid_grant") return this.grant.end(required);
+    await this.grant.saveOrHold(before, sent.version);
+    return required;
+  }
+}
+
+/** What an answer leaves out stays as it was, also the refresh token (RFC 6749 section 6). */
+function renewedGrant(
+  { token: { tenant, operator, roles }, id, since }: PersonGrant,
+  refreshToken: string,
+  renewed: IssuedTokens,
+): PersonGrant {
+  const { value } = renewed.token;
+  const known = { tenant, operator, roles };
+  return {
+    token: createAccessToken({ ...known, ...renewed.token, value }),
+    refreshToken: renewed.refreshToken ?? refreshToken,
+    id,
+    since,
+  };
+}
+
+/** Whether a request was sent and no answer says what it did, so that the refresh token may be spent. */
+function isLost(error: unknown): boolean {
+  if (!isBivariantError(error)) return false;
+  // A gateway's 502 or 504 reports an answer that it lost itself; a 503 says that nothing was done.
+  if (error instanceof UnexpectedResponseError)
+    return error.status === 200 || (error.status >= 500 && error.status !== 503);
+  return (
+    error.code === "timed_out" || (error.code === "network_failed" && !wasNotSent(error as TransportError))
+  );
+}
+
+function outcomeUnknown(cause?: unknown): PersonRequiredError {
+  const problem =
+    "The refresh token was sent and its answer was lost: it may be spent, and sending it again may look like a theft.";
+  return personRequired("B", "outcome_unknown", problem, cause);
+}

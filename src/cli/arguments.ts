@@ -1,0 +1,117 @@
+/** Mistakes in the arguments, reported without the values: one of them may be a secret. */
+import { type Command, type CommanderError, InvalidArgumentError } from "commander";
+import { ConfigurationError } from "../errors.js";
+
+const processList = "Other users can see the command line, and the shell keeps it.";
+
+/** The options that would carry a secret, and the variable for it. */
+const secretOptions = [
+  { flags: /^--(?:a-)?(?:private-)?key$/, variable: "A_PRIVATE_KEY" },
+  { flags: /^--(?:b-)?(?:client-)?secret$/, variable: "B_CLIENT_SECRET" },
+  { flags: /^--(?:b-)?login-(?:client-)?secret$/, variable: "B_LOGIN_CLIENT_SECRET" },
+  { flags: /^--store-key$/, variable: "STORE_KEY" },
+] as const;
+/** Options for secrets that this program gets itself, or has no use for. */
+const tokenOptions =
+  /^--(?:(?:access|bearer|refresh)-)?token$|^--(?:password|code|code-verifier|authorization|client-assertion)$/;
+
+/**
+ * Rejects options that would carry a secret, and a private key anywhere in the arguments.
+ *
+ * @throws ConfigurationError `option_invalid`; it does not show the value
+ */
+export function refuseSecrets(argv: readonly string[]): void {
+  for (const argument of argv) {
+    const name = argument.split("=", 1)[0] ?? "";
+    const variable = /PRIVATE KEY-----/.test(argument)
+      ? "A_PRIVATE_KEY"
+      : secretOptions.find(({ flags }) => flags.test(name))?.variable;
+    if (variable !== undefined) {
+      const flag = `--${variable.toLowerCase().replaceAll("_", "-")}-file`;
+      throw new ConfigurationError(
+        "option_invalid",
+        `The arguments must not hold a secret. ${processList} Set BIVARIANT_${variable}_FILE or BIVARIANT_${variable}, or pass ${flag}.`,
+      );
+    }
+    if (tokenOptions.test(name))
+      throw invalidFlag(
+        name,
+        `is not an option. ${processList} The token is fetched with the configured credential; see bivariant token --help.`,
+      );
+  }
+}
+
+/** `problem` continues the name of the flag. */
+export function invalidFlag(flag: string, problem: string): ConfigurationError {
+  return new ConfigurationError("option_invalid", `${flag} ${problem}`, { option: flag });
+}
+
+/** A parser for commander. */
+export function wholeNumber(least: number, most: number, unit: string): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be ${unit} from ${least} to ${most}.`);
+  };
+}
+
+/** A parser for commander, for an option that may be repeated. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** Turns an error of commander into one that quotes no value. */
+export function usageError(
+  { code, message }: CommanderError,
+  program: Command,
+  argv: readonly string[],
+): ConfigurationError {
+  const command = commandOf(program, argv);
+  const suggestion = /\(Did you mean (?:one of )?([^)?]+)\?\)/.exec(message)?.[1];
+  const meant = suggestion === undefined ? "" : ` Did you mean ${suggestion}?`;
+  const names: string[] = [];
+  for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
+  return new ConfigurationError(
+    "option_invalid",
+    `${problemOf(code, message, command)}${meant} See ${names.join(" ")} --help.`,
+  );
+}
+
+function commandOf(program: Command, argv: readonly string[]): Command {
+  let command = program;
+  for (const word of argv) command = command.commands.find((one) => one.name() === word) ?? command;
+  return command;
+}
+
+function problemOf(code: string, message: string, command: Command): string {
+  switch (code) {
+    case "commander.unknownOption": {
+      // `--name=value` and `-nvalue` hold a value: show only the name of the first, and nothing of the second.
+      const name = /'(--[a-z][a-z-]*|-[a-zA-Z](?=['=]))/.exec(message)?.[1];
+      return name === undefined ? "There is an unknown option." : `Unknown option ${name}.`;
+    }
+    case "commander.unknownCommand":
+      return "There is no such command.";
+    case "commander.help":
+      return "Name a command.";
+    case "commander.invalidArgument": {
+      const flag = /^error: option '(--[a-z-]+)/.exec(message)?.[1];
+      const variable = command.options.find(({ long }) => long === flag)?.envVar;
+      const separator = " is invalid. ";
+      // The value comes before the last separator, and the reason, a text of this program, after it.
+      const reason = message.slice(message.lastIndexOf(separator) + separator.length);
+      return `${flag}${variable === undefined ? "" : ` or ${variable}`} is not valid. ${reason}`;
+    }
+    // These name options and arguments, and no value.
+    case "commander.missingArgument":
+    case "commander.optionMissingArgument":
+    case "commander.missingMandatoryOptionValue":
+    case "commander.conflictingOption":
+    case "commander.excessArguments": {
+      const line = message.replace(/^error: /, "").split("\n")[0] ?? "";
+      return `${line.charAt(0).toUpperCase()}${line.slice(1).replace(/\.$/, "")}.`;
+    }
+    default:
+      return "The arguments are wrong.";
+  }
+}

@@ -1,0 +1,172 @@
+/** The credentials that the settings describe, with their secrets from files or the environment. */
+import { createReadStream } from "node:fs";
+import { ConfigurationError, type Variant } from "../errors.js";
+import { type MachineCredential, serviceAccount, servicePlugin } from "../index.js";
+import { namesOf, type Settings, waysToConfigure } from "./settings.js";
+
+export interface PluginSettings {
+  readonly clientId: string;
+  readonly privateKey: string;
+  readonly keyId?: string;
+}
+
+/**
+ * The service plugin; undefined if none of its settings is set.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`
+ */
+export async function readPlugin(settings: Settings): Promise<PluginSettings | undefined> {
+  const { aClientId: clientId, aPrivateKey, aPrivateKeyFile, aKeyId: keyId } = settings;
+  if (clientId === undefined) {
+    if ([aPrivateKey, aPrivateKeyFile, keyId].every((one) => one === undefined)) return undefined;
+    throw incomplete("A", "client id", namesOf("aClientId"));
+  }
+  return {
+    clientId,
+    privateKey: await readPrivateKey(settings),
+    ...(keyId === undefined ? {} : { keyId }),
+  };
+}
+
+/** @throws ConfigurationError `credential_missing`, `credential_invalid` */
+export async function readPrivateKey(settings: Settings): Promise<string> {
+  const key = await readSecret(settings, "aPrivateKey");
+  if (key === undefined)
+    throw incomplete("A", "private key", `${namesOf("aPrivateKeyFile")}, or with ${namesOf("aPrivateKey")}`);
+  // Variables often hold a PEM on one line, with `\n` for its line breaks.
+  return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
+}
+
+export interface AccountSettings {
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/**
+ * The service account; undefined if none of its settings is set.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`
+ */
+export async function readAccount(settings: Settings): Promise<AccountSettings | undefined> {
+  const { bClientId: clientId, bClientSecret, bClientSecretFile } = settings;
+  if (clientId === undefined) {
+    if ((bClientSecret ?? bClientSecretFile) === undefined) return undefined;
+    throw incomplete("B", "client id", namesOf("bClientId"));
+  }
+  const clientSecret = await readSecret(settings, "bClientSecret");
+  if (clientSecret !== undefined) return { clientId, clientSecret };
+  const ways = `${namesOf("bClientSecretFile")}, or with ${namesOf("bClientSecret")}`;
+  throw incomplete("B", "client secret", ways, " For an API client, run bivariant login first.");
+}
+
+/** Ignoring an incomplete credential would silently select another identity. */
+function incomplete(variant: Variant, what: string, ways: string, more = ""): ConfigurationError {
+  return new ConfigurationError(
+    "credential_missing",
+    `The credential of Variant ${variant} is incomplete: the ${what} is missing. Set it with ${ways}.${more}`,
+    { variant },
+  );
+}
+
+/** Whether the API client has settings of its own. The other settings then belong to the service account alone. */
+export function hasOwnLoginClient(settings: Settings): boolean {
+  const { bLoginClientId, bLoginClientSecret, bLoginClientSecretFile } = settings;
+  return (bLoginClientId ?? bLoginClientSecret ?? bLoginClientSecretFile) !== undefined;
+}
+
+/**
+ * The API client that people log in to. If it has settings of its own, the secret of the service account is not sent.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`
+ */
+export async function readLoginClient(
+  settings: Settings,
+): Promise<{ readonly clientId: string; readonly clientSecret: string | undefined }> {
+  const isOwn = hasOwnLoginClient(settings);
+  const clientId = isOwn ? settings.bLoginClientId : settings.bClientId;
+  if (clientId === undefined)
+    throw new ConfigurationError(
+      "credential_missing",
+      `The client id of the API client is missing. Set it with ${namesOf("bLoginClientId")}; without a service account ${namesOf("bClientId")} will do too.`,
+      { variant: "B" },
+    );
+  return {
+    clientId,
+    clientSecret: await readSecret(settings, isOwn ? "bLoginClientSecret" : "bClientSecret"),
+  };
+}
+
+/**
+ * The credentials of the named variant, or of both variants as far as they are configured, the plugin first. `secrets`
+ * must not be printed.
+ *
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`
+ */
+export async function readCredentials(
+  settings: Settings,
+): Promise<{ readonly credentials: readonly MachineCredential[]; readonly secrets: readonly string[] }> {
+  const { variant } = settings;
+  const plugin = variant === "B" ? undefined : await readPlugin(settings);
+  const account = variant === "A" ? undefined : await readAccount(settings);
+  if (plugin === undefined && account === undefined) {
+    const { A, B } = waysToConfigure;
+    const ways = variant === undefined ? `for Variant A ${A}; for Variant B ${B}` : waysToConfigure[variant];
+    throw new ConfigurationError("credential_missing", `No credential is configured. Set ${ways}.`);
+  }
+  return {
+    credentials: [...(plugin ? [servicePlugin(plugin)] : []), ...(account ? [serviceAccount(account)] : [])],
+    secrets: [plugin?.privateKey, account?.clientSecret].filter((one) => one !== undefined),
+  };
+}
+
+const secretTexts = {
+  aPrivateKey: { variant: "A", what: "private key", fileName: "aPrivateKeyFile" },
+  bClientSecret: { variant: "B", what: "client secret", fileName: "bClientSecretFile" },
+  bLoginClientSecret: { variant: "B", what: "client secret", fileName: "bLoginClientSecretFile" },
+  storeKey: { variant: "B", what: "key of the store", fileName: "storeKeyFile" },
+} as const;
+
+/** In bytes. A key of 4096 bits takes 3 KiB as PEM. */
+const longestSecret = 65_536;
+
+/**
+ * Reads a secret from the environment or its file, without one line break at the end, which editors and `echo` add.
+ * Undefined if neither is set.
+ *
+ * @throws ConfigurationError `credential_invalid`; it does not quote the path, which may be the secret by mistake
+ */
+export async function readSecret(
+  settings: Settings,
+  name: keyof typeof secretTexts,
+): Promise<string | undefined> {
+  const { variant, what, fileName } = secretTexts[name];
+  const { [name]: value, [fileName]: path } = settings;
+  const names = namesOf(fileName);
+  const invalid = (message: string) =>
+    new ConfigurationError("credential_invalid", message, { option: fileName, variant });
+  if (value !== undefined && path !== undefined)
+    throw invalid(`The ${what} is set twice, by ${namesOf(name)} and by ${names}. Remove one.`);
+  if (path === undefined) return value;
+  const bytes = await readBounded(path).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+    throw invalid(
+      `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
+    );
+  });
+  if (bytes.length > longestSecret)
+    throw invalid(
+      `The file with the ${what} is larger than ${longestSecret} bytes. Check the path in ${names}.`,
+    );
+  const secret = bytes
+    .toString("utf8")
+    .replace(/^\ufeff/, "")
+    .replace(/\r?\n$/, "");
+  if (secret.trim() === "") throw invalid(`The file with the ${what} is empty. Check the path in ${names}.`);
+  return secret;
+}
+
+/** Reads at most one byte more than a secret may have, because a device such as /dev/zero has no end. */
+async function readBounded(path: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { end: longestSecret })) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,195 @@
+/** The checks that use the credential: one token request and one API call, with an explanation of each refusal. */
+import { personRequired } from "../../client/refused-call.js";
+import {
+  type BivariantError,
+  type Cause,
+  isApiError,
+  isBivariantError,
+  isConfigurationError,
+  isLoginRequiredError,
+  isRateLimitedError,
+  isTokenRequestError,
+  isTransportError,
+  isUnexpectedResponseError,
+  type Variant,
+  wireText,
+} from "../../errors.js";
+import {
+  type AccessToken,
+  type ApiError,
+  type Auth,
+  createAuth,
+  createService,
+  serviceAccount,
+  servicePlugin,
+} from "../../index.js";
+import { namesOf, waysToConfigure, whereToSet } from "../settings.js";
+import type { Reach } from "./deployment.js";
+import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
+
+/** The results of the earlier checks. */
+export interface Earlier extends Reach {
+  readonly canSign: boolean;
+  readonly variant: Variant | undefined;
+}
+
+export async function examineCall(input: DoctorInput, earlier: Earlier): Promise<Finding[]> {
+  const notCalled = unknown("api_call", "Not tried, because there is no token.");
+  const obstacle = obstacleOf(input, earlier);
+  if (obstacle !== undefined) return [obstacle, notCalled];
+  const { login, fetch, timeoutMs, signal } = input;
+  const { variant, correctionMs } = earlier;
+  const isLogin = variant === "B" && login !== undefined;
+  const refusal = { variant, correctionMs, isLogin };
+  // This machine's clock decides about a stored login, whatever the server's clock is.
+  const clock = isLogin ? {} : { now: () => Date.now() + correctionMs };
+  let auth: Auth;
+  let token: AccessToken;
+  try {
+    auth = authOf(input, variant, clock);
+    token = await auth.getAccessToken({ signal });
+  } catch (error) {
+    if (!isBivariantError(error)) throw error;
+    return [explainRefusal("token", error, refusal), notCalled];
+  }
+  const finding = tokenFinding(auth, token, input);
+  try {
+    const outcome = await createService(auth, { fetch, timeoutMs, ...clock }).call("listDevices", { signal });
+    if (outcome.ok) return [finding, pass("api_call", `listDevices was answered ${outcome.status}.`)];
+    return [finding, explainRefusal("api_call", outcome.error, refusal)];
+  } catch (error) {
+    if (!isBivariantError(error)) throw error;
+    return [finding, explainRefusal("api_call", error, refusal)];
+  }
+}
+
+/** The reason not to request a token. The client rejects an incomplete credential whichever variant is served. */
+function obstacleOf(
+  { plugin, account, login, variant: named }: DoctorInput,
+  { isReached, variant, canSign }: Earlier,
+): Finding | undefined {
+  if (plugin === undefined && account === undefined && login === undefined) {
+    const wanted = named ?? variant;
+    const { A, B } = waysToConfigure;
+    const ways = wanted === undefined ? `for Variant A ${A}; for Variant B ${B}` : waysToConfigure[wanted];
+    return fail("token", "No credential is configured.", `Set ${ways}.`);
+  }
+  if (isConfigurationError(account))
+    return fail("token", account.message, whereToSet(account) ?? `Set ${waysToConfigure.B}.`);
+  const notRequested = (why: string) => unknown("token", `Not requested, because ${why}.`);
+  if (plugin !== undefined && !canSign) return notRequested("there is no key that can sign");
+  if (!isReached) return notRequested("the deployment was not reached");
+  if (variant === undefined) return notRequested("no variant was found that there is a credential for");
+  if (variant === "B" && isBivariantError(login)) {
+    const where = isConfigurationError(login) ? whereToSet(login) : undefined;
+    const remedy = isLoginRequiredError(login)
+      ? "Run bivariant login."
+      : (where ?? `Check the file of the stored logins: ${namesOf("storeFile")}.`);
+    return fail("token", login.message, remedy);
+  }
+  return undefined;
+}
+
+/** `obstacleOf` has checked that the credential of the variant is there and complete. */
+function authOf(input: DoctorInput, variant: Variant | undefined, clock: { now?: () => number }): Auth {
+  const { plugin, account, login, baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs } = input;
+  if (variant === "B" && login !== undefined) return login as Auth;
+  return createAuth({
+    // No waiting and no retry: a doctor that waits out a rate limit would hide it.
+    ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, rateLimitDeadlineMs: 0, ...clock },
+    credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
+  });
+}
+
+function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: DoctorInput): Finding {
+  if (auth === login) {
+    const seconds = Math.round((token.expiresAt - Date.now()) / 1000);
+    const then = auth.needsPerson ? "then a person must log in again" : "then it is renewed without a prompt";
+    return pass("token", `The stored login has a token, which is valid for ${seconds} s more; ${then}.`);
+  }
+  if (auth.variant === "A" && token.tenant !== undefined && token.tenant !== tenantId)
+    return fail(
+      "token",
+      `The token is for the tenant ${wireText(token.tenant, [token.value])}, not for ${tenantId}.`,
+      `Correct the tenant id with ${namesOf("tenant")}.`,
+    );
+  const seconds = Math.round((token.expiresAt - (token.issuedAt ?? Date.now())) / 1000);
+  const scope =
+    auth.variant === "B"
+      ? " The response names no tenant: the account alone decides whose data it reaches."
+      : "";
+  return pass("token", `The deployment issued a token, which is valid for ${seconds} s.${scope}`);
+}
+
+interface Refused {
+  readonly variant: Variant | undefined;
+  readonly correctionMs: number;
+  readonly isLogin: boolean;
+}
+
+function explainRefusal(check: "token" | "api_call", error: BivariantError, refused: Refused): Finding {
+  const { causes = [] } = error as { causes?: readonly Cause[] };
+  const evidence = `${error.code}: ${evidenceOf(error, causes, refused)}`;
+  const finding = fail(check, evidence, remedyOf(error, causes, refused));
+  return causes.length === 0 ? finding : { ...finding, causes };
+}
+
+function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctionMs }: Refused): string {
+  if (isRateLimitedError(error))
+    return `The rate limit of the tenant at the token endpoint is reached until ${instant(error.retryAt)}.`;
+  const [first] = causes;
+  if (first === undefined) {
+    const issues = isUnexpectedResponseError(error) ? error.issues.map((issue) => ` ${issue}.`).join("") : "";
+    return error.message + issues;
+  }
+  const summaries = causes.map(({ summary }) => summary);
+  if (isApiError(error) && error.status === 403)
+    return `A 403 with an empty body, which has exactly ${causes.length} causes: ${summaries.join("; ")}.`;
+  const others = causes.length === 1 ? "" : ` Less likely: ${summaries.slice(1).join("; ")}.`;
+  const corrected =
+    correctionMs === 0 ? "" : " The assertion used the server's Date; it also fails if that is wrong.";
+  return `${first.summary}. ${first.evidence}${others}${corrected}`;
+}
+
+function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refused): string {
+  if (isLoginRequiredError(personRequired(error))) return "Run bivariant login.";
+  if (isApiError(error)) return remedyOfCall(error, refused);
+  const [first] = causes;
+  if (first !== undefined) return first.remedy;
+  if (isTokenRequestError(error))
+    return refused.variant === "B"
+      ? `Ask an administrator to compare the client id and the client secret with those in the admin area under ${adminArea(refused)}.`
+      : "Look for a proxy that changes requests: the client sends exactly what the description asks for.";
+  if (isRateLimitedError(error))
+    return "Wait until then. The limit counts the token requests of the whole tenant: find out who else sends them.";
+  if (isTransportError(error))
+    return "Try again. If it stays so, check the network and the proxies on the way.";
+  if (isConfigurationError(error))
+    return whereToSet(error) ?? "Correct the settings; see bivariant doctor --help.";
+  return "Something else answers there: a proxy's page, a login page or another server. Check the base URL and the tenant id.";
+}
+
+function remedyOfCall({ status, retryAt }: ApiError, refused: Refused): string {
+  if (status === 401 || status === 403) {
+    if (refused.variant === "B")
+      return `Ask an administrator to check ${refused.isLogin ? "the rights of the person and the client" : "the role of the service account"} in the admin area under ${adminArea(refused)}.`;
+    const what =
+      status === 401
+        ? "it must be enabled."
+        : "its granted scopes (listDevices needs devices:read) and its device restriction. A scope granted now reaches the next token.";
+    return `Ask the customer to check the plugin under Settings, Tenant Settings, External Plugins: ${what}`;
+  }
+  if (status === 429)
+    return retryAt === undefined ? "Try again later." : `Try again after ${instant(retryAt)}.`;
+  if (status === 404 || status === 405) return "Check the base URL: its path prefix may be missing or wrong.";
+  if (status >= 500) return "The server failed. Try again later, or tell the operator of the deployment.";
+  return "The description does not contain this answer. Ask the operator of the deployment.";
+}
+
+function adminArea({ isLogin }: Refused): string {
+  return isLogin ? "API clients" : "Service accounts";
+}
+
+function instant(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

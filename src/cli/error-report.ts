@@ -1,0 +1,157 @@
+/** How an error ends the program: its exit code, its lines for people and its JSON for scripts. */
+import { personRequired } from "../client/refused-call.js";
+import type { EmulatorError } from "../emulator/index.js";
+import {
+  isApiError,
+  isBivariantError,
+  isConfigurationError,
+  isLoginRequiredError,
+  isRateLimitedError,
+  isStoreError,
+  isTokenRequestError,
+  isTransportError,
+  isUnexpectedResponseError,
+  isVariantError,
+} from "../errors.js";
+import { evidenceLines, type Output, type Paint, printableJson } from "./output.js";
+import { whereToSet } from "./settings.js";
+
+export const exitCodes = {
+  done: 0,
+  checkSaidNo: 1,
+  configuration: 2,
+  tokenRefused: 3,
+  variant: 4,
+  network: 5,
+  apiRefused: 6,
+  /** A fault of this program. EX_SOFTWARE of sysexits.h, so that no script takes it for a check that said no. */
+  fault: 70,
+  /** 128 plus the number of SIGINT, as in shells. */
+  interrupted: 130,
+  /** 128 plus the number of SIGPIPE: the reader of the output has gone. */
+  outputClosed: 141,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** For every `--help`. */
+export const exitCodesHelp: string = `Exit codes:
+  0  done
+  1  a check said no
+  2  usage or configuration
+  3  token refused, rate limited past the deadline, or login over
+  4  variant not served or unknown
+  5  network: no answer, or an answer that the description does not know
+  6  API call refused`;
+
+/**
+ * The exit code of an error. An unexpected response counts as network: mostly a proxy, a login page or another server
+ * answered, and the user has to check the address.
+ */
+export function exitCodeOf(error: unknown): ExitCode {
+  if (isConfigurationError(error) || isStoreError(error) || isToolError(error))
+    return exitCodes.configuration;
+  // An API error too can mean that the login is over.
+  if (isTokenRequestError(error) || isRateLimitedError(error) || personRequired(error) !== undefined)
+    return exitCodes.tokenRefused;
+  if (isVariantError(error)) return exitCodes.variant;
+  if (isTransportError(error) || isUnexpectedResponseError(error)) return exitCodes.network;
+  return isApiError(error) ? exitCodes.apiRefused : exitCodes.fault;
+}
+
+/** An error of the emulator or the generator. By name, because loading the classes would load both for every command. */
+function isToolError(error: unknown): error is Error & ToolError {
+  return error instanceof Error && (error.name === "EmulatorError" || error.name === "GenerateError");
+}
+
+interface ToolError extends Partial<Pick<EmulatorError, "issues">> {
+  readonly code: string;
+  readonly document?: string;
+  readonly pointer?: string;
+}
+
+/** Writes an error: for people to stderr, with `--json` to stdout. `body` is that of a refused call, without secrets. */
+export function reportError(output: Output, error: unknown, body?: unknown): void {
+  if (output.json) output.value(errorJson(error, body));
+  else output.raw(`${errorLines(error, output.paintNote, body).join("\n")}\n`);
+}
+
+/** For people. `body` is that of a refused call, checked to hold no secret. */
+export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
+  if (isToolError(error)) {
+    const { message, issues = [], cause } = error;
+    const { code } = (cause ?? {}) as { code?: unknown };
+    // A code of the system, such as EADDRINUSE.
+    const system = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? [`  ${code}`] : [];
+    return [head(error, paint), ...system, ...list(issues.filter((issue) => !message.includes(issue)))];
+  }
+  if (!isBivariantError(error)) return faultLines(error, paint);
+  const lines = [head(error, paint)];
+  const where = isConfigurationError(error) ? whereToSet(error) : undefined;
+  if (where !== undefined) lines.push(`  ${where}`);
+  if (isLoginRequiredError(personRequired(error))) lines.push("  Run bivariant login.");
+  if (isUnexpectedResponseError(error)) lines.push(...list(error.issues));
+  if (isTokenRequestError(error) || isApiError(error)) lines.push(...causeLines(error.causes ?? [], paint));
+  if ((isVariantError(error) || isUnexpectedResponseError(error)) && error.detection !== undefined)
+    lines.push("  Evidence:", ...evidenceLines(error.detection.evidence, paint));
+  if (body !== undefined) lines.push(`  The answer: ${printableJson(body)}`);
+  const { retryAt } = error as { retryAt?: number };
+  if (retryAt !== undefined) lines.push(`  Try again after ${new Date(retryAt).toISOString()}.`);
+  return lines;
+}
+
+function head({ code, message }: { readonly code: string; readonly message: string }, paint: Paint): string {
+  return `${paint("red", "error")} ${paint("bold", code)}: ${message}`;
+}
+
+function list(issues: readonly string[]): string[] {
+  return issues.map((issue) => `  - ${issue}`);
+}
+
+function causeLines(
+  causes: readonly { summary: string; evidence: string; remedy: string }[],
+  paint: Paint,
+): string[] {
+  if (causes.length === 0) return [];
+  return [
+    causes.length === 1 ? "  Likely cause:" : "  Likely causes, most likely first:",
+    ...causes.flatMap(({ summary, evidence, remedy }, index) => [
+      `  ${index + 1}. ${paint("bold", summary)}`,
+      `     evidence: ${evidence}`,
+      `     remedy:   ${remedy}`,
+    ]),
+  ];
+}
+
+/** A fault of this program. Its message is not shown, because it may quote anything. */
+function faultLines(error: unknown, paint: Paint): string[] {
+  const { name, stack = "" } = error instanceof Error ? error : { name: "not an Error" };
+  const frames = stack.split("\n").filter((line) => /^\s+at /.test(line));
+  return [
+    `${paint("red", "error")} ${paint("bold", "internal")}: a fault of this program (${name}). Please report it with these lines:`,
+    ...frames.slice(0, 10),
+  ];
+}
+
+/**
+ * For scripts: the code, the message and the public fields of the error's class, with `retryAt` in epoch milliseconds.
+ * `body` is that of a refused call, checked to hold no secret.
+ */
+export function errorJson(error: unknown, body?: unknown): { readonly error: Record<string, unknown> } {
+  return {
+    error: { ...fieldsOf(error), ...(body === undefined ? {} : { body }), exitCode: exitCodeOf(error) },
+  };
+}
+
+function fieldsOf(error: unknown): Record<string, unknown> {
+  if (isBivariantError(error)) {
+    const { code, message, name, ...rest } = error.toJSON();
+    return { code, message, name, ...rest };
+  }
+  if (isToolError(error)) {
+    const { code, message, name, issues, document, pointer } = error;
+    return { code, message, name, issues, document, pointer };
+  }
+  const name = error instanceof Error ? error.name : "not an Error";
+  return { code: "internal", message: `A fault of this program (${name}).` };
+}

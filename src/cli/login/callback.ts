@@ -1,0 +1,154 @@
+/** The loopback address that the browser comes back to (RFC 8252 section 7.3), and the page that it shows there. */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { ConfigurationError } from "../../errors.js";
+
+/** A browser that came back and waits for its page. */
+export interface Callback {
+  /** With its query. Holds the code. */
+  readonly url: string;
+  /** Resolves when the page was sent, or cannot be. */
+  show(page: LoginPage): Promise<void>;
+}
+
+export interface CallbackListener {
+  readonly redirectUri: string;
+  /** The first callback with this state. Callbacks with another state, forged or of an older login, change nothing. */
+  callback(state: string, signal: AbortSignal): Promise<Callback>;
+  /** Resolves when the port is free again. */
+  close(): Promise<void>;
+}
+
+/** Not `localhost`, which may resolve to another interface (RFC 8252 section 8.3). */
+const host = "127.0.0.1";
+const path = "/callback";
+
+/**
+ * Listens on a port; 0 picks a free one.
+ *
+ * @throws ConfigurationError `option_invalid` if the port cannot be used
+ */
+export async function listenForCallback(port: number): Promise<CallbackListener> {
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 });
+  let accept: ((url: URL, response: ServerResponse) => boolean) | undefined;
+  server.on("request", ({ method, url = "", headers }, response) => {
+    response.setHeader("connection", "close");
+    // The Host is checked so that a foreign name that resolves to this machine (DNS rebinding) gets no answer.
+    const isHere = headers.host === new URL(redirectUri).host;
+    const target = isHere && URL.canParse(url, redirectUri) ? new URL(url, redirectUri) : undefined;
+    if (
+      method !== "GET" ||
+      !url.startsWith("/") ||
+      target?.host !== headers.host ||
+      target?.pathname !== path
+    )
+      response.writeHead(404, { "content-type": "text/plain" }).end("Not found.\n");
+    else if (accept?.(target, response) !== true)
+      response.writeHead(404, pageHeaders).end(htmlOf(loginPages.another));
+  });
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigurationError(
+      "option_invalid",
+      `Port ${port} cannot be listened on (${code}). Choose another with --port.`,
+      { option: "--port", variant: "B", cause },
+    );
+  }
+  const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
+  return {
+    redirectUri,
+    callback: (state, signal) =>
+      new Promise((resolve, reject) => {
+        const stop = () => reject(signal.reason);
+        signal.addEventListener("abort", stop, { once: true });
+        accept = (url, response) => {
+          const states = url.searchParams.getAll("state");
+          if (states.length !== 1 || states[0] !== state) return false;
+          // Only once: reloading the page sends the code again.
+          accept = undefined;
+          signal.removeEventListener("abort", stop);
+          resolve({ url: url.href, show: (page) => show(page, response) });
+          return true;
+        };
+        if (signal.aborted) stop();
+      }),
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function show(page: LoginPage, response: ServerResponse): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    response.once("close", resolve);
+    response.writeHead(page === loginPages.done ? 200 : 400, pageHeaders).end(htmlOf(page));
+  });
+}
+
+/** A title and a text. */
+type LoginPage = readonly [string, string];
+
+export const loginPages = {
+  done: ["You are logged in", "You can close this window and go back to the terminal."],
+  failed: [
+    "The login failed",
+    "The terminal shows the reason. Close this window and run bivariant login again.",
+  ],
+  denied: [
+    "The login was denied",
+    "Nothing was granted. Close this window. To try again, run bivariant login in the terminal.",
+  ],
+  another: [
+    "This is not the expected login",
+    "This answer belongs to another login. Close this window and open the address that the terminal shows.",
+  ],
+} as const;
+
+const style = `:root{color-scheme:light dark}
+body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}
+main{box-sizing:border-box;max-width:30rem;padding:2rem 1.5rem;text-align:center}
+.mark{display:inline-grid;place-items:center;width:3rem;height:3rem;border-radius:50%;font-size:1.5rem;color:#fff}
+.good{background:#1a7f4b}.bad{background:#b3402e}
+h1{margin:1rem 0 .5rem;font-size:1.5rem;line-height:1.25}p{margin:0}`;
+
+/** The page loads nothing, runs nothing, and passes on no referrer: its address holds the code. */
+const pageHeaders: Readonly<Record<string, string>> = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** Takes only the texts above: the page shows nothing that came over the wire. */
+function htmlOf(page: LoginPage): string {
+  const [title, text] = page;
+  const isGood = page === loginPages.done;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>${title}</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<div class="mark ${isGood ? "good" : "bad"}" aria-hidden="true">${isGood ? "&#10003;" : "&#33;"}</div>
+<h1>${title}</h1>
+<p>${text}</p>
+</main>
+</body>
+</html>
+`;
+}

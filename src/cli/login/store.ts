@@ -1,0 +1,172 @@
+/** The stored logins of the command line: an encrypted file, its key, and the list of the logins in it. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { ConfigurationError, StoreError } from "../../errors.js";
+import { type PersonAuth, type PersonAuthOptions, resumeAuth, type TokenStore } from "../../index.js";
+import { fileStore } from "../../stores/file.js";
+import { readSecret } from "../credentials.js";
+import type { Environment } from "../output.js";
+import { namesOf, type Settings } from "../settings.js";
+
+/** The same for all: logins of the command line differ by deployment, tenant and client id, not by person. */
+export const cliPerson = "cli";
+
+/** In the state folder of the XDG Base Directory Specification, which ignores a relative XDG_STATE_HOME. */
+export function storePath({ storeFile }: Settings, env: Environment): string {
+  if (storeFile !== undefined) return resolve(storeFile);
+  const { XDG_STATE_HOME: given = "", HOME: home = "" } = env;
+  const state = isAbsolute(given) ? given : join(home || homedir(), ".local", "state");
+  return join(state, "bivariant", "grants.json");
+}
+
+/**
+ * Opens the store; undefined if its file does not exist.
+ *
+ * @throws ConfigurationError, StoreError when it cannot be read
+ */
+export async function openLoginStore(settings: Settings, env: Environment): Promise<TokenStore | undefined> {
+  const file = storePath(settings, env);
+  try {
+    await stat(file);
+  } catch (fault) {
+    if (codeOf(fault) === "ENOENT") return undefined;
+  }
+  return openStore(file, settings);
+}
+
+/** Opens the store, and makes its folder and its key if they do not exist. @throws ConfigurationError, StoreError */
+export async function createLoginStore(settings: Settings, env: Environment): Promise<TokenStore> {
+  const file = storePath(settings, env);
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    if ((settings.storeKey ?? settings.storeKeyFile) === undefined) await createKey(`${file}.key`);
+  } catch (fault) {
+    throw invalidKey(`${file}.key`, `cannot be created (${codeOf(fault)})`);
+  }
+  return openStore(file, settings);
+}
+
+async function openStore(file: string, settings: Settings): Promise<TokenStore> {
+  const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`));
+  const store = fileStore(file, { key });
+  // Fails now, before a person logs in, if the file cannot be used.
+  await store.get("");
+  return store;
+}
+
+/** Written under another name and then linked, so that one of two processes makes the key and none reads half of it. */
+async function createKey(path: string): Promise<void> {
+  const unfinished = `${path}.${randomUUID()}`;
+  try {
+    await writeFile(unfinished, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx" });
+    await link(unfinished, path);
+  } catch (fault) {
+    if (codeOf(fault) !== "EEXIST") throw fault;
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+}
+
+async function readKey(path: string): Promise<string> {
+  let mode: number;
+  let key: string;
+  try {
+    ({ mode } = await stat(path));
+    key = await readFile(path, "utf8");
+  } catch (fault) {
+    throw invalidKey(path, `cannot be read (${codeOf(fault)})`);
+  }
+  if (process.platform !== "win32" && (mode & 0o077) !== 0)
+    throw invalidKey(path, "can be read by other users; run chmod 600 on it");
+  return key;
+}
+
+function invalidKey(path: string, problem: string): ConfigurationError {
+  return new ConfigurationError(
+    "credential_invalid",
+    `The key of the stored logins ${problem}: ${path}. To use another key, set ${namesOf("storeKeyFile")}.`,
+    { option: "storeKeyFile", variant: "B" },
+  );
+}
+
+function codeOf(fault: unknown): string | undefined {
+  return (fault as NodeJS.ErrnoException).code;
+}
+
+/** What a login is found by. */
+export interface LoginName {
+  readonly baseUrl: string;
+  readonly tenantId?: string | undefined;
+  readonly clientId: string;
+}
+
+export type StoredPerson = PersonAuthOptions<"B"> & LoginName & { readonly store: TokenStore };
+
+/** The stored login, "over" for one that has ended, or undefined. @throws StoreError */
+export async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | "over" | undefined> {
+  const auth = await resumeAuth({ ...person, person: cliPerson });
+  if (auth !== undefined) return auth;
+  // A grant is deleted when it ends; its name stays in the list until the logout.
+  const names = await readNames(person.store);
+  return names.some((one) => isSameLogin(one, person)) ? "over" : undefined;
+}
+
+/** Checks that the store holds this login, and adds it to the list. @throws StoreError */
+export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">): Promise<void> {
+  // A grant that could not be stored is served from memory. The next command would find none, or an older login.
+  const stored = await resumeAuth({ ...person, person: cliPerson });
+  if ((await stored?.getAccessToken())?.value !== (await auth.getAccessToken()).value)
+    throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
+  const { baseUrl, tenantId, clientId } = person;
+  const name = { baseUrl, tenantId, clientId };
+  await changeNames(person.store, (names) => [...names.filter((one) => !isSameLogin(one, name)), name]);
+}
+
+/** Deletes a login, and resolves with whether there was one. @throws StoreError */
+export async function forgetLogin(person: StoredPerson): Promise<boolean> {
+  const found = await findLogin(person);
+  if (typeof found === "object") await found.forget();
+  await changeNames(person.store, (names) => names.filter((one) => !isSameLogin(one, person)));
+  return typeof found === "object";
+}
+
+/** The stored logins of one client at one deployment, for any tenant. @throws StoreError */
+export async function loginsOf(
+  store: TokenStore,
+  { baseUrl, clientId }: Pick<LoginName, "baseUrl" | "clientId">,
+): Promise<LoginName[]> {
+  const names = await readNames(store);
+  return names.filter((one) => one.baseUrl === baseUrl && one.clientId === clientId);
+}
+
+export function isSameLogin(left: LoginName, right: LoginName): boolean {
+  return (
+    left.baseUrl === right.baseUrl &&
+    left.clientId === right.clientId &&
+    (left.tenantId ?? "") === (right.tenantId ?? "")
+  );
+}
+
+/** A store finds entries by key only, so one entry lists the names of all logins. */
+const listKey = JSON.stringify(["cli-logins"]);
+/** The oldest names are dropped beyond this. */
+const mostNames = 1_000;
+
+function changeNames(store: TokenStore, change: (names: LoginName[]) => LoginName[]): Promise<void> {
+  return store.lock(listKey, async () => {
+    const names = change(await readNames(store)).slice(-mostNames);
+    await store.set(listKey, JSON.stringify(names));
+  });
+}
+
+async function readNames(store: TokenStore): Promise<LoginName[]> {
+  const text = (await store.get(listKey))?.value ?? "[]";
+  try {
+    const names: unknown = JSON.parse(text);
+    return Array.isArray(names) ? names : [];
+  } catch {
+    return [];
+  }
+}

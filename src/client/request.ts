@@ -1,0 +1,185 @@
+/** The URL, the headers and the body of a call. What no request can carry is rejected before anything is sent. */
+import { createFinalURL, createQuerySerializer, defaultPathSerializer } from "openapi-fetch";
+import { ConfigurationError } from "../errors.js";
+import { invalidOption } from "../options.js";
+import { foldsAway, type Target } from "../variants/target.js";
+
+export interface CallParameters {
+  readonly path?: Readonly<Record<string, unknown>> | undefined;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly header?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const querySerializer = createQuerySerializer();
+/** encodeURIComponent throws at it. */
+const loneSurrogate = /\p{Surrogate}/u;
+
+/**
+ * Builds the URL of a call. `tenantId` is filled in. Another tenant id is rejected, since a token belongs to one tenant.
+ *
+ * @throws ConfigurationError `path_parameter_missing`, `path_parameter_invalid`, `option_invalid` for a query
+ */
+export function requestUrl(template: string, { path, query }: CallParameters, target: Target): string {
+  const names = template.match(/\{[^{}]+\}/g);
+  if (names === null && query === undefined) return target.baseUrl + template;
+  const filled: Record<string, unknown> = {};
+  for (const braced of names ?? []) {
+    const name = nameIn(braced);
+    filled[name] = name === "tenantId" ? tenantIdOf(path, target) : pathParameter(name, path);
+  }
+  const search = query === undefined ? "" : queryText(query);
+  const url = createFinalURL(template, {
+    baseUrl: target.baseUrl,
+    params: { path: filled },
+    querySerializer: () => search,
+    pathSerializer: defaultPathSerializer,
+  });
+  // Checked as it will be sent: a list with one entry, or the dot of the label style, folds like a plain value.
+  const segments = url.slice(target.baseUrl.length).split(/[?#]/, 1)[0]?.split("/") ?? [];
+  const folded = segments.findIndex(foldsAway);
+  if (folded >= 0) throw wouldFold(nameIn(template.split("/")[folded] ?? ""));
+  return url;
+}
+
+function queryText(query: Readonly<Record<string, unknown>>): string {
+  try {
+    return querySerializer(query);
+  } catch {
+    throw invalidOption(
+      "params.query",
+      "must fit into a URL: it holds nested objects or lists, or half a surrogate pair",
+    );
+  }
+}
+
+/** The parameter name without the braces, the prefix of its style and its `*`. */
+function nameIn(braced: string): string {
+  return /\{[.;]?([^{}*]+)/.exec(braced)?.[1] ?? braced;
+}
+
+function tenantIdOf(path: CallParameters["path"], { tenantId }: Target): string {
+  const given = path?.tenantId;
+  if (given === undefined && tenantId === "")
+    throw wrongParameter("path_parameter_missing", "tenantId", "is missing");
+  if (given === undefined || given === tenantId) return tenantId;
+  throw wrongParameter(
+    "path_parameter_invalid",
+    "tenantId",
+    "is not the tenant that the token is for. Leave it out, or connect to that tenant",
+  );
+}
+
+function pathParameter(name: string, path: CallParameters["path"]): unknown {
+  const value = path?.[name];
+  const parts = typeof value === "object" && value !== null ? Object.values(value) : [value];
+  if (parts.every((part) => part === undefined || part === null || part === ""))
+    throw wrongParameter("path_parameter_missing", name, "is missing or empty");
+  const isPlain = parts.every((part) => ["string", "number", "boolean", "bigint"].includes(typeof part));
+  if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0])))) throw wouldFold(name);
+  if (parts.some((part) => loneSurrogate.test(String(part))))
+    throw wrongParameter(
+      "path_parameter_invalid",
+      name,
+      "holds half a surrogate pair, which no URL can hold",
+    );
+  return value;
+}
+
+function wouldFold(name: string): ConfigurationError {
+  return wrongParameter(
+    "path_parameter_invalid",
+    name,
+    'must be text or a number that does not change the path: every URL parser folds "." and ".."',
+  );
+}
+
+function wrongParameter(
+  code: "path_parameter_missing" | "path_parameter_invalid",
+  name: string,
+  problem: string,
+): ConfigurationError {
+  return new ConfigurationError(code, `The path parameter "${name}" ${problem}.`, {
+    option: `params.path.${name}`,
+  });
+}
+
+/** RFC 9110 section 5.6.2: a token. */
+const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+/** RFC 9110 section 5.5: visible characters, spaces, tabs and the bytes above them. */
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * Merges headers into a plain record with lower-case names, which is cheaper than the class and which any fetch accepts.
+ * Later headers win; `null` or `undefined` removes one. Accepts headers of any realm: undici's own `Headers`, a `Map`, a
+ * list of pairs.
+ *
+ * @throws ConfigurationError `option_invalid`; its message shows no value
+ */
+export function headerRecord(
+  ...all: readonly (RequestInit["headers"] | Readonly<Record<string, unknown>> | undefined)[]
+): Record<string, string> {
+  const record: Record<string, string> = {};
+  for (const headers of all) {
+    if (headers === undefined || headers === null) continue;
+    if (typeof headers !== "object") throw invalidOption("headers", "must be an object or a list of pairs");
+    const entries = Symbol.iterator in headers ? headers : Object.entries(headers);
+    for (const entry of entries as Iterable<unknown>) {
+      if (!Array.isArray(entry) || entry.length !== 2)
+        throw invalidOption("headers", "must hold pairs of a name and a value");
+      const [name, value] = entry as [unknown, unknown];
+      const key = String(name).toLowerCase();
+      const text = String(value);
+      if (value === null || value === undefined) delete record[key];
+      else if (!headerName.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
+      else if (!headerValue.test(text))
+        throw invalidOption(
+          "headers",
+          `hold a value for ${key} with a line break or another forbidden character`,
+        );
+      else record[key] = text;
+    }
+  }
+  return record;
+}
+
+/**
+ * Serialises a body for the one media type that its operation accepts. Bytes, text and forms are sent as they are,
+ * unless the media type is JSON.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+export function requestBody(body: unknown, contentType = "application/json"): BodyInit | undefined {
+  if (body === undefined) return undefined;
+  if (contentType === "application/x-www-form-urlencoded") {
+    if (body instanceof URLSearchParams || typeof body === "string") return body.toString();
+    return new URLSearchParams(formFields(body)).toString();
+  }
+  if (/^application\/(?:[\w.-]+\+)?json$/.test(contentType)) return jsonOf(body);
+  return body as BodyInit;
+}
+
+/** One entry per field and value; fields without a value are left out. */
+function formFields(body: unknown): [string, string][] {
+  if (typeof body !== "object" || body === null)
+    throw invalidOption("body", "must be an object, since the operation accepts a form");
+  return Object.entries(body).flatMap(([name, value]: [string, unknown]) => {
+    const values = Array.isArray(value) ? value : [value];
+    return values
+      .filter((one) => one !== undefined && one !== null)
+      .map((one): [string, string] => [name, typeof one === "object" ? jsonOf(one) : String(one)]);
+  });
+}
+
+function jsonOf(body: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(body);
+  } catch {
+    // The engine's message may quote the body.
+  }
+  if (text !== undefined) return text;
+  throw invalidOption(
+    "body",
+    "must be JSON: it is a function, contains a bigint or a reference to itself, or its toJSON fails",
+  );
+}

@@ -1,0 +1,175 @@
+/** The operations of a document, with references followed: everything that the emitters need to know of them. */
+import { type Document, documentError, follow, isObject, type JsonObject, pointerTo } from "./document.js";
+
+export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+
+export const PLACES = ["path", "query", "header", "cookie"] as const;
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: (typeof PLACES)[number];
+  readonly required: boolean;
+  /** The type as a keyword of TypeScript, for simple schemas: editors show it. */
+  readonly keyword?: "string" | "number" | "boolean" | undefined;
+}
+
+export interface Content {
+  readonly mediaType: string;
+  /** JSON pointer of the schema; undefined when the media type has none. */
+  readonly schema?: string | undefined;
+}
+
+export interface Response {
+  /** The key in the document: `200`, `4XX`, `default`. */
+  readonly key: string;
+  /** The statuses that the key stands for; empty for `default`. */
+  readonly statuses: readonly number[];
+  readonly content?: Content | undefined;
+}
+
+export interface Operation {
+  readonly id: string;
+  readonly method: (typeof METHODS)[number];
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly body?: (Content & { readonly required: boolean }) | undefined;
+  readonly responses: readonly Response[];
+  readonly anonymous: boolean;
+}
+
+/** The operations of both documents. */
+export type OperationLists = Readonly<Record<Document["variant"], readonly Operation[]>>;
+
+/** @throws {GenerateError} operation_id_missing, operation_id_duplicate, status_invalid, document_invalid */
+export function listOperations(document: Document): Operation[] {
+  const operations = new Map<string, Operation>();
+  const paths = isObject(document.root.paths) ? document.root.paths : {};
+  for (const [path, value] of Object.entries(paths)) {
+    if (!path.startsWith("/")) continue;
+    const item = follow(document, value, pointerTo("/paths", path));
+    if (!isObject(item.value)) continue;
+    // The parameters of the operation come second: they replace those of the path (OpenAPI 3.1, Operation Object).
+    const shared = [item.value.parameters, pointerTo(item.pointer, "parameters")] as const;
+    for (const method of METHODS) {
+      const source = item.value[method.toLowerCase()];
+      if (!isObject(source)) continue;
+      const pointer = pointerTo(item.pointer, method.toLowerCase());
+      const { operationId: id, security = document.root.security } = source;
+      if (typeof id !== "string" || id === "") {
+        const message = `${method} ${path} has no operationId`;
+        throw documentError(document, "operation_id_missing", pointer, message);
+      }
+      const earlier = operations.get(id);
+      if (earlier !== undefined) {
+        const message = `${method} ${path} has the operationId ${JSON.stringify(id)} of ${earlier.method} ${earlier.path}`;
+        throw documentError(document, "operation_id_duplicate", pointerTo(pointer, "operationId"), message);
+      }
+      const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
+      operations.set(id, {
+        id,
+        method,
+        path,
+        parameters: readParameters(document, [shared, own]),
+        body: readBody(document, source.requestBody, pointerTo(pointer, "requestBody")),
+        responses: readResponses(document, source.responses, pointerTo(pointer, "responses")),
+        anonymous: Array.isArray(security) && security.length === 0,
+      });
+    }
+  }
+  return [...operations.values()];
+}
+
+function readParameters(
+  document: Document,
+  lists: readonly (readonly [list: unknown, pointer: string])[],
+): Parameter[] {
+  const found = new Map<string, Parameter>();
+  for (const [list, pointer] of lists) {
+    if (!Array.isArray(list)) continue;
+    for (const [index, entry] of list.entries()) {
+      const { value } = follow(document, entry, pointerTo(pointer, index));
+      const source: JsonObject = isObject(value) ? value : {};
+      const { name, required } = source;
+      const place = PLACES.find((known) => known === source.in);
+      if (typeof name !== "string" || place === undefined) {
+        const message = `a parameter needs a name and a place (\`in\`: ${PLACES.join(", ")})`;
+        throw documentError(document, "document_invalid", pointerTo(pointer, index), message);
+      }
+      const isRequired = place === "path" || required === true;
+      const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
+      const keyword = keywordOf(schema.value);
+      found.set(`${place} ${name}`, { name, in: place, required: isRequired, keyword });
+    }
+  }
+  return [...found.values()];
+}
+
+function keywordOf(schema: unknown): Parameter["keyword"] {
+  if (!isObject(schema) || schema.enum !== undefined || schema.const !== undefined) return undefined;
+  if (schema.type === "integer") return "number";
+  return (["string", "number", "boolean"] as const).find((keyword) => keyword === schema.type);
+}
+
+function readBody(document: Document, source: unknown, pointer: string): Operation["body"] {
+  if (source === undefined) return undefined;
+  const place = follow(document, source, pointer);
+  if (!isObject(place.value)) return undefined;
+  const content = readContent(place.value.content, place.pointer);
+  return content && { ...content, required: place.value.required === true };
+}
+
+function readResponses(document: Document, source: unknown, pointer: string): Response[] {
+  if (!isObject(source)) return [];
+  const keys = Object.keys(source).filter((key) => !key.startsWith("x-"));
+  const single = new Set(keys.filter((key) => /^\d+$/.test(key)).map(Number));
+  return keys.map((key) => {
+    const place = follow(document, source[key], pointerTo(pointer, key));
+    const content = isObject(place.value) ? readContent(place.value.content, place.pointer) : undefined;
+    const statuses = statusesOf(key, single);
+    if (statuses === undefined) {
+      const message = "a response must be keyed by a status, a range from 1XX to 5XX, or default";
+      throw documentError(document, "status_invalid", pointerTo(pointer, key), message);
+    }
+    return { key, statuses, content };
+  });
+}
+
+/** The statuses that a response key stands for. A range excludes statuses that have a response of their own. */
+function statusesOf(key: string, single: ReadonlySet<number>): number[] | undefined {
+  if (key === "default") return [];
+  if (/^[1-5]\d\d$/.test(key)) return [Number(key)];
+  if (!/^[1-5]XX$/i.test(key)) return undefined;
+  return REGISTERED_STATUSES.filter((status) => String(status)[0] === key[0] && !single.has(status));
+}
+
+/** One media type per body: JSON if it is there, else a form, else the first. */
+function readContent(source: unknown, pointer: string): Content | undefined {
+  if (!isObject(source)) return undefined;
+  const mediaTypes = Object.keys(source);
+  const mediaType =
+    mediaTypes.find((name) => name === "application/json") ??
+    mediaTypes.find((name) => /^application\/[^;]*\+json\b|^application\/json\b/.test(name)) ??
+    mediaTypes.find((name) => name === "application/x-www-form-urlencoded") ??
+    mediaTypes[0];
+  if (mediaType === undefined) return undefined;
+  const media = source[mediaType];
+  const hasSchema = isObject(media) && media.schema !== undefined;
+  return { mediaType, schema: hasSchema ? pointerTo(pointer, "content", mediaType, "schema") : undefined };
+}
+
+/** Every status code of the IANA HTTP Status Code Registry, with the unused 306 and 418. */
+export const REGISTERED_STATUSES: readonly number[] = [
+  ...range(100, 104),
+  ...range(200, 208),
+  226,
+  ...range(300, 308),
+  ...range(400, 418),
+  ...range(421, 426),
+  ...[428, 429, 431, 451],
+  ...range(500, 508),
+  ...[510, 511],
+];
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}

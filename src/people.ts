@@ -1,0 +1,156 @@
+/** Tokens of a person: the code of a launch (Variant A) or of a login (Variant B), and the stored tokens found again. */
+import type { PersonAuth, PersonAuthOptions } from "./auth/auth.js";
+import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
+import type { PreparedApiClient } from "./auth/credentials/api-client.js";
+import { lazy } from "./auth/lazy.js";
+import { type PersonContext, PersonLifecycle, personContext } from "./auth/person-tokens.js";
+import { readGrant } from "./auth/stored-grant.js";
+import type { TokenStore } from "./auth/token-store.js";
+import type { Variant } from "./errors.js";
+import { invalidOption, requireObject, requireSignal } from "./options.js";
+import { memoryStore } from "./stores/memory.js";
+
+/** Loaded lazily: only a login needs it. */
+const authorization = /* @__PURE__ */ lazy(() => import("./auth/authorization.js"));
+
+export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
+  /** Part of the path that the code is sent to. */
+  readonly tenantId: string;
+  /** The `code` of `host:auth-code`. */
+  readonly code: string;
+  /** The PKCE verifier for the challenge sent at launch. */
+  readonly codeVerifier: string;
+  /** Ends the wait; an exchange that was sent runs to its end. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Exchanges the code of a launch, at once and once: a code lives two minutes and is spent on the first attempt. Call it on
+ * the server. If processes share a `store`, none sends a code that another has sent.
+ *
+ * The token cannot be renewed: after its expiry `getAccessToken` rejects with `launch_expired`.
+ *
+ * @throws RelaunchRequiredError `launch_refused`, `launch_outcome_unknown`
+ * @throws TokenRequestError with ranked `causes` if the plugin, not the code, was refused
+ * @throws ConfigurationError, TransportError, StoreError, RateLimitedError before the code was sent
+ * @see the description, sections 3, 4.1 and 5.3; RFC 7636 section 4.5
+ * @example
+ * const auth = await redeemLaunch({ baseUrl, tenantId, credential: userInterfacePlugin({ clientId, privateKey }), code, codeVerifier });
+ * const service = createService(auth);
+ */
+export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
+  const context = await contextOf(options, "A");
+  const code = requireCode(options.code);
+  const codeVerifier = requireCodeVerifier(options.codeVerifier);
+  const signal = requireSignal(options.signal);
+  return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
+}
+
+/** Data to keep between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */
+export interface PendingLogin {
+  readonly state: string;
+  readonly codeVerifier: string;
+  readonly redirectUri: string;
+  readonly clientId: string;
+}
+
+export interface BegunLogin {
+  /** Where to send the person. */
+  readonly url: string;
+  readonly login: PendingLogin;
+}
+
+/**
+ * Begins a login: makes `state`, a PKCE verifier and its S256 challenge, and the URL to send the person to. Keep `login`
+ * where only this browser's callback finds it: on the server, under a name that a cookie holds.
+ *
+ * The description does not show the parameters of the authorization endpoint: the standard ones are assumed, together
+ * with `authorizationParameters`.
+ *
+ * @throws ConfigurationError
+ * @see the description, section 5.8; RFC 6749 section 4.1.1; RFC 7636 section 4.3
+ * @example
+ * const { url, login } = await beginLogin({ baseUrl, credential: apiClient({ clientId, redirectUri, authorizationEndpoint }) });
+ */
+export async function beginLogin(options: PersonAuthOptions<"B">): Promise<BegunLogin> {
+  const prepared = (await contextOf(options, "B")).prepared as PreparedApiClient;
+  const { clientId, redirectUri } = prepared;
+  const { authorizationRequest } = await authorization();
+  const { url, state, codeVerifier } = await authorizationRequest(prepared);
+  return { url, login: { state, codeVerifier, redirectUri, clientId } };
+}
+
+export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
+  /** The URL that the person came back to, with its query. */
+  readonly callbackUrl: string | URL;
+  /** From `beginLogin`. */
+  readonly login: PendingLogin;
+  /** Ends the wait; an exchange that was sent runs to its end. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Completes a login: checks `state` and the authorization response, and exchanges the code, once. A response that does
+ * not belong to this login is refused before the code is sent. The stored refresh token renews the token without
+ * prompting: pass the same `store` and `person` to `resumeAuth` after a restart.
+ *
+ * @throws LoginRequiredError `state_mismatch`, `login_denied`, `login_refused`, `login_outcome_unknown`
+ * @throws TokenRequestError if the client, not the code, was refused
+ * @throws ConfigurationError, TransportError, StoreError, RateLimitedError before the code was sent
+ * @see the description, sections 4.2 and 5.8; RFC 6749 sections 4.1.2 and 4.1.3
+ * @example
+ * const auth = await completeLogin({ baseUrl, credential, callbackUrl: request.url, login, store, person: sessionId });
+ */
+export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
+  const context = await contextOf(options, "B");
+  const prepared = context.prepared as PreparedApiClient;
+  const { login } = options;
+  if (typeof login?.state !== "string" || login.state === "")
+    throw invalidOption("login", "must be the login that beginLogin returned");
+  if (login.clientId !== prepared.clientId || login.redirectUri !== prepared.redirectUri)
+    throw invalidOption(
+      "login",
+      "was begun with another credential",
+      "Complete it with the credential that began it.",
+    );
+  const codeVerifier = requireCodeVerifier(login.codeVerifier);
+  const signal = requireSignal(options.signal);
+  const { readCallback } = await authorization();
+  const code = readCallback(options.callbackUrl, login.state, prepared);
+  return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
+}
+
+export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAuthOptions<V> {
+  /** As passed to `redeemLaunch` or `completeLogin`, or as their `PersonAuth` reported it. */
+  readonly person: string;
+  /** The store that they wrote to. */
+  readonly store: TokenStore;
+}
+
+/**
+ * Finds a person's tokens again, after a restart or in another process. Resolves with `undefined` if nothing is stored
+ * under that name: the person must launch or log in. Sends nothing; an expired token is renewed by its refresh token on
+ * the next `getAccessToken`.
+ *
+ * @throws ConfigurationError, StoreError
+ * @example
+ * const auth = await resumeAuth({ baseUrl, tenantId, credential, store, person: sessionId });
+ */
+export async function resumeAuth<V extends Variant>(
+  options: ResumeAuthOptions<V>,
+): Promise<PersonAuth<V> | undefined> {
+  if (options?.person === undefined)
+    throw invalidOption("person", "is missing", "Pass the name that the tokens were stored under.");
+  if (options.store === undefined)
+    throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");
+  const context = await personContext(options);
+  const stored = await readGrant(options.store, context.key);
+  if (stored === undefined) return undefined;
+  return new PersonLifecycle(context, stored.grant, true) as unknown as PersonAuth<V>;
+}
+
+/** Checks the options, with a store in memory by default. */
+function contextOf<V extends Variant>(options: PersonAuthOptions<V>, variant: V): Promise<PersonContext> {
+  const { store, now } = requireObject("options", options);
+  return personContext({ ...options, store: store === undefined ? memoryStore({ now }) : store }, variant);
+}

@@ -1,0 +1,167 @@
+/** A service: an Auth, and the typed calls that go through it, by operationId or by path. */
+import { type OperationTypes, operations } from "../generated/operations.js";
+import type { Auth } from "./auth/auth.js";
+import {
+  type AuthOptions,
+  type ResolvedAuthOptions,
+  resolveAuthOptions,
+  withoutUndefined,
+} from "./auth/auth-options.js";
+import { emitter } from "./auth/events.js";
+import {
+  type Api,
+  type Caller,
+  type CallInit,
+  createCaller,
+  indexOperations,
+  type OperationIndex,
+  type Validate,
+} from "./client/caller.js";
+import type { CallArgs, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
+import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
+import type { Detection, Variant } from "./errors.js";
+import { invalidOption } from "./options.js";
+
+/**
+ * Calls an operation by its id. Resolves with an outcome whatever the API answers; rejects on token and network
+ * faults, and if the response to an operation documented as JSON is not JSON.
+ *
+ * @example
+ * const result = await service.call("listDevices");
+ * if (result.ok) result.data; else result.error;
+ */
+export type Call<T extends LookupTypes> = <X extends Variant, O extends OperationId<T, X>>(
+  this: { readonly variant: X },
+  operation: O,
+  ...args: CallArgs<T, X, O>
+  // As Outcome has it, but written out: an editor then shows the outcomes instead of the name.
+) => Promise<{ [V in X]: OutcomeOf<V, T[V][O & keyof T[V]]> }[X]>;
+
+const methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+type Method = (typeof methods)[number];
+
+type PathsOf<T extends LookupTypes, X extends Variant, M extends Method> =
+  T["paths"][X] extends Record<M, infer Paths> ? Paths : never;
+
+type PathMethod<T extends LookupTypes, X extends Variant, M extends Method> = <
+  P extends keyof PathsOf<T, X, M> & string,
+>(
+  path: P,
+  ...args: CallArgs<T, X, PathsOf<T, X, M>[P]>
+) => Promise<Outcome<T, X, PathsOf<T, X, M>[P]>>;
+
+/**
+ * The paths of one variant's document; a path of the other does not compile. `tenantId` is filled in.
+ *
+ * @example
+ * const { data, error } = await paths.GET("/api/v1/{tenantId}/devices");
+ */
+export type PathClient<T extends LookupTypes, X extends Variant> = {
+  readonly [M in Method]: PathMethod<T, X, M>;
+};
+
+/** A service of a known variant. */
+export interface ServiceOf<X extends Variant, T extends LookupTypes> {
+  readonly variant: X;
+  readonly baseUrl: string;
+  /** Empty if Variant B was named without a tenant id. */
+  readonly tenantId: string;
+  readonly auth: Auth & { readonly variant: X };
+  /** How the variant was found; absent if the caller named it. */
+  readonly detection?: Detection;
+  readonly call: Call<T>;
+  readonly paths: PathClient<T, X>;
+  readonly fetch: ServiceFetch;
+}
+
+/** A service of either variant: `service.variant` narrows it. */
+export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
+
+export interface VariantClientOptions extends Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> {
+  /** From `bivariant/validate`. */
+  readonly validate?: Validate | undefined;
+}
+
+export interface CreateServiceOptions<T extends LookupTypes = OperationTypes> extends VariantClientOptions {
+  /** The operations.ts that `bivariant generate` wrote from documents of your own. Default: the shipped one. */
+  readonly api?: Api<T> | undefined;
+}
+
+/**
+ * Makes typed calls through an `Auth`: one from `createAuth`, or one of your own.
+ *
+ * @throws ConfigurationError `option_invalid`
+ * @example
+ * const service = createService(createAuth({ baseUrl, tenantId, credential }));
+ */
+export function createService<V extends Variant = Variant, T extends LookupTypes = OperationTypes>(
+  auth: Auth & { readonly variant: V },
+  options: CreateServiceOptions<T> & { readonly detection?: Detection | undefined } = {},
+): V extends Variant ? ServiceOf<V, T> : never {
+  if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
+    throw invalidOption("auth", "must be an Auth", "Make one with createAuth.");
+  const resolved = resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
+  const service = serviceMaker(options, resolved)(auth, options.detection);
+  return service as V extends Variant ? ServiceOf<V, T> : never;
+}
+
+/**
+ * Returns a function that makes services with the same options, which are checked once: a connector may make a service for
+ * each of 10,000 tenants, a backend one per request.
+ *
+ * @throws ConfigurationError `option_invalid` for an `api` that was not generated
+ */
+export function serviceMaker<T extends LookupTypes>(
+  { api, validate }: Pick<CreateServiceOptions<T>, "api" | "validate">,
+  { fetch, now, timeoutMs, onEvent }: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,
+): (auth: Auth, detection?: Detection) => Service<T> {
+  const table = api === undefined ? operations : api.operations;
+  if (typeof table?.A !== "object" || typeof table.B !== "object")
+    throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
+  const indexes = { A: indexOperations(table.A, "A"), B: indexOperations(table.B, "B") };
+  return (auth, detection) => {
+    const index = indexes[auth.variant];
+    const emit = emitter(auth, { onEvent, now });
+    const options = { auth, fetch, now, timeoutMs, emit, validate };
+    const caller = createCaller(options);
+    const call = async (operationId: string, init?: CallInit) => caller(index.byId(operationId), init);
+    return Object.freeze({
+      variant: auth.variant,
+      baseUrl: auth.baseUrl,
+      tenantId: auth.tenantId,
+      auth,
+      call: call as unknown as Call<T>,
+      paths: createPathClient(index, caller),
+      fetch: createServiceFetch(options),
+      ...(detection === undefined ? {} : { detection }),
+    }) as Service<T>;
+  };
+}
+
+/** The path client of one variant, without the table of the other. */
+export function createVariantClient<X extends Variant>(
+  auth: Auth & { readonly variant: X },
+  variant: X,
+  entries: object,
+  { validate, ...options }: VariantClientOptions,
+): PathClient<OperationTypes, X> {
+  if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
+  const { fetch, now, timeoutMs, onEvent } = resolveAuthOptions({
+    ...auth.inherited,
+    ...withoutUndefined(options),
+  });
+  const emit = emitter(auth, { onEvent, now });
+  const caller = createCaller({ auth, fetch, now, timeoutMs, emit, validate });
+  return createPathClient<OperationTypes, X>(indexOperations(entries, variant), caller);
+}
+
+function createPathClient<T extends LookupTypes, X extends Variant>(
+  index: OperationIndex,
+  call: Caller,
+): PathClient<T, X> {
+  const byMethod = methods.map((method) => [
+    method,
+    async (path: string, init?: CallInit) => call(index.byPath(method, path), init),
+  ]);
+  return Object.freeze(Object.fromEntries(byMethod));
+}

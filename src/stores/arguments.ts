@@ -1,0 +1,45 @@
+/** Checks of the arguments of a store's methods, before anything is written. */
+import { invalidOption, requireObject } from "../options.js";
+
+/** @throws ConfigurationError `option_invalid` */
+export function requireKey(key: unknown): void {
+  if (typeof key !== "string") throw invalidOption("key", "must be a string");
+}
+
+export interface EntryOptions {
+  readonly ifVersion?: string | null;
+  readonly expiresAt?: number;
+}
+
+/**
+ * Checks the arguments of `set`. A value that is not a string would be read back as something else, or make the whole
+ * file unreadable.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+export function requireEntry(key: unknown, value: unknown, options: EntryOptions = {}): EntryOptions {
+  requireKey(key);
+  if (typeof value !== "string") throw invalidOption("value", "must be a string");
+  const { ifVersion, expiresAt } = requireObject("options", options);
+  if (ifVersion !== undefined && ifVersion !== null && typeof ifVersion !== "string")
+    throw invalidOption("ifVersion", "must be a version or null");
+  if (expiresAt !== undefined && !isNumber(expiresAt))
+    throw invalidOption("expiresAt", "must be a time in epoch milliseconds");
+  return options;
+}
+
+/** Checks the arguments of `lock`, and returns how long to wait. @throws ConfigurationError `option_invalid` */
+export function requireLock(
+  key: unknown,
+  options: { readonly timeoutMs?: number } = {},
+  defaultMs = 10_000,
+): number {
+  requireKey(key);
+  const { timeoutMs = defaultMs } = requireObject("options", options);
+  if (isNumber(timeoutMs) && timeoutMs >= 0) return timeoutMs;
+  throw invalidOption("timeoutMs", "must be a number of milliseconds, 0 or more");
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && !Number.isNaN(value);
+}

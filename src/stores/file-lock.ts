@@ -1,0 +1,295 @@
+/**
+ * The locks of a file store among processes, which may be killed or suspended at any moment.
+ *
+ * The write lock: the folder of the locks holds a folder `write`, and that always holds exactly one folder: `free`, or
+ * one with the holder's name. To take, release or take over the lock is one atomic rename of that folder, from the very
+ * name that was seen, so that one of two processes wins. A holder does everything by paths inside its own folder. After a
+ * takeover these paths are gone, so a holder that was suspended can write nothing any more.
+ *
+ * The lock of a key: a file in the folder of the locks, named for the key's hash and the holder. It is made and removed
+ * only under the write lock.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rename, rm, stat, unlink, utimes, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { StoreError } from "../errors.js";
+import { requirePrivateFolder, systemCode, undefinedIfMissing } from "./file-contents.js";
+import { type Mutex, mutex } from "./mutex.js";
+
+/** How often a holder renews the time of its folder or file, its sign of life. */
+export const beatEveryMs = 1_000;
+/** A holder without a beat for so long, while another process watches, counts as gone. */
+export const goneAfterMs = 5_000;
+/** The most that counts as watched between two looks: a watcher that was suspended itself has seen nothing. */
+const longestLookMs = 250;
+
+let machine: string | undefined;
+
+/**
+ * Identifies where a process id is valid: this boot of this host, and this container. If that is unknown it is random,
+ * because two containers may share a host name and a folder.
+ */
+function thisMachine(): string {
+  if (machine !== undefined) return machine;
+  const parts = [hostname(), process.platform];
+  try {
+    if (process.platform === "linux")
+      parts.push(readFileSync("/proc/sys/kernel/random/boot_id", "utf8"), readlinkSync("/proc/self/ns/pid"));
+  } catch {
+    parts.push(randomBytes(8).toString("hex"));
+  }
+  machine = createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 16);
+  return machine;
+}
+
+/** A unique name for one holding of one lock: machine, process and a random part. It can be a file name. */
+export function newHolder(): string {
+  return `${thisMachine()}.${process.pid}.${randomBytes(8).toString("hex")}`;
+}
+
+/** Other files may be there: those of network shares and file browsers. */
+const holderShape = /^([0-9a-f]{16})\.([1-9]\d{0,9})\.[0-9a-f]{16}$/;
+
+/** Whether the holder's process has certainly ended. This is known at once, but only on the same machine. */
+function hasEnded(holder: string): boolean {
+  const [, on, pid] = holderShape.exec(holder) ?? [];
+  if (on !== thisMachine()) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return (error as { code?: unknown }).code === "ESRCH";
+  }
+}
+
+function describeHolder(holder: string): string {
+  const [on, pid] = holder.split(".");
+  return on === thisMachine()
+    ? `process ${pid} of this machine`
+    : "a process of another machine or container";
+}
+
+export interface Watch {
+  /** Must be called repeatedly, with the time of the holder's last beat. */
+  isGone(holder: string, beat: number): boolean;
+}
+
+/**
+ * Watches holders whose end cannot be known otherwise: those of other machines, and those of this machine whose process
+ * id was reused. Clocks are not compared. What counts is the time for which this process waited for a beat in vain.
+ */
+export function watchHolders(clock: () => number = () => performance.now()): Watch {
+  const watched = new Map<string, { beat: number; lookedAt: number; silentMs: number }>();
+  return {
+    isGone(holder, beat) {
+      const at = clock();
+      const before = watched.get(holder);
+      const silentMs =
+        before?.beat === beat ? before.silentMs + Math.min(at - before.lookedAt, longestLookMs) : 0;
+      watched.delete(holder);
+      watched.set(holder, { beat, lookedAt: at, silentMs });
+      // The holder that was not looked at for the longest time has released its lock.
+      if (watched.size > 1_000) watched.delete(watched.keys().next().value ?? holder);
+      return silentMs >= goneAfterMs;
+    },
+  };
+}
+
+/** Shows until it is stopped that the holder of this file or folder is alive. */
+function keepAlive(path: string): () => void {
+  const timer = setInterval(() => {
+    const now = new Date();
+    utimes(path, now, now).catch(() => {});
+  }, beatEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** The time of the last beat; 0 if the file or folder is gone. */
+async function beatOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
+}
+
+/** A short wait that grows with the number of tries, and is random so that processes do not stay in step. */
+function pause(tries: number): Promise<void> {
+  const ms = Math.min(40, 1 + 2 * tries) * (0.5 + Math.random());
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** The least time to wait for the write lock, so that a free key can be locked without waiting for the key. */
+const leastWriteLockMs = 1_000;
+
+/** Takes the locks in a folder, for one store. */
+export class FileLocks {
+  readonly #watch: Watch;
+  readonly #queue: Mutex = mutex();
+
+  constructor(watch: Watch = watchHolders()) {
+    this.#watch = watch;
+  }
+
+  /**
+   * Runs a task under the write lock, with the path of its own folder. A task that failed because it lost the lock runs
+   * again. `queueMs` is the time to wait for earlier writes of this process, `timeoutMs` for other processes.
+   *
+   * @throws StoreError `store_locked`
+   */
+  async write<T>(
+    folder: string,
+    { timeoutMs, queueMs }: { readonly timeoutMs: number; readonly queueMs: number },
+    task: (own: string) => Promise<T>,
+  ): Promise<T> {
+    const leaveQueue = await this.#queue.take(folder, queueMs);
+    const endsAt = performance.now() + timeoutMs;
+    try {
+      for (;;) {
+        const own = await takeWriteLock(folder, this.#watch, endsAt);
+        const stop = keepAlive(own);
+        try {
+          return await task(own);
+        } catch (error) {
+          const wasTakenOver = systemCode(error) === "ENOENT" && !(await exists(own));
+          if (!wasTakenOver || performance.now() >= endsAt) throw error;
+        } finally {
+          stop();
+          // Fails after a takeover. After any other failure, other processes see that no beat comes.
+          await rename(own, join(dirname(own), "free")).catch(() => {});
+        }
+      }
+    } finally {
+      leaveQueue();
+    }
+  }
+
+  /**
+   * Takes the lock of a key, and returns the function that releases it. `endsAt` is the end of the time to wait, by
+   * `performance.now()`.
+   *
+   * @throws StoreError `store_locked`
+   */
+  async takeKey(
+    folder: string,
+    name: string,
+    timeoutMs: number,
+    endsAt: number,
+  ): Promise<() => Promise<void>> {
+    await requirePrivateFolder(folder);
+    const prefix = createHash("sha256").update(name).digest("hex").slice(0, 32);
+    for (let tries = 0; ; tries++) {
+      let { living } = await keyLocksIn(folder, prefix, this.#watch);
+      if (living === undefined) {
+        const mine = join(folder, `${prefix}.${newHolder()}`);
+        const waitMs = Math.max(endsAt - performance.now(), leastWriteLockMs);
+        await this.write(folder, { timeoutMs: waitMs, queueMs: waitMs }, async (own) => {
+          const found = await keyLocksIn(folder, prefix, this.#watch);
+          living = found.living;
+          // Through the own folder, like every change: after a takeover of the write lock this must fail.
+          for (const file of found.gone)
+            await rename(join(folder, file), join(own, "gone")).catch(undefinedIfMissing);
+          await unlink(join(own, "gone")).catch(undefinedIfMissing);
+          if (living !== undefined) return;
+          await writeFile(join(own, "claim"), "", { mode: 0o600 });
+          await rename(join(own, "claim"), mine);
+        });
+        if (living === undefined) {
+          const stop = keepAlive(mine);
+          return async () => {
+            stop();
+            await unlink(mine).catch(() => {});
+          };
+        }
+      }
+      if (performance.now() >= endsAt)
+        throw new StoreError(
+          "store_locked",
+          `The lock was not free within ${timeoutMs} ms: ${describeHolder(living)} held it.`,
+        );
+      await pause(tries);
+    }
+  }
+}
+
+async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Promise<string> {
+  const register = join(folder, "write");
+  const own = join(register, newHolder());
+  for (let tries = 0; ; tries++) {
+    await requirePrivateFolder(folder);
+    const names = (await readdir(register).catch(undefinedIfMissing)) ?? [];
+    const holders = names.filter((name) => name === "free" || holderShape.test(name));
+    const [holder] = holders;
+    if (holder === undefined) await prepare(folder, register);
+    for (const name of holders) {
+      const seen = join(register, name);
+      const isTaken = name !== "free" && !hasEnded(name) && !watch.isGone(name, await beatOf(seen));
+      if (isTaken) continue;
+      if (holders.length === 1 && (await renamed(seen, own))) return own;
+      // Two folders: the list was read during a rename, and this one is gone already; or the second is not ours, and
+      // must be moved out of the way. Holder names are never reused, and `free` stays.
+      if (holders.length > 1 && name !== "free") await renamed(seen, join(folder, `stray.${name}`));
+    }
+    if (performance.now() >= endsAt) {
+      const by = holder === undefined || holder === "free" ? "other processes" : describeHolder(holder);
+      throw new StoreError(
+        "store_locked",
+        `The store could not be written in time, because ${by} held its lock. If no process uses the store, remove ${folder}.`,
+      );
+    }
+    await pause(tries);
+  }
+}
+
+/** Makes the register under another name first, so that others see either nothing or a register with one folder. */
+async function prepare(folder: string, register: string): Promise<void> {
+  for (const missing of [dirname(folder), folder])
+    await mkdir(missing, { mode: 0o700 }).catch((error) => {
+      if (systemCode(error) !== "EEXIST") throw error;
+    });
+  const made = await mkdtemp(join(folder, "new-"));
+  await mkdir(join(made, "free"), { mode: 0o700 });
+  // A rename over a folder that is not empty fails, so one of two processes wins.
+  await rename(made, register).catch(async (error) => {
+    await rm(made, { recursive: true, force: true });
+    if (!(await exists(register))) throw error;
+  });
+}
+
+async function renamed(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    const code = systemCode(error) ?? "";
+    // Another process was faster; or, on Windows, has a file in there open.
+    if (code === "ENOENT" || (process.platform === "win32" && ["EPERM", "EACCES", "EBUSY"].includes(code)))
+      return false;
+    throw error;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
+/** The living holder of the key, and the files to remove: of this key, and of any key whose process has ended. */
+async function keyLocksIn(
+  folder: string,
+  prefix: string,
+  watch: Watch,
+): Promise<{ living: string | undefined; gone: string[] }> {
+  let living: string | undefined;
+  const gone: string[] = [];
+  for (const name of (await readdir(folder).catch(undefinedIfMissing)) ?? []) {
+    const [, hash, holder = ""] = /^([0-9a-f]{32})\.(.+)$/.exec(name) ?? [];
+    if (!holderShape.test(holder)) continue;
+    if (hasEnded(holder)) gone.push(name);
+    else if (hash === prefix) {
+      const beat = await beatOf(join(folder, name));
+      if (watch.isGone(holder, beat)) gone.push(name);
+      else if (beat !== 0) living = holder;
+    }
+  }
+  return { living, gone };
+}

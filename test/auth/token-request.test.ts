@@ -1,0 +1,355 @@
+// The client assertion of Variant A: the claims of section 2.2, and nothing else.
+import { decodeJwt, decodeProtectedHeader } from "jose";
+import { describe, expect, test } from "vitest";
+import type { Refusal } from "../../src/auth/credentials/credential.js";
+import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/diagnosis.js";
+import type { Emulator } from "../../src/emulator/index.js";
+import { createAuth, type Fetch, isTokenRequestError, type TokenRequestError } from "../../src/index.js";
+import { START, type SteppedClock, steppedClock } from "../support/clock.js";
+import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
+import { rejectionOf } from "../support/wait.js";
+
+async function assertionFor(baseUrl: string, settings: { audience?: string } = {}) {
+  const fetch = scriptedFetch(() => tokenAnswer());
+  const { now } = steppedClock(START + 999);
+  const credential = plugin(settings);
+  await createAuth({ baseUrl, tenantId: "acme", credential, fetch, now }).getAccessToken();
+  const sent = fetch.calls[0];
+  const assertion = new URLSearchParams(sent?.body).get("client_assertion") ?? "";
+  return { url: sent?.url, header: decodeProtectedHeader(assertion), claims: decodeJwt(assertion) };
+}
+
+test("a client assertion has iss, sub, aud, jti, iat and exp, and no nbf", async () => {
+  const { claims } = await assertionFor("https://service.example");
+  expect(Object.keys(claims).sort()).toEqual(["aud", "exp", "iat", "iss", "jti", "sub"]);
+  expect(claims).toMatchObject({ iss: PLUGIN_ID, sub: PLUGIN_ID, iat: START / 1000, exp: START / 1000 + 60 });
+  expect(claims.jti).toMatch(/^[\w-]{20,}$/);
+});
+
+test("a client assertion is RS256, with the kid", async () => {
+  const { header } = await assertionFor("https://service.example");
+  expect(header).toEqual({ alg: "RS256", typ: "JWT", kid: expect.stringMatching(/^[\w-]{43}$/) });
+});
+
+describe("aud is the exact URL of the request, as one string", () => {
+  const path = "/api/v1/acme/external-plugin/oauth/token";
+  const rows = [
+    { name: "an origin", baseUrl: "https://service.example", aud: `https://service.example${path}` },
+    { name: "a trailing slash", baseUrl: "https://service.example/", aud: `https://service.example${path}` },
+    { name: "a prefix", baseUrl: "https://service.example/x/y", aud: `https://service.example/x/y${path}` },
+    { name: "a default port", baseUrl: "https://service.example:443", aud: `https://service.example${path}` },
+    { name: "capital letters", baseUrl: "HTTPS://Service.Example", aud: `https://service.example${path}` },
+    {
+      name: "a letter beyond ASCII",
+      baseUrl: "https://bücher.example",
+      aud: `https://xn--bcher-kva.example${path}`,
+    },
+  ];
+  test.each(rows)("$name", async ({ baseUrl, aud }) => {
+    const { url, claims } = await assertionFor(baseUrl);
+    expect(claims.aud).toBe(aud);
+    expect(url).toBe(aud);
+  });
+
+  test("aud is the configured audience, for deployments behind a rewriting proxy", async () => {
+    const audience = "https://inner.example/api/v1/acme/external-plugin/oauth/token";
+    const { url, claims } = await assertionFor("https://outer.example", { audience });
+    expect(claims.aud).toBe(audience);
+    expect(url).toBe(`https://outer.example${path}`);
+  });
+});
+
+describe("the emulator, which checks every rule,", () => {
+  test("accepts the assertion", async () => {
+    const emulator = deployment({ variants: ["A"] });
+    const options = { baseUrl: "http://service.localhost", tenantId: "acme", fetch: emulator.fetch };
+    const token = await createAuth({ ...options, credential: plugin() }).getAccessToken();
+    expect(token).toMatchObject({ tenant: "acme" });
+    expect(emulator.customerLog.entries()).toEqual([]);
+  });
+
+  const broken: { name: string; settings: Parameters<typeof plugin>[0] }[] = [
+    { name: "another audience", settings: { audience: "http://service.localhost/elsewhere" } },
+    {
+      name: "the audience of another tenant",
+      settings: { audience: "http://service.localhost/api/v1/globex/x" },
+    },
+    { name: "another key", settings: { privateKey: pkcs8(otherRsaKey()) } },
+  ];
+  test.each(broken)("refuses an assertion with $name", async ({ settings }) => {
+    const emulator = deployment({ variants: ["A"] });
+    const options = { baseUrl: "http://service.localhost", tenantId: "acme", fetch: emulator.fetch };
+    const error = await rejectionOf(
+      createAuth({ ...options, credential: plugin(settings) }).getAccessToken(),
+    );
+    expect(error).toMatchObject({ code: "token_refused", error: "invalid_client", status: 400 });
+    expect(emulator.customerLog.entries()).toHaveLength(1);
+  });
+});
+
+describe("the causes of a refusal", () => {
+  const undecided = /only the customer's log shows which one it was/;
+  const looksTheSame = /looks the same/;
+
+  interface Row {
+    readonly name: string;
+    readonly baseUrl?: string;
+    readonly settings?: Parameters<typeof plugin>[0];
+    /** Leads to the refusal; what it gives is what the client's fetch does. */
+    readonly provoke?: (emulator: Emulator, clock: SteppedClock) => Fetch | undefined;
+    /** The same credential is accepted once before. */
+    readonly worksBefore?: boolean;
+    readonly rule: string;
+    /** Of the cause ranked first, or, with `undecided`, of one of those that cannot be told apart. */
+    readonly cause: string;
+    readonly undecided?: RegExp;
+  }
+
+  const withoutDate =
+    (emulator: Emulator): Fetch =>
+    async (url, init) => {
+      const { status, body } = await emulator.fetch(url, init);
+      return new Response(body, { status });
+    };
+
+  const rows: Row[] = [
+    {
+      name: "a plugin that is not registered",
+      settings: { clientId: "nonexistent" },
+      rule: "plugin.registered",
+      cause: "plugin_not_registered_or_disabled",
+      undecided,
+    },
+    {
+      name: "a plugin that was disabled after it had worked",
+      worksBefore: true,
+      provoke: (emulator) => {
+        emulator.updatePlugin({ clientId: PLUGIN_ID, tenantId: "acme", enabled: false });
+        return undefined;
+      },
+      rule: "plugin.enabled",
+      cause: "plugin_not_registered_or_disabled",
+      undecided,
+    },
+    {
+      name: "a user-interface plugin that asks for client_credentials",
+      settings: { clientId: "planner" },
+      provoke: (emulator) => {
+        const jwks = { keys: [publicJwk(rsaKey())] };
+        emulator.registerPlugin({ clientId: "planner", tenantId: "acme", type: "user_interface", jwks });
+        return undefined;
+      },
+      rule: "plugin.grant",
+      cause: "wrong_grant_for_plugin_type",
+      undecided,
+    },
+    {
+      name: "a key that is not the registered one",
+      settings: { privateKey: pkcs8(otherRsaKey()) },
+      rule: "assertion.signature",
+      cause: "jwks_mismatch",
+    },
+    {
+      name: "a kid that is not the registered one, of two",
+      settings: { keyId: "another" },
+      provoke: (emulator) => {
+        const keys = [publicJwk(rsaKey()), publicJwk(otherRsaKey())].map((key, at) => ({
+          ...key,
+          kid: `key-${at}`,
+        }));
+        emulator.updatePlugin({ clientId: PLUGIN_ID, tenantId: "acme", jwks: { keys } });
+        return undefined;
+      },
+      rule: "assertion.key-id",
+      cause: "jwks_mismatch",
+    },
+    {
+      name: "an aud that still holds {tenantId}",
+      settings: { audience: "http://service.localhost/api/v1/{tenantId}/external-plugin/oauth/token" },
+      rule: "assertion.audience",
+      cause: "audience_mismatch",
+    },
+    {
+      name: "an aud that names another tenant",
+      settings: { audience: "http://service.localhost/api/v1/globex/external-plugin/oauth/token" },
+      rule: "assertion.audience",
+      cause: "audience_mismatch",
+    },
+    {
+      name: "a URL that a proxy rewrites",
+      provoke: (emulator) => (url, init) => emulator.fetch(url.replace("proxied", "service"), init),
+      baseUrl: "http://proxied.localhost",
+      rule: "assertion.audience",
+      cause: "audience_mismatch",
+      undecided: looksTheSame,
+    },
+    {
+      name: "a wrong clock, without a Date",
+      provoke: (emulator, clock) => {
+        clock.advance(200_000);
+        return withoutDate(emulator);
+      },
+      rule: "assertion.expiry",
+      cause: "clock_drift",
+      undecided: looksTheSame,
+    },
+    {
+      name: "a fetch that sends the same assertion twice",
+      provoke: (emulator) => async (url, init) => {
+        await emulator.fetch(url, init);
+        return emulator.fetch(url, init);
+      },
+      rule: "assertion.replay",
+      cause: "jti_replayed",
+      undecided: looksTheSame,
+    },
+    {
+      name: "a fetch that sends the same assertion twice after a reset, where the key worked before",
+      worksBefore: true,
+      provoke: (emulator) => async (url, init) => {
+        await emulator.fetch(url, init);
+        return emulator.fetch(url, init);
+      },
+      rule: "assertion.replay",
+      cause: "jti_replayed",
+    },
+  ];
+
+  async function refuse(row: Row): Promise<{ error: TokenRequestError; rule: string | undefined }> {
+    const server = steppedClock();
+    const client = steppedClock();
+    const emulator = deployment({ now: server.now });
+    let send: Fetch = emulator.fetch;
+    const auth = createAuth({
+      baseUrl: row.baseUrl ?? emulator.publicUrl,
+      tenantId: "acme",
+      credential: plugin(row.settings),
+      now: client.now,
+      fetch: (url, init) => send(url, init),
+    });
+    if (row.worksBefore) auth.invalidate(await auth.getAccessToken());
+    send = row.provoke?.(emulator, server) ?? send;
+    const error = await rejectionOf(auth.getAccessToken());
+    if (!isTokenRequestError(error)) throw error;
+    return { error, rule: emulator.customerLog.entries().at(-1)?.rule };
+  }
+
+  test.each(rows)("$name: the log names $rule, and the error $cause", async (row) => {
+    const { error, rule } = await refuse(row);
+    expect(rule).toBe(row.rule);
+    const ids = error.causes.map(({ id }) => id);
+    expect(ids).toContain(row.cause);
+    if (row.undecided === undefined) expect(ids[0]).toBe(row.cause);
+    else expect(error.causes.find(({ id }) => id === row.cause)?.evidence).toMatch(row.undecided);
+    expect(error.message).toContain(error.causes[0]?.remedy);
+    for (const { summary, evidence, remedy } of error.causes)
+      expect([summary, evidence, remedy].every((text) => text.length > 10)).toBe(true);
+  });
+
+  test("the first two causes are the same for each invalid_grant, since nothing tells them apart", async () => {
+    const [missing, disabled, wrongType] = await Promise.all(rows.slice(0, 3).map(refuse));
+    const idsOf = (refused: typeof missing) => refused?.error.causes.map(({ id }) => id);
+    expect(idsOf(missing)).toEqual(["plugin_not_registered_or_disabled", "wrong_grant_for_plugin_type"]);
+    expect(idsOf(disabled)).toEqual(idsOf(missing));
+    expect(idsOf(wrongType)).toEqual(idsOf(missing));
+  });
+
+  describe("a wrong key", () => {
+    test("is the first cause although the clock is wrong, when a corrected clock did not help", async () => {
+      const server = steppedClock();
+      const client = steppedClock(server.now() - 300_000);
+      const emulator = deployment({ now: server.now });
+      const auth = createAuth({
+        baseUrl: emulator.publicUrl,
+        tenantId: "acme",
+        credential: plugin({ privateKey: pkcs8(otherRsaKey()) }),
+        now: client.now,
+        fetch: emulator.fetch,
+      });
+      for (let call = 0; call < 4; call++) {
+        const error = await rejectionOf(auth.getAccessToken());
+        expect((error as TokenRequestError).causes[0]?.id).toBe("jwks_mismatch");
+        for (const clock of [server, client]) clock.advance(60_000);
+      }
+    });
+  });
+
+  describe("the causes that only local evidence decides", () => {
+    const request: RefusedRequest = {
+      clientId: "reports",
+      tenantId: "acme",
+      tokenEndpoint: "https://service.example/api/v1/acme/external-plugin/oauth/token",
+      audience: "https://service.example/api/v1/acme/external-plugin/oauth/token",
+      key: { keyId: "key-1", sign: (bytes) => bytes },
+    };
+    const refusal: Refusal = {
+      grant: "client_credentials",
+      error: "invalid_client",
+      status: 400,
+      clock: "in_bounds",
+      clockOffsetMs: 0,
+      workedBefore: false,
+      hasOwnFetch: false,
+    };
+    const cases: { name: string; refusal: Partial<Refusal>; audience?: string; first: string | undefined }[] =
+      [
+        {
+          name: "a code that is spent or expired",
+          refusal: { grant: "authorization_code", error: "invalid_grant" },
+          first: "code_spent_or_expired",
+        },
+        {
+          name: "a clock that the server's shows to be out of bounds",
+          refusal: { clock: "out_of_bounds", clockOffsetMs: 300_000 },
+          first: "clock_drift",
+        },
+        { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
+        {
+          name: "an audience of one's own",
+          refusal: {},
+          audience: "https://x.example",
+          first: "audience_mismatch",
+        },
+        {
+          name: "an audience of one's own that was accepted before",
+          refusal: { workedBefore: true },
+          audience: "https://x.example",
+          first: "jwks_mismatch",
+        },
+        {
+          name: "a fetch of one's own, and a key that was accepted before",
+          refusal: { workedBefore: true, hasOwnFetch: true },
+          first: "jti_replayed",
+        },
+        { name: "an unsupported grant type", refusal: { error: "unsupported_grant_type" }, first: undefined },
+        { name: "an invalid request", refusal: { error: "invalid_request" }, first: undefined },
+        { name: "an error that the description does not know", refusal: { error: "x" }, first: undefined },
+      ];
+    test.each(cases)("$name: $first", ({ refusal: known, audience, first }) => {
+      const causes = explainRefusalOfA(
+        { ...refusal, ...known },
+        { ...request, ...(audience === undefined ? {} : { audience }) },
+      );
+      expect(causes[0]?.id).toBe(first);
+      expect(new Set(causes.map(({ id }) => id)).size).toBe(causes.length);
+    });
+
+    test("for a spent code the first remedy is a relaunch, before the registration", () => {
+      const causes = explainRefusalOfA(
+        { ...refusal, grant: "authorization_code", error: "invalid_grant" },
+        request,
+      );
+      expect(causes.map(({ id }) => id)).toEqual([
+        "code_spent_or_expired",
+        "plugin_not_registered_or_disabled",
+        "wrong_grant_for_plugin_type",
+      ]);
+      expect(causes[0]?.remedy).toBe("Relaunch the plugin.");
+      expect(causes[2]?.summary).toMatch(
+        /registered as a service plugin, which cannot use authorization_code/,
+      );
+    });
+  });
+});

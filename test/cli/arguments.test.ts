@@ -1,0 +1,235 @@
+// Arguments, settings and secrets: which source wins, and errors with exit code 2 that never repeat a value.
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type CliDeployment,
+  clientSecret,
+  leaksOf,
+  privateKeyPem,
+  startDeployment,
+} from "./cli-deployment.js";
+import { cli, type Environment } from "./command-line.js";
+
+const planted = "planted-in-argv";
+
+describe("arguments", () => {
+  const https = "--base-url https://x.example";
+  const refused = [
+    { args: `token --b-client-secret ${planted}`, says: "BIVARIANT_B_CLIENT_SECRET_FILE" },
+    { args: `token --b-client-secret=${planted}`, says: "--b-client-secret-file" },
+    { args: `token --client-secret ${planted}`, says: "BIVARIANT_B_CLIENT_SECRET" },
+    { args: `--a-private-key=${planted} token`, says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
+    { args: `login --store-key ${planted}`, says: "BIVARIANT_STORE_KEY_FILE" },
+    { args: `login --b-login-client-secret ${planted}`, says: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE" },
+    { args: `call listDevices --token ${planted}`, says: "bivariant token --help" },
+    {
+      args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`,
+      says: "BIVARIANT_A_PRIVATE_KEY_FILE",
+    },
+    {
+      args: `token --a-private-key-file={"kty":"RSA","d":"${planted}"} --a-client-id x`,
+      says: "path of a file",
+    },
+    { args: `token --tenent ${planted}`, says: "Unknown option --tenent. Did you mean --tenant?" },
+    { args: `token --tenent=${planted}`, says: "Unknown option --tenent." },
+    { args: `token --frobnicate ${planted}`, says: "Unknown option --frobnicate." },
+    { args: `token -p${planted}`, says: "There is an unknown option." },
+    { args: `token ${planted}`, says: "Too many arguments" },
+    { args: planted, says: "There is no such command. See bivariant --help." },
+    { args: "call", says: "Missing required argument 'operationId'. See bivariant call --help." },
+    { args: `keys new --bit ${planted}`, says: "Did you mean --bits? See bivariant keys new --help." },
+    { args: "token --tenant", says: "argument missing" },
+    { args: "generate", says: "Required option '--variant-a <path>' not specified." },
+    { args: `call listDevices --data ${planted} --data-file ${planted}`, says: "cannot be used with" },
+    {
+      args: `token --variant ${planted}`,
+      says: "--variant or BIVARIANT_VARIANT is not valid. Allowed choices are A, B.",
+    },
+    {
+      args: `token --timeout-ms ${planted}`,
+      says: "--timeout-ms is not valid. It must be a whole number of milliseconds",
+    },
+    { args: "detect --timeout-ms 0", says: "from 1 to" },
+    { args: "detect", says: "--base-url or BIVARIANT_BASE_URL" },
+    { args: `detect ${https}`, says: "--tenant or BIVARIANT_TENANT" },
+    { args: `detect --base-url https://user:${planted}@x.example --tenant a`, says: "base_url_invalid" },
+    { args: "detect --base-url http://x.example --tenant a", says: "The flag is --allow-insecure-http." },
+    { args: `detect ${https} --tenant {tenantId}`, says: "tenant_id_invalid" },
+    { args: `emulate --variant ${planted}`, says: "Allowed choices are A, B, both." },
+    { args: `emulate --port ${planted}`, says: "It must be a port number from 0 to 65535." },
+    { args: "emulate --port 65536", says: "It must be a port number from 0 to 65535." },
+    { args: `emulate --scope ${planted}`, says: "seed_invalid" },
+    { args: `emulate --public-url ${planted}`, says: "option_invalid" },
+    { args: `login --port ${planted}`, says: "It must be a port number" },
+    { args: "login --wait-seconds 0", says: "It must be a whole number of seconds from 1" },
+    { args: "token --login --variant A", says: "--login uses Variant B" },
+  ];
+  it.each(refused)("exit 2 without repeating a value: $args", async ({ args, says }) => {
+    const words = args.split(" ").map((word) => word.replaceAll("·", " "));
+    const people = await cli(words);
+    expect(people).toMatchObject({ code: 2, stdout: "" });
+    expect(people.stderr).toContain(says);
+    const script = await cli(["--json", ...words]);
+    expect(script).toMatchObject({ code: 2, stderr: "" });
+    expect(JSON.parse(script.stdout).error).toMatchObject({ exitCode: 2 });
+    expect(leaksOf(people, [planted])).toEqual([]);
+    expect(leaksOf(script, [planted])).toEqual([]);
+  });
+
+  it.each([
+    { name: "without a command", args: [], usage: /Usage: bivariant / },
+    { name: "with keys alone", args: ["keys"], usage: /Usage: bivariant keys .*new .*jwks .*registration /s },
+  ])("print the help on stderr and exit 2 $name", async ({ args, usage }) => {
+    const { code, stdout, stderr } = await cli(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(usage);
+    const script = await cli([...args, "--json"]);
+    expect(JSON.parse(script.stdout).error).toMatchObject({ code: "option_invalid", exitCode: 2 });
+  });
+});
+
+describe("help", () => {
+  const commands = ["demo", "detect", "token", "call", "login", "doctor", "keys new", "keys jwks", "emulate"];
+  it.each([...commands, "keys registration", "generate", "unknowns"])(
+    "of %s has an example",
+    async (command) => {
+      const { code, stdout, stderr } = await cli([...command.split(" "), "--help"]);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toContain(`Usage: bivariant ${command}`);
+      expect(stdout).toMatch(/Example.*\n +\$ .*bivariant/);
+      expect(stdout).toContain("--json");
+      expect((await cli(["help", ...command.split(" ")])).stdout).toBe(stdout);
+    },
+  );
+
+  it.each(["token", "call", "doctor"])("of %s names every environment variable", async (command) => {
+    const { stdout } = await cli([command, "--help"]);
+    const names = [
+      ...["BASE_URL", "TENANT", "VARIANT", "STORE_FILE", "STORE_KEY", "STORE_KEY_FILE", "B_REFRESH_PATH"],
+      ...["A_CLIENT_ID", "A_PRIVATE_KEY", "A_PRIVATE_KEY_FILE", "A_KEY_ID"],
+      ...["B_CLIENT_ID", "B_CLIENT_SECRET", "B_CLIENT_SECRET_FILE"],
+      ...["B_LOGIN_CLIENT_ID", "B_LOGIN_CLIENT_SECRET", "B_LOGIN_CLIENT_SECRET_FILE"],
+    ];
+    for (const name of names) expect(stdout).toMatch(new RegExp(`\\bBIVARIANT_${name}\\b`));
+  });
+});
+
+describe("a credential", () => {
+  let deployment: CliDeployment;
+  beforeAll(async () => {
+    deployment = await startDeployment();
+    await mkdir(at("directory"));
+    const files = { empty: " \n", garbage: "planted-garbage", large: "x".repeat(65_537) };
+    const accepted = { "one-line-break": `${clientSecret}\r\n`, "bom.pem": `\ufeff${privateKeyPem}` };
+    for (const [name, content] of Object.entries({ ...files, ...accepted }))
+      await writeFile(at(name), content);
+  });
+  afterAll(() => deployment.close());
+
+  const at = (name: string) => join(deployment.folder, name);
+
+  async function expectRefused(changes: Environment, code: string, says: string) {
+    const before = deployment.emulator.journal.entries().length;
+    const result = await cli(["token"], { ...deployment.env, ...changes });
+    expect(result).toMatchObject({ code: 2, stdout: "" });
+    expect(result.stderr).toContain(`error ${code}: `);
+    expect(result.stderr).toContain(says);
+    expect(leaksOf(result, ["planted-garbage"])).toEqual([]);
+    expect(deployment.emulator.journal.entries()).toHaveLength(before);
+  }
+
+  const A = { BIVARIANT_VARIANT: "A" };
+  const B = { BIVARIANT_VARIANT: "B" };
+  const noPlugin = { BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "" };
+  const noAccount = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" };
+  const missing = "credential_missing";
+  const incomplete = [
+    { name: "no plugin", env: { ...A, ...noPlugin }, code: missing, says: "BIVARIANT_A_CLIENT_ID" },
+    {
+      ...{ name: "a plugin without a key", env: { ...A, BIVARIANT_A_PRIVATE_KEY_FILE: "" } },
+      ...{ code: missing, says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
+    },
+    {
+      ...{ name: "a plugin without a client id", env: { ...A, BIVARIANT_A_CLIENT_ID: "" } },
+      ...{ code: missing, says: "BIVARIANT_A_CLIENT_ID" },
+    },
+    {
+      ...{ name: "an account without a secret", env: { ...B, BIVARIANT_B_CLIENT_SECRET_FILE: "" } },
+      ...{ code: missing, says: "BIVARIANT_B_CLIENT_SECRET_FILE" },
+    },
+    {
+      ...{ name: "an account without a client id", env: { ...B, BIVARIANT_B_CLIENT_ID: "" } },
+      ...{ code: missing, says: "BIVARIANT_B_CLIENT_ID" },
+    },
+    { name: "no account", env: { ...B, ...noAccount }, code: missing, says: "or log in as a person" },
+    { name: "no credential", env: { ...noPlugin, ...noAccount }, code: missing, says: "for Variant A" },
+    {
+      ...{ name: "a secret that is set twice", env: { ...B, BIVARIANT_B_CLIENT_SECRET: clientSecret } },
+      ...{ code: "credential_invalid", says: "is set twice" },
+    },
+  ];
+  it.each(incomplete)("exits 2 before anything is sent: $name", async ({ env, code, says }) => {
+    await expectRefused(env, code, says);
+  });
+
+  it.each([
+    { file: "no-such-file", code: "credential_invalid", says: "(ENOENT). Set" },
+    { file: "directory", code: "credential_invalid", says: "(EISDIR). Set" },
+    { file: "empty", code: "credential_invalid", says: "is empty. Check" },
+    { file: "large", code: "credential_invalid", says: "larger than 65536 bytes" },
+    { file: "garbage", code: "key_invalid", says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
+  ])("exits 2 before anything is sent, with a key file that is $file", async ({ file, code, says }) => {
+    await expectRefused({ ...A, BIVARIANT_A_PRIVATE_KEY_FILE: at(file) }, code, says);
+  });
+
+  const inEnvironment = (key: string) => ({
+    ...A,
+    BIVARIANT_A_PRIVATE_KEY_FILE: "",
+    BIVARIANT_A_PRIVATE_KEY: key,
+  });
+  const elsewhere = {
+    ...{ BIVARIANT_BASE_URL: "https://x.invalid", BIVARIANT_A_CLIENT_ID: "stranger", BIVARIANT_VARIANT: "B" },
+    ...{ BIVARIANT_TENANT: "nowhere", BIVARIANT_A_KEY_ID: "" },
+  };
+  const flags = () =>
+    `--base-url ${deployment.env.BIVARIANT_BASE_URL}/ --a-client-id reporter --tenant acme --variant A --a-key-id cli-key`;
+  it.each([
+    {
+      name: "a key in the environment",
+      variant: "A",
+      env: () => inEnvironment(privateKeyPem),
+      args: () => "",
+    },
+    {
+      ...{ name: "a key on one line, with \\n for its line breaks", variant: "A", args: () => "" },
+      env: () => inEnvironment(privateKeyPem.replaceAll("\n", "\\n")),
+    },
+    {
+      ...{ name: "a key file with a byte order mark", variant: "A", args: () => "" },
+      env: () => ({ ...A, BIVARIANT_A_PRIVATE_KEY_FILE: at("bom.pem") }),
+    },
+    {
+      ...{ name: "a key file by a flag, which wins over a key in the environment", variant: "A" },
+      ...{ env: () => inEnvironment("garbage"), args: () => `--a-private-key-file ${at("key.pem")}` },
+    },
+    {
+      ...{ name: "a secret in the environment", variant: "B", args: () => "" },
+      env: () => ({ ...B, BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: clientSecret }),
+    },
+    {
+      ...{ name: "a secret file that ends in a line break", variant: "B", args: () => "" },
+      env: () => ({ ...B, BIVARIANT_B_CLIENT_SECRET_FILE: at("one-line-break") }),
+    },
+    {
+      ...{ name: "the named variant's, although the other is incomplete", variant: "B", args: () => "" },
+      env: () => ({ ...B, BIVARIANT_A_PRIVATE_KEY_FILE: "" }),
+    },
+    { name: "flags, which win over the environment", variant: "A", env: () => elsewhere, args: flags },
+  ])("is read from $name", async ({ variant, env, args }) => {
+    const words = args().split(" ").filter(Boolean);
+    const result = await cli(["token", ...words], { ...deployment.env, ...env() });
+    expect(result.stderr).toContain(`Variant ${variant}, tenant acme`);
+    expect(result.code).toBe(0);
+  });
+});

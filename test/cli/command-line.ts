@@ -1,0 +1,127 @@
+// Runs the command line: in the test's own process, or as a real process where the process itself is tested.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { run } from "../../src/cli/run.js";
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly ended: Promise<Ended>;
+  /** Resolves with the first match in stdout or stderr; rejects when the command ends without one. */
+  seen(pattern: RegExp): Promise<RegExpExecArray>;
+  /** As Ctrl-C does. */
+  interrupt(): void;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Commander reads `process.env`. Each run sees its own environment there, and others see the real one. */
+const environments = new AsyncLocalStorage<Environment>();
+const real = process.env;
+const current = () => (environments.getStore() ?? real) as NodeJS.ProcessEnv;
+process.env = new Proxy(real, {
+  get: (_, name) => current()[String(name)],
+  has: (_, name) => current()[String(name)] !== undefined,
+});
+
+/** Starts a command in this process, with no environment but the given one. */
+export function startCli(
+  args: readonly string[],
+  env: Environment = {},
+  { isTTY = false }: { readonly isTTY?: boolean } = {},
+): Running {
+  const output = new Recorder();
+  const interruption = new AbortController();
+  const streams = {
+    stdout: { isTTY, write: (text: string) => output.add("stdout", text) },
+    stderr: { isTTY, write: (text: string) => output.add("stderr", text) },
+  };
+  const ended = environments
+    .run(env, () => run(args, { ...streams, env, signal: interruption.signal }))
+    .then((code) => ({ code, ...output.text }));
+  return { ended, seen: output.seen(ended), interrupt: () => interruption.abort(130) };
+}
+
+/** Runs a command in this process to its end. */
+export function cli(
+  args: readonly string[],
+  env?: Environment,
+  options?: { readonly isTTY?: boolean },
+): Promise<Ended> {
+  return startCli(args, env, options).ended;
+}
+
+/** Starts the command line as a process of its own, with no environment but the given one. */
+export async function startProcess(
+  args: readonly string[],
+  env: Environment = {},
+  stdout: "pipe" | number = "pipe",
+): Promise<Running & { readonly child: ChildProcess }> {
+  building ??= bundle();
+  const child = spawn(process.execPath, [await building, ...args], {
+    env: { PATH: real.PATH, HOME: real.HOME, ...env },
+    stdio: ["ignore", stdout, "pipe"],
+  });
+  const output = new Recorder();
+  for (const name of ["stdout", "stderr"] as const)
+    child[name]?.setEncoding("utf8").on("data", (text: string) => output.add(name, text));
+  const ended = new Promise<Ended>((resolve) => {
+    child.on("close", (code) => resolve({ code, ...output.text }));
+  });
+  return { child, ended, seen: output.seen(ended), interrupt: () => child.kill("SIGINT") };
+}
+
+let building: Promise<string> | undefined;
+
+/** Builds the command line once, where its packages are found. Its folder is named by what is in it. */
+async function bundle(): Promise<string> {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const { outputFiles } = await build({
+    entryPoints: [join(root, "src/cli/main.ts")],
+    ...{ bundle: true, splitting: true, format: "esm", platform: "node", packages: "external" },
+    ...{ outdir: "out", write: false },
+  });
+  const hash = createHash("sha256");
+  for (const { path, contents } of outputFiles) hash.update(basename(path)).update(contents);
+  const folder = join(root, "node_modules/.cache/bivariant-cli", hash.digest("hex").slice(0, 16));
+  await mkdir(folder, { recursive: true });
+  for (const { path, contents } of outputFiles) {
+    const file = join(folder, basename(path));
+    // Another test process may be writing or running the same file.
+    await writeFile(`${file}.${process.pid}`, contents);
+    await rename(`${file}.${process.pid}`, file);
+  }
+  return join(folder, "main.js");
+}
+
+class Recorder {
+  readonly text = { stdout: "", stderr: "" };
+  readonly #listeners = new Set<() => void>();
+
+  add(name: "stdout" | "stderr", text: string): void {
+    this.text[name] += text;
+    for (const listener of this.#listeners) listener();
+  }
+
+  seen(ended: Promise<Ended>): Running["seen"] {
+    return (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = pattern.exec(this.text.stdout) ?? pattern.exec(this.text.stderr);
+          if (found !== null) resolve(found);
+        };
+        this.#listeners.add(look);
+        look();
+        ended.then(() => reject(new Error(`never seen: ${pattern} in ${JSON.stringify(this.text)}`)), reject);
+      });
+  }
+}

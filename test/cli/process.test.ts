@@ -1,0 +1,166 @@
+// What only a real process shows: signals, broken pipes, a full disk, certificates of the environment, start-up.
+import { existsSync, openSync, readFileSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEmulator } from "../../src/emulator/index.js";
+import { leaksOf, listen, privateKeyPem, registerBoth, startDeployment } from "./cli-deployment.js";
+import { type Ended, type Environment, startProcess } from "./command-line.js";
+import { startProxy } from "./loopback-proxy.js";
+import { startSecureFront } from "./secure-front.js";
+
+const cli = async (args: readonly string[], env?: Environment): Promise<Ended> =>
+  (await startProcess(args, env)).ended;
+
+/** Where the processes put their temporary files. */
+let temporary: string;
+beforeAll(async () => {
+  temporary = await mkdtemp(join(tmpdir(), "process-test-"));
+});
+afterAll(() => rm(temporary, { recursive: true, force: true }));
+
+const posix = test.skipIf(process.platform === "win32");
+
+describe.concurrent("the process", () => {
+  test("prints the version of the package", async () => {
+    const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+    expect(await cli(["--version"])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: "" });
+  });
+
+  test("prints its help without loading the emulator, undici, zod or jose", async () => {
+    const { code, stdout, stderr } = await cli(["--help"], { NODE_DEBUG: "esm" });
+    expect(code).toBe(0);
+    expect(stdout).toContain("Usage: bivariant");
+    const loaded = [...stderr.matchAll(/node_modules\/([a-z@][\w-]*)\//g)].map(([, name]) => name);
+    expect(new Set(loaded)).toEqual(new Set(["commander"]));
+  });
+
+  test("refuses a secret in its arguments without repeating it", async () => {
+    const [named, key] = await Promise.all([
+      cli(["token", "--b-client-secret", "planted-in-argv"]),
+      cli(["token", "--a-private-key-file", privateKeyPem]),
+    ]);
+    for (const result of [named, key]) {
+      expect(result).toMatchObject({ code: 2, stdout: "" });
+      expect(leaksOf(result, ["planted-in-argv"])).toEqual([]);
+    }
+  });
+
+  test.skipIf(!existsSync("/dev/full"))("reports a full disk on stderr and exits 70", async () => {
+    const { ended } = await startProcess(["--help"], {}, openSync("/dev/full", "w"));
+    expect(await ended).toMatchObject({ code: 70, stderr: "The output could not be written (ENOSPC).\n" });
+  });
+
+  posix.each(["unknowns", "demo"])(
+    "%s exits 141 without a message when its reader has gone",
+    async (command) => {
+      const { child, ended } = await startProcess([command]);
+      child.stdout?.destroy();
+      expect(await ended).toEqual({ code: 141, stdout: "", stderr: "" });
+    },
+  );
+
+  posix("exits 130 on Ctrl-C while it waits for an answer", async () => {
+    const deployment = await startDeployment();
+    let asked = () => {};
+    const request = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const silent = await listen(createServer(() => asked()));
+    const running = await startProcess(["token", "--base-url", silent.url], deployment.env);
+    await request;
+    running.interrupt();
+    const result = await running.ended;
+    await deployment.close();
+    silent.close();
+    expect(result).toMatchObject({ code: 130, stdout: "" });
+    expect(result.stderr).toMatch(/Interrupted\.\n$/);
+  });
+
+  posix.each(["SIGTERM", "SIGHUP", "SIGINT"] as const)(
+    "emulate exits 0 on %s and deletes its files",
+    async (signal) => {
+      const running = await startProcess(["emulate"], { TMPDIR: temporary });
+      const [, file = ""] = await running.seen(/^export BIVARIANT_STORE_KEY_FILE=(\S+)$/m);
+      await running.seen(/Ctrl-C/);
+      expect(existsSync(file)).toBe(true);
+      running.child.kill(signal);
+      expect((await running.ended).code).toBe(0);
+      expect(existsSync(file)).toBe(false);
+    },
+  );
+
+  posix("emulate ends and deletes its files when its reader has gone", async () => {
+    const folder = await mkdtemp(join(temporary, "reader-"));
+    const running = await startProcess(["emulate", "--json"], { TMPDIR: folder });
+    const [line] = await running.seen(/^.*"environment".*\n/);
+    running.child.stdout?.destroy();
+    await fetch(`${JSON.parse(line).environment.BIVARIANT_BASE_URL}/anything`);
+    expect((await running.ended).code).toBe(141);
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describe("https with NODE_EXTRA_CA_CERTS", () => {
+  async function startSecure(publicUrl: string) {
+    const { env, folder, close } = await startDeployment();
+    const certificate = join(folder, "certificate.pem");
+    let answer = async (_: Request) => new Response(null, { status: 500 });
+    const front = await startSecureFront((request) => answer(request), certificate);
+    const emulator = createEmulator({ publicUrl: publicUrl || front.url });
+    registerBoth(emulator);
+    answer = (request) => emulator.fetch(request);
+    const secureEnv = {
+      ...env,
+      BIVARIANT_BASE_URL: publicUrl || front.url,
+      NODE_EXTRA_CA_CERTS: certificate,
+    };
+    return { env: secureEnv, front, emulator, close: () => Promise.all([close(), front.close()]) };
+  }
+
+  test.each(["detect", "call listDevices", "doctor"])(
+    "goes through a proxy by CONNECT: %s",
+    async (command) => {
+      const { env, front, emulator, close } = await startSecure("https://customer.example");
+      const proxy = await startProxy(front.url);
+      const { code } = await cli(command.split(" "), { ...env, HTTPS_PROXY: proxy.url });
+      proxy.close();
+      await close();
+      expect(code).toBe(0);
+      expect(emulator.journal.entries().length).toBeGreaterThanOrEqual(2);
+      expect(new Set(proxy.requests)).toEqual(new Set(["CONNECT customer.example:443"]));
+    },
+  );
+
+  const certificates = [
+    {
+      name: "passes with a trusted certificate",
+      env: {},
+      host: "127.0.0.1",
+      verdict: "pass",
+      says: /accepted/,
+    },
+    {
+      ...{ name: "fails with a certificate for another name", env: {}, host: "localhost" },
+      ...{ verdict: "fail", says: /a name that the certificate holds/ },
+    },
+    {
+      ...{ name: "fails if certificates are not checked", env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } },
+      ...{ host: "127.0.0.1", verdict: "fail", says: /NODE_TLS_REJECT_UNAUTHORIZED/ },
+    },
+  ];
+  test.each(certificates)("doctor's check tls $name", async ({ env: changes, host, verdict, says }) => {
+    const { env, close } = await startSecure("");
+    const url = env.BIVARIANT_BASE_URL.replace("127.0.0.1", host);
+    const { stdout } = await cli(["doctor", "--json", "--base-url", url], { ...env, ...changes });
+    await close();
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; verdict: string }[] };
+    const tls = findings.find(({ check }) => check === "tls");
+    expect(tls?.verdict).toBe(verdict);
+    expect(JSON.stringify(tls)).toMatch(says);
+    const call = findings.find(({ check }) => check === "api_call");
+    expect(call?.verdict).toBe(host === "localhost" ? "unknown" : "pass");
+  });
+});

@@ -1,0 +1,117 @@
+// A call that is answered 401: the token is renewed and the call sent once more, where that can help.
+import { describe, expect, test } from "vitest";
+import { type Auth, LoginRequiredError, RelaunchRequiredError } from "../../src/index.js";
+import { rejectionOf } from "../support/wait.js";
+import { scriptedService } from "./scripted-service.js";
+
+/** A service whose token is this old, with an API that refuses so many times. */
+async function agedService(variant: "A" | "B", ageMs: number, refusals = 1, own: Partial<Auth> = {}) {
+  const scripted = scriptedService(variant, (_call, index) =>
+    index < refusals ? new Response("", { status: 401 }) : Response.json([]),
+  );
+  const { auth, clock, fetch } = scripted;
+  Object.assign(auth, own);
+  await auth.getAccessToken();
+  clock.advance(ageMs);
+  const bearers = () => fetch.calls.map(({ headers }) => headers.get("authorization"));
+  return { ...scripted, bearers };
+}
+
+describe.each([
+  { variant: "A" as const, required: new RelaunchRequiredError("launch_expired", "The launch is over.") },
+  { variant: "B" as const, required: new LoginRequiredError("login_expired", "The login is over.") },
+])("a 401 of Variant $variant", ({ variant, required }) => {
+  test("for a token older than 30 s: the token is invalidated and renewed, and the call sent once more", async () => {
+    const { service, auth, bearers, events } = await agedService(variant, 30_001);
+    expect(await service.call("listDevices")).toMatchObject({ ok: true });
+    expect(auth.invalidated).toEqual(["token-1"]);
+    expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2"]);
+    expect(events.map(({ type }) => type)).toEqual(["call_replayed"]);
+  });
+
+  test("for a token of 30 s or less is the outcome, since the route refuses the token", async () => {
+    const { service, auth, bearers } = await agedService(variant, 30_000);
+    expect(await service.call("listDevices")).toMatchObject({
+      ok: false,
+      error: { code: "api_unauthorized" },
+    });
+    expect(auth.invalidated).toEqual([]);
+    expect(bearers()).toEqual(["Bearer token-1"]);
+  });
+
+  test("after the clock was set back counts the token as old", async () => {
+    const { service, auth } = await agedService(variant, -1);
+    expect(await service.call("listDevices")).toMatchObject({ ok: true });
+    expect(auth.invalidated).toEqual(["token-1"]);
+  });
+
+  test("for the renewed token too keeps that token, since renewing would flood the token endpoint", async () => {
+    const { service, auth, bearers } = await agedService(variant, 60_000, 9);
+    for (const _call of [1, 2])
+      expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
+    expect(auth.invalidated).toEqual(["token-1"]);
+    expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-2"]);
+  });
+
+  test("is the outcome if the renewal returns the same token", async () => {
+    const { service, bearers } = await agedService(variant, 60_000, 9, { invalidate: () => {} });
+    expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
+    expect(bearers()).toEqual(["Bearer token-1"]);
+  });
+
+  test("to service.fetch is handled alike, and a text body is sent again", async () => {
+    const { service, fetch } = await agedService(variant, 60_000);
+    expect((await service.fetch("v1/x", { method: "POST", body: "again" })).status).toBe(200);
+    expect(fetch.calls.map(({ body }) => body)).toEqual(["again", "again"]);
+  });
+
+  test("to a stream, which cannot be sent again, drops the token and is the outcome", async () => {
+    const { service, auth, fetch } = await agedService(variant, 60_000);
+    const init = { method: "POST", body: new ReadableStream(), duplex: "half" } as RequestInit;
+    expect((await service.fetch("v1/x", init)).status).toBe(401);
+    expect(fetch.calls).toHaveLength(1);
+    expect(auth.invalidated).toEqual(["token-1"]);
+  });
+
+  test("rejects with the error of the renewal if that fails", async () => {
+    const fault = new Error("no token");
+    const { service, auth } = await agedService(variant, 60_000);
+    const getAccessToken = auth.getAccessToken.bind(auth);
+    auth.getAccessToken = async (options) => {
+      if (auth.invalidated.length > 0) throw fault;
+      return getAccessToken(options);
+    };
+    expect(await rejectionOf(service.call("listDevices"))).toBe(fault);
+  });
+
+  test("where only a person can get another token names what to ask the person for", async () => {
+    const own = { needsPerson: true, refused: () => required };
+    const { service, fetch, auth } = await agedService(variant, 30_001, 1, own);
+    const { error } = await service.call("listDevices");
+    expect(error).toMatchObject({ code: "api_unauthorized", cause: required });
+    expect(error?.message).toContain(required.message);
+    const over = variant === "A" ? "launch_over" : "login_over";
+    expect(error?.causes?.map(({ id }) => id)).toEqual([over, "route_refuses_token"]);
+    expect(fetch.calls).toHaveLength(1);
+    expect(auth.invalidated).toEqual([]);
+  });
+
+  test.each([
+    { name: "for a person's token of 30 s or less", ageMs: 30_000, own: { refused: () => required } },
+    { name: "for the token of an Auth without refused()", ageMs: 30_001, own: {} },
+  ])("$name asks the person for nothing and promises no renewal", async ({ ageMs, own }) => {
+    const { service } = await agedService(variant, ageMs, 1, { needsPerson: true, ...own });
+    const { error } = await service.call("listDevices");
+    expect([error?.code, error?.cause, error?.causes]).toEqual(["api_unauthorized", undefined, undefined]);
+    expect(error?.message).not.toContain("renewed");
+  });
+});
+
+test.each(["A", "B"] as const)("a 403 of Variant %s is never sent again", async (variant) => {
+  const { service, auth, clock, fetch } = scriptedService(variant, () => new Response("", { status: 403 }));
+  await auth.getAccessToken();
+  clock.advance(60_000);
+  expect(await service.call("listDevices")).toMatchObject({ status: 403 });
+  expect(fetch.calls).toHaveLength(1);
+  expect(auth.invalidated).toEqual([]);
+});

@@ -1,0 +1,212 @@
+// Time limits, aborts and network faults of calls, and the listeners that calls leave on a caller's signal.
+import { getEventListeners } from "node:events";
+import { describe, expect, test } from "vitest";
+import { connect, createConnector, detectVariant } from "../../src/index.js";
+import { HELD_LIMIT_MS, heldTimeLimit } from "../support/clock.js";
+import { credentialOf, deployment } from "../support/deployment.js";
+import { type FetchScript, noAnswer } from "../support/fetch.js";
+import { rejectionOf } from "../support/wait.js";
+import { scriptedService } from "./scripted-service.js";
+
+describe("a call", () => {
+  test("that is aborted rejects with the signal's reason, and its request is aborted", async () => {
+    const controller = new AbortController();
+    const reason = { why: "the user left" };
+    const { service, fetch } = scriptedService("B", (call) => {
+      queueMicrotask(() => controller.abort(reason));
+      return noAnswer(call);
+    });
+    expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe(reason);
+    expect(fetch.calls[0]?.init.signal?.aborted).toBe(true);
+  });
+
+  test("with an aborted signal sends nothing", async () => {
+    const { service, fetch } = scriptedService("B");
+    expect(await rejectionOf(service.call("listDevices", { signal: AbortSignal.abort("no") }))).toBe("no");
+    expect(fetch.calls).toHaveLength(0);
+  });
+
+  test("that is aborted does not wait for a fetch that ignores its signal", async () => {
+    const controller = new AbortController();
+    const { service } = scriptedService("B", () => {
+      queueMicrotask(() => controller.abort("gone"));
+      return new Promise<Response>(() => {});
+    });
+    expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe("gone");
+  });
+
+  test.each<{ name: string; answer: (expire: () => void) => FetchScript }>([
+    {
+      name: "a silent server",
+      answer: (expire) => (call) => {
+        setImmediate(expire);
+        return noAnswer(call);
+      },
+    },
+    {
+      name: "a body that never ends",
+      answer: (expire) => () => {
+        let drops = 0;
+        const body = new ReadableStream({
+          async pull(stream) {
+            await new Promise((resolve) => setImmediate(resolve));
+            stream.enqueue(new Uint8Array([32]));
+            if (++drops === 10) expire();
+          },
+        });
+        return new Response(body);
+      },
+    },
+  ])("that meets $name rejects with timed_out after timeoutMs", async ({ answer }) => {
+    const { service } = scriptedService("B", answer(heldTimeLimit().expire), { timeoutMs: HELD_LIMIT_MS });
+    const error = await rejectionOf(service.call("listDevices"));
+    expect(error).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true, variant: "B" });
+  });
+
+  test("has its time limit only for its own request, not for the wait for a token", async () => {
+    const { expire } = heldTimeLimit();
+    const { service, auth } = scriptedService("B", undefined, { timeoutMs: HELD_LIMIT_MS });
+    const getAccessToken = auth.getAccessToken.bind(auth);
+    auth.getAccessToken = async () => {
+      // A limit that was set already would expire here.
+      expire();
+      await new Promise((resolve) => setImmediate(resolve));
+      return getAccessToken();
+    };
+    expect(await service.call("listDevices")).toMatchObject({ ok: true });
+  });
+
+  test.each([
+    { fault: "ECONNREFUSED", code: "network_failed", retryable: true },
+    { fault: "DEPTH_ZERO_SELF_SIGNED_CERT", code: "tls_failed", retryable: false },
+    { fault: "SELF_SIGNED_CERT_IN_CHAIN", code: "tls_failed", retryable: false },
+    { fault: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", code: "tls_failed", retryable: false },
+    { fault: "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", code: "tls_failed", retryable: false },
+    { fault: "CERT_HAS_EXPIRED", code: "tls_failed", retryable: false },
+    { fault: "ERR_TLS_CERT_ALTNAME_INVALID", code: "tls_failed", retryable: false },
+    { fault: "ERR_SSL_WRONG_VERSION_NUMBER", code: "tls_failed", retryable: false },
+  ])("whose fetch fails with $fault rejects with $code", async ({ fault, code, retryable }) => {
+    const { service } = scriptedService("B", ({ init }) => {
+      const cause = Object.assign(new Error(), { code: fault, request: init });
+      throw Object.assign(new TypeError("fetch failed"), { cause });
+    });
+    const error = await rejectionOf(service.call("listDevices"));
+    expect(error).toMatchObject({ name: "TransportError", code, retryable });
+    expect((error as Error).message).toContain(fault);
+  });
+});
+
+describe("the caller's signal", () => {
+  test("has no listener left after calls", async () => {
+    const { signal } = new AbortController();
+    const { service } = scriptedService("B");
+    for (let i = 0; i < 20; i++) await service.call("listDevices", { signal });
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
+  });
+
+  test("has one listener for all fetches, and an abort still ends every body", async () => {
+    const controller = new AbortController();
+    const { service, fetch } = scriptedService("B", () => new Response("body"));
+    for (let i = 0; i < 20; i++) await service.fetch("v1/anything", { signal: controller.signal });
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(1);
+    controller.abort("enough");
+    expect(fetch.calls.map(({ init }) => init.signal?.reason)).toEqual(Array(20).fill("enough"));
+  });
+
+  const crowd = Array.from({ length: 50 }, (_, index) => index);
+  /** A service whose tokens or answers wait until they are released. */
+  async function heldService(held: "token" | "api") {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let waiting = 0;
+    const fetch = async (url: string) => {
+      const isToken = url.endsWith("/token");
+      if (isToken === (held === "token")) {
+        waiting++;
+        await released;
+      }
+      return isToken ? Response.json({ access_token: "t" }) : Response.json([]);
+    };
+    const options = { baseUrl: "https://service.example", credentials: [credentialOf("B")], fetch };
+    const service = await connect({ ...options, variant: "B" });
+    const isWaitedFor = (count: number) => expect.poll(() => waiting).toBe(count);
+    return { service, release, isWaitedFor };
+  }
+
+  const waits = [
+    { name: "one token", held: "token", requests: 1 },
+    { name: "their own answers", held: "api", requests: 50 },
+  ] as const;
+  test.each(waits)(
+    "has one listener while fifty calls wait for $name, and none after",
+    async ({ held, requests }) => {
+      const { signal } = new AbortController();
+      const { service, release, isWaitedFor } = await heldService(held);
+      const calls = crowd.map(() => service.call("listDevices", { signal }));
+      await isWaitedFor(requests);
+      expect(getEventListeners(signal, "abort")).toHaveLength(1);
+      release();
+      expect((await Promise.all(calls)).every(({ ok }) => ok)).toBe(true);
+      expect(getEventListeners(signal, "abort")).toHaveLength(0);
+    },
+  );
+
+  test.each(waits)(
+    "ends its own fifty calls that wait for $name, and no others",
+    async ({ held, requests }) => {
+      const [leaving, staying] = [new AbortController(), new AbortController()];
+      const { service, release, isWaitedFor } = await heldService(held);
+      const call = ({ signal }: AbortController) => service.call("listDevices", { signal });
+      const gone = crowd.map(() => rejectionOf(call(leaving)));
+      const there = crowd.map(() => call(staying));
+      await isWaitedFor(held === "token" ? 1 : 2 * requests);
+      leaving.abort("enough");
+      expect(new Set(await Promise.all(gone))).toEqual(new Set(["enough"]));
+      release();
+      expect((await Promise.all(there)).every(({ ok }) => ok)).toBe(true);
+    },
+  );
+});
+
+describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) => {
+  async function ways() {
+    const { publicUrl: baseUrl, fetch, journal } = deployment({ variants: [variant] });
+    const options = { credentials: [credentialOf(variant)], fetch };
+    const target = { baseUrl, tenantId: "acme" };
+    const service = await connect({ ...options, ...target });
+    await service.auth.getAccessToken();
+    journal.clear();
+    const path = variant === "A" ? "api/v1/acme/devices" : "v1/devices";
+    const all: { way: string; go: (signal: never) => Promise<unknown> }[] = [
+      { way: "connect", go: (signal) => connect({ ...options, ...target, signal }) },
+      { way: "connector.connect", go: (signal) => createConnector(options).connect({ ...target, signal }) },
+      { way: "detectVariant", go: (signal) => detectVariant({ ...target, fetch, signal }) },
+      { way: "call", go: (signal) => service.call("listDevices", { signal }) },
+      { way: "fetch", go: (signal) => service.fetch(path, { signal }) },
+    ];
+    return { all, journal };
+  }
+
+  test.each([
+    { signal: {} },
+    { signal: 42 },
+    { signal: new AbortController() },
+    // A listener on it could never be removed.
+    { signal: { aborted: false, addEventListener() {} } },
+  ])("is rejected everywhere if it is $signal, and nothing is sent", async ({ signal }) => {
+    const { all, journal } = await ways();
+    for (const { way, go } of all)
+      expect(await rejectionOf(go(signal as never)), way).toMatchObject({
+        name: "ConfigurationError",
+        code: "option_invalid",
+        option: "signal",
+      });
+    expect(journal.entries()).toEqual([]);
+  });
+
+  test("counts as left out if it is null, as in a RequestInit", async () => {
+    for (const { go } of (await ways()).all) await expect(go(null as never)).resolves.toBeDefined();
+  });
+});

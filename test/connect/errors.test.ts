@@ -1,0 +1,389 @@
+// For each error code of connect and a first token: an input that provokes it, the advice, the requests, no secret.
+import { describe, expect, test } from "vitest";
+import {
+  type ConfigurationErrorCode,
+  connect,
+  createAuth,
+  createConnector,
+  createService,
+  isConfigurationError,
+  isTokenRequestError,
+  isTransportError,
+  isUnexpectedResponseError,
+  isVariantError,
+  type TransportErrorCode,
+  type UnexpectedResponseErrorCode,
+  userInterfacePlugin,
+  type VariantErrorCode,
+} from "../../src/index.js";
+import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
+import { ACCOUNT_SECRET, account, deployment, plugin } from "../support/deployment.js";
+import { cryptoKey, ecKey, pkcs8, privateJwk, rsaKey, shortRsaKey } from "../support/keys.js";
+import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
+import { shown } from "../support/shown.js";
+import { rejectionOf } from "../support/wait.js";
+
+const baseUrl = "https://service.example";
+const tenantId = "acme";
+
+interface Row {
+  readonly name: string;
+  /** Without it no server is started, and any request fails the test. */
+  readonly server?: Script;
+  readonly provoke: (url: string) => unknown;
+  readonly option?: string;
+  /** The advice in the message. */
+  readonly advice: RegExp;
+  /** Default 0. */
+  readonly requests?: number;
+  /** A text that must not be shown, besides the keys and the client secret. */
+  readonly secret?: string;
+}
+
+const json = (body: unknown, status = 200) => ({
+  status,
+  headers: { "content-type": "application/json" },
+  body: typeof body === "string" ? body : JSON.stringify(body),
+});
+const notFound: Script = () => ({ status: 404 });
+const token = json({ access_token: "token-value", expires_in: 3600 });
+const both = () => [plugin(), account()];
+/** connect with credentials of both variants, so that nothing but the row is wrong. */
+const connecting = (changed: object) => connect({ baseUrl, tenantId, credentials: both(), ...changed });
+const withKey = (privateKey: unknown) =>
+  connecting({ credentials: [plugin({ privateKey: privateKey as string }), account()] });
+const getToken = (url: string) =>
+  createAuth({ baseUrl: url, tenantId, credential: account() }).getAccessToken();
+const body = (request: RecordedRequest) => request.path.endsWith("/v1/auth/token");
+
+const configuration: Record<ConfigurationErrorCode, Row> = {
+  base_url_invalid: {
+    name: "a base URL with a query",
+    provoke: () => connecting({ baseUrl: `${baseUrl}?key=query-secret-1` }),
+    option: "baseUrl",
+    advice: /Pass the address of the deployment/,
+    secret: "query-secret-1",
+  },
+  base_url_insecure: {
+    name: "plain http to another host",
+    provoke: () => connecting({ baseUrl: "http://service.example" }),
+    option: "baseUrl",
+    advice: /Use https, or set allowInsecureHttp/,
+  },
+  tenant_id_invalid: {
+    name: "a literal placeholder as tenant id",
+    provoke: () => connecting({ tenantId: "{tenantId}" }),
+    option: "tenantId",
+    advice: /Pass the tenant's id/,
+  },
+  credential_missing: {
+    name: "no credential",
+    provoke: () => connecting({ credentials: [] }),
+    option: "credentials",
+    advice: /Pass servicePlugin.* serviceAccount/,
+  },
+  credential_invalid: {
+    name: "an empty client secret",
+    provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
+    option: "clientSecret",
+    advice: /clientSecret must be a text/,
+  },
+  key_invalid: {
+    name: "a PEM without its END line",
+    provoke: () => withKey(pkcs8(rsaKey()).replace(/-----END.*/s, "")),
+    option: "privateKey",
+    advice: /END line is missing/,
+  },
+  key_unsupported: {
+    name: "an EC key",
+    provoke: () => withKey(pkcs8(ecKey())),
+    option: "privateKey",
+    advice: /only RSA keys sign RS256.*openssl genpkey/s,
+  },
+  key_too_short: {
+    name: "an RSA key of 1024 bits",
+    provoke: () => withKey(pkcs8(shortRsaKey())),
+    option: "privateKey",
+    advice: /1024 bits.*2048 or more.*openssl genpkey/s,
+  },
+  key_id_required: {
+    name: "a non-extractable CryptoKey without keyId",
+    provoke: async () => withKey(await cryptoKey(rsaKey(), { extractable: false })),
+    option: "keyId",
+    advice: /Pass keyId/,
+  },
+  operation_unknown: {
+    name: "an unknown operationId",
+    provoke: (url) =>
+      createService(createAuth({ baseUrl: url || baseUrl, tenantId, credential: plugin() })).call(
+        "rebootDevice" as "listDevices",
+      ),
+    advice: /It has: requestToken, listDevices/,
+  },
+  path_parameter_missing: {
+    name: "a path parameter left out",
+    provoke: () => callDevice({}),
+    option: "params.path.deviceId",
+    advice: /"deviceId" is missing/,
+  },
+  path_parameter_invalid: {
+    name: "a path parameter that is two dots",
+    provoke: () => callDevice({ deviceId: ".." }),
+    option: "params.path.deviceId",
+    advice: /does not change the path/,
+  },
+  option_invalid: {
+    name: "a time limit below zero",
+    provoke: () => connecting({ timeoutMs: -1 }),
+    option: "timeoutMs",
+    advice: /milliseconds from 1/,
+  },
+};
+
+const variant: Record<VariantErrorCode, Row> = {
+  variant_not_served: {
+    name: "a server that knows neither token path",
+    server: notFound,
+    provoke: (url) => connecting({ baseUrl: url }),
+    advice: /wrong tenant id looks the same.*variant: "A" or variant: "B"/s,
+    requests: 2,
+  },
+  variant_unknown: {
+    name: "a server that forbids everything",
+    server: () => ({ status: 403 }),
+    provoke: (url) => connecting({ baseUrl: url }),
+    advice: /variant: "A" or variant: "B"/,
+    requests: 2,
+  },
+  variant_changed: {
+    name: "a deployment that moves to the other variant between the detection and the first token",
+    server: moving(),
+    provoke: async (url) => {
+      const service = await connecting({ baseUrl: url });
+      return service.auth.getAccessToken();
+    },
+    advice: /Connect again/,
+    // One request that finds A, one token request, and three requests that find B.
+    requests: 5,
+  },
+};
+
+const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
+  response_not_json: {
+    name: "an HTML page from the token endpoint",
+    server: () => ({
+      status: 200,
+      headers: { "content-type": "text/html" },
+      body: "<html>page-secret</html>",
+    }),
+    provoke: (url) => createAuth({ baseUrl: url, credential: account() }).getAccessToken(),
+    advice: /Is baseUrl right/,
+    requests: 1,
+    secret: "page-secret",
+  },
+  response_too_large: {
+    name: "an answer of more than 1 MiB",
+    server: () => json(`{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
+    provoke: getToken,
+    advice: /larger than 1 MiB/,
+    requests: 1,
+    secret: "large-secret",
+  },
+  response_shape: {
+    name: "an answer without an access_token",
+    server: () => json({ token: "misnamed-secret" }),
+    provoke: getToken,
+    advice: /access_token: a text/,
+    requests: 1,
+    secret: "misnamed-secret",
+  },
+  response_redirected: {
+    name: "a redirect from the token endpoint",
+    server: (request) => (body(request) ? { status: 302, headers: { location: "/elsewhere" } } : token),
+    provoke: (url) => createAuth({ baseUrl: url, credential: account() }).getAccessToken(),
+    advice: /Is baseUrl the final address/,
+    requests: 1,
+  },
+};
+
+const transport: Record<TransportErrorCode, Row> = {
+  network_failed: {
+    name: "a connection that is reset during detection",
+    server: () => "reset",
+    provoke: (url) => connecting({ baseUrl: url }),
+    advice: /Check the address, the network and the proxy/,
+    requests: 1,
+  },
+  timed_out: {
+    name: "a server that never answers",
+    server: () => "silence",
+    provoke: (url) => connecting({ baseUrl: url, timeoutMs: HELD_LIMIT_MS }),
+    advice: new RegExp(`${HELD_LIMIT_MS} ms \\(timeoutMs\\)`),
+    requests: 1,
+  },
+  tls_failed: {
+    name: "https to a server that speaks plain http",
+    server: () => token,
+    provoke: (url) => getToken(url.replace("http:", "https:")),
+    advice: /Check the certificate/,
+  },
+};
+
+function callDevice(path: Record<string, unknown>): Promise<unknown> {
+  const getDevice = { method: "GET", path: "/v1/devices/{deviceId}", success: [200], failure: [] };
+  const api = { operations: { A: {}, B: { getDevice } } };
+  const service = createService(createAuth({ baseUrl, credential: account() }), { api });
+  return (service.call as (id: string, init: object) => Promise<unknown>)("getDevice", { params: { path } });
+}
+
+/** Serves Variant A until its first token request, then Variant B. */
+function moving(): Script {
+  let moved = false;
+  return ({ path, body: sent }) => {
+    if (path.startsWith("/api/")) {
+      moved ||= sent.includes("client_credentials");
+      if (moved) return json({ error: "not_found" }, 404);
+      return json(
+        { error: "unsupported_grant_type", error_description: "The token request was rejected." },
+        400,
+      );
+    }
+    return path === "/v1/auth/token" ? json({ error: "invalid_request" }, 400) : { status: 404 };
+  };
+}
+
+const classes = [
+  { name: "ConfigurationError", guard: isConfigurationError, rows: configuration },
+  { name: "VariantError", guard: isVariantError, rows: variant },
+  { name: "UnexpectedResponseError", guard: isUnexpectedResponseError, rows: unexpected },
+  { name: "TransportError", guard: isTransportError, rows: transport },
+] as const;
+
+/** The secrets of the fixtures, whole or as one line of a PEM. */
+function secretsOf(row: Row): string[] {
+  const lines = [rsaKey(), ecKey(), shortRsaKey()].flatMap((pair) =>
+    pkcs8(pair)
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("-----")),
+  );
+  const { d = "", p = "" } = privateJwk(rsaKey());
+  return [ACCOUNT_SECRET, d, p, ...lines, "eyJ", ...(row.secret === undefined ? [] : [row.secret])];
+}
+
+describe.each(classes)("$name", ({ name, guard, rows }) => {
+  test.each(Object.entries<Row>(rows).map(([code, row]) => ({ code, ...row })))(
+    "$code: $name",
+    async (row) => {
+      const limit = heldTimeLimit();
+      const server =
+        row.server === undefined ? undefined : await recordingServer(overWhereSilent(row.server, limit));
+      const error = await rejectionOf(Promise.resolve().then(() => row.provoke(server?.url ?? "")));
+
+      expect(guard(error), String(error)).toBe(true);
+      expect(error).toBeInstanceOf(Error);
+      expect(error).toMatchObject({ name, code: row.code, message: expect.stringMatching(row.advice) });
+      expect((error as { option?: string }).option).toBe(row.option);
+      expect(server?.requests.length ?? 0).toBe(row.requests ?? 0);
+      for (const secret of secretsOf(row)) expect(shown(error)).not.toContain(secret);
+    },
+  );
+});
+
+test("the search for secrets finds one in the cause of an error", () => {
+  const careless = new Error("refused", { cause: { sent: { client_secret: ACCOUNT_SECRET } } });
+  expect(shown(careless)).toContain(ACCOUNT_SECRET);
+});
+
+describe("connect", () => {
+  const rows = [
+    { name: "fetch", options: { fetch: "https://service.example" } },
+    { name: "now", options: { now: 0 } },
+    { name: "now", options: { now: () => Number.NaN } },
+    { name: "now", options: { now: () => new Date(0) } },
+    { name: "onEvent", options: { onEvent: {} } },
+    { name: "waitUntil", options: { waitUntil: true } },
+    { name: "timeoutMs", options: { timeoutMs: 0 } },
+    { name: "timeoutMs", options: { timeoutMs: Number.NaN } },
+    { name: "timeoutMs", options: { timeoutMs: 2 ** 31 } },
+    { name: "rateLimitDeadlineMs", options: { rateLimitDeadlineMs: -1 } },
+    { name: "tenantIdPattern", options: { tenantIdPattern: "^a$" } },
+    { name: "variant", options: { variant: "C" } },
+    { name: "api", options: { api: {}, variant: "B" } },
+  ];
+  test.each(rows)("rejects $name: $options before any request", async ({ name, options }) => {
+    expect(await rejectionOf(connecting(options))).toMatchObject({ code: "option_invalid", option: name });
+  });
+
+  test("rejects a credential of a person, and says where it goes", async () => {
+    const person = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
+    const error = await rejectionOf(connecting({ credentials: [person] }));
+    expect(error).toMatchObject({ code: "credential_invalid", option: "credentials" });
+    expect((error as Error).message).toMatch(/needs a code.*servicePlugin or serviceAccount/);
+  });
+
+  test("rejects two credentials of one variant", async () => {
+    const credentials = [account(), account({ clientId: "second" })];
+    expect(await rejectionOf(connecting({ credentials }))).toMatchObject({ code: "credential_invalid" });
+  });
+
+  test("rejects a named variant without a credential of that variant", async () => {
+    const error = await rejectionOf(connecting({ credentials: [account()], variant: "A" }));
+    expect(error).toMatchObject({ code: "credential_missing" });
+  });
+
+  test("accepts Variant B without a tenant id", async () => {
+    const service = await connect({ baseUrl, credentials: both(), variant: "B", now: steppedClock().now });
+    expect(service).toMatchObject({ variant: "B", tenantId: "" });
+  });
+
+  test.each([undefined, null])("of a connector rejects %s as its target", async (target) => {
+    const connector = createConnector({ credentials: both() });
+    expect(await rejectionOf(connector.connect(target as never))).toMatchObject({ code: "option_invalid" });
+  });
+});
+
+test("a store that never answers is reported as failed, and the token is returned all the same", async () => {
+  const events: string[] = [];
+  const silence = () => new Promise<never>(() => {});
+  const store = { get: silence, set: silence, delete: silence, lock: silence };
+  const { fetch } = deployment();
+  const options = { baseUrl: "http://service.localhost", tenantId, fetch, store, timeoutMs: 20 };
+  const auth = createAuth({
+    ...options,
+    credential: account(),
+    onEvent: ({ type }) => void events.push(type),
+  });
+  expect((await auth.getAccessToken()).value).not.toBe("");
+  expect(events).toContain("store_failed");
+});
+
+test("a wrong client secret of Variant B has a cause that names the admin area and says what it assumes", async () => {
+  const { fetch, publicUrl } = deployment();
+  const credential = account({ clientSecret: "wrong-secret" });
+  const auth = createAuth({ baseUrl: publicUrl, tenantId, credential, fetch });
+  const error = await rejectionOf(auth.getAccessToken());
+  if (!isTokenRequestError(error)) throw error;
+  expect(error.causes.map(({ id }) => id)).toEqual(["client_secret_mismatch"]);
+  expect(error.message).toContain("the admin area under Service accounts");
+  expect(error.causes[0]?.evidence).toContain("does not show");
+  expect(shown(error)).not.toContain("wrong-secret");
+});
+
+test.each([429, 503])("a renewal in the background sends one request when it meets a %i", async (status) => {
+  const clock = steppedClock();
+  let requests = 0;
+  const fetch = async () =>
+    requests++ === 0
+      ? Response.json({ access_token: "token", expires_in: 100 })
+      : new Response("{}", { status });
+  const renewals: Promise<unknown>[] = [];
+  const waitUntil = (promise: Promise<unknown>) => void renewals.push(promise);
+  const auth = createAuth({ baseUrl, tenantId, credential: account(), fetch, now: clock.now, waitUntil });
+  const first = await auth.getAccessToken();
+  clock.advance(95_000);
+  expect(await auth.getAccessToken()).toBe(first);
+  await Promise.all(renewals);
+  expect(requests).toBe(2);
+  const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout");
+  expect(timers.length).toBeLessThanOrEqual(1);
+});

@@ -1,0 +1,24 @@
+// Many mutated requests and byte streams. FUZZ_SEED=$RANDOM tries others, and the seed of a failure repeats it.
+import { expect, test } from "vitest";
+import { fuzz } from "./sequences.js";
+import { fuzzSockets } from "./sockets.js";
+
+const OPERATIONS = [
+  ...["requestToken", "authorize", "showLogin", "logIn", "showConsent", "decideConsent"],
+  ...["showHost", "signInAtHost", "signOutOfHost", "launchPlugin", "authorizeLaunch"],
+  ...["listDevices", "readSchedules", "putDevice"],
+];
+
+test("each of 50,000 mutated requests gets a documented answer that contains no secret", {
+  timeout: 600_000,
+}, async () => {
+  const { operations, rules } = await fuzz(50_000);
+  expect([...operations]).toEqual(expect.arrayContaining(OPERATIONS));
+  // Otherwise one early check would refuse most mutations.
+  expect(rules.size).toBeGreaterThan(50);
+});
+
+test("5000 mutated byte streams are answered below 500 or closed, and the server goes on serving", async () => {
+  // Otherwise nothing would get past the parser, or everything would.
+  expect([...(await fuzzSockets(5000))]).toEqual(expect.arrayContaining([200, 400, 401, 404, 405]));
+});

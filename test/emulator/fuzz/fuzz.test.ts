@@ -1,0 +1,13 @@
+// A quick version of fuzz.long.test.ts.
+import { expect, test } from "vitest";
+import { fuzz } from "./sequences.js";
+import { fuzzSockets } from "./sockets.js";
+
+test("each of 1500 mutated requests gets a documented answer that contains no secret", async () => {
+  const { rules } = await fuzz(1500);
+  expect(rules.size).toBeGreaterThan(30);
+});
+
+test("200 mutated byte streams are answered below 500 or closed, and the server goes on serving", async () => {
+  expect([...(await fuzzSockets(200))]).toEqual(expect.arrayContaining([200, 400, 401]));
+});

@@ -1,0 +1,89 @@
+// What the emulator holds stays bounded, however much is sent.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createEmulator } from "../../../src/emulator/index.js";
+import { collectGarbage } from "../../support/wait.js";
+import { table } from "../negative/table.js";
+import { seed, World } from "../negative/world.js";
+import { mutate, mutation } from "./mutations.js";
+
+test("of launches that are alive the newest 90,000 to 100,000 can be authorised", () => {
+  const world = new World();
+  const { emulator } = world;
+  const launch = () => emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
+  const { codeChallenge } = world.pkce();
+  const first = launch();
+  const launches = Array.from({ length: 100_000 }, launch);
+  expect(() => first.authorize({ codeChallenge })).toThrow();
+  expect(launches.slice(-90_000)[0]?.authorize({ codeChallenge }).code).toBeTypeOf("string");
+});
+
+test("of logins that wait for a person the newest 9000 to 10,000 are kept, since anybody can begin one", async () => {
+  const world = new World();
+  const path = world.authorizationPath();
+  const begin = async () => (await world.open(path)).hidden().request;
+  const first = await begin();
+  const requests: (string | undefined)[] = [];
+  for (let index = 0; index < 10_000; index++) requests.push(await begin());
+  const browser = (request: string | undefined) => world.send(`/v1/auth/login?request=${request}`);
+  expect((await browser(first)).status).toBe(400);
+  expect(world.emulator.customerLog.last()?.rule).toBe("login.pending");
+  expect((await browser(requests.at(-9000))).status).not.toBe(400);
+});
+
+test("the journal keeps 10,000 requests and the customer log 1000 refusals, whatever their paths", async () => {
+  const { fetch, journal, customerLog } = createEmulator();
+  const path = `/api/v1/${"a/".repeat(1000)}`;
+  for (let index = 0; index < 11_000; index++) await fetch(index % 5 === 0 ? "/v1/devices" : path + index);
+  expect(journal.entries()).toHaveLength(10_000);
+  expect(customerLog.entries()).toHaveLength(1000);
+  expect(JSON.stringify(journal.entries()).length).toBeLessThan(10_000 * 1000);
+  expect(JSON.stringify(customerLog.entries()).length).toBeLessThan(1000 * 2000);
+});
+
+/** Bytes that are reachable, buffers included. */
+function reachableBytes(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+const ROUNDS = 4;
+const FLOWS_IN_ROUND = 4000;
+/** Between every two flows. What lives for an hour ends sixty times in a round. */
+const STEP_SECONDS = 54;
+/** A hundred bytes for each flow of a round would be less than one fifth of it; measured: less than 1 MB. */
+const ALLOWED_GROWTH_BYTES = 3_000_000;
+
+test("flows that come and go while the clock runs leave nothing behind", { timeout: 600_000 }, async () => {
+  const world = new World({
+    rateLimit: { requests: 100, windowSeconds: 60 },
+    refreshTokens: { lifetimeSeconds: 60, idleSeconds: 60 },
+  });
+  const { emulator } = world;
+  const mutations = fc.sample(fc.array(mutation, { maxLength: 2 }), { numRuns: 500, seed: 42 });
+  let sent = 0;
+  world.transport = async (path, init) => {
+    const mutated = mutations[sent++ % mutations.length] ?? [];
+    return emulator.fetch((await mutate(emulator.publicUrl, path, init, mutated)).request);
+  };
+  const reachable: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let index = 0; index < FLOWS_IN_ROUND; index++) {
+      world.wait(STEP_SECONDS);
+      // A mutated flow may end early, and a row may change a registration.
+      const row = table[index % table.length];
+      await Promise.resolve(world)
+        .then(row?.request)
+        .catch(() => {});
+      for (const { tenantId, clientId, jwks, scopes, enabled = true } of seed.plugins ?? [])
+        emulator.updatePlugin({ tenantId, clientId, jwks, scopes, enabled });
+    }
+    emulator.journal.clear();
+    emulator.customerLog.clear();
+    reachable.push(reachableBytes());
+  }
+  // The first round compiles code and fills caches.
+  const [, second = 0, , fourth = 0] = reachable;
+  expect(fourth - second).toBeLessThan(ALLOWED_GROWTH_BYTES);
+});

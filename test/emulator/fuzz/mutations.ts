@@ -1,0 +1,275 @@
+// Mutations of a request as data, so that fast-check makes them, shrinks them and prints them; and their application.
+import fc from "fast-check";
+import { key } from "../negative/world.js";
+import { compactJws, rs256 } from "../signing-key.js";
+
+type Field = readonly [name: string, value: unknown];
+
+/** A request as lists of fields. The assertion is decoded, so that a changed one has a right signature. */
+interface Parts {
+  readonly method: readonly Field[];
+  readonly path: readonly Field[];
+  readonly query: readonly Field[];
+  readonly headers: readonly Field[];
+  readonly body: readonly Field[];
+  readonly jose: readonly Field[];
+  readonly claims: readonly Field[];
+}
+
+type FieldChange = "drop" | "replace" | "add" | "twice" | "rename" | "truncate" | "lengthen" | "swap";
+type ByteChange = "cut" | "insert" | "flip" | "repeat" | "replace-all";
+
+/** `at` counts modulo the number of fields or bytes. */
+export type Mutation =
+  | { part: keyof Parts; how: FieldChange; at: number; name: string; to: unknown }
+  | { part: "bytes"; how: ByteChange; at: number; to: readonly number[] }
+  | { part: "stream"; how: "in-pieces" | "broken" | "endless" };
+
+const words = (text: string): string[] => text.split(" ");
+const ODD_STRINGS = [
+  ...words("__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 1e309 true"),
+  ...words(".. ../../etc/passwd %2e%2e%2f % %zz %00 %ff%fe a=b&c=d {tenantId} :tenantId * Bearer"),
+  ...words("acme globex portal vault client_credentials refresh_token none HS256 eyJhbGciOiJub25lIn0.e30."),
+  ...["", " ", "\0", "\t\r\n", "\ufeff", "\ufffd", "\ud800", "\u202e\u{1f984}", "[object Object]"],
+  ...["<script>alert(1)</script>", "' OR 1=1 --"],
+];
+const OTHER_TYPES = [null, true, 0, -1, 1.5, 2 ** 53, Number.MAX_VALUE, [], {}, [[]], { length: 1e9 }];
+const LENGTHS = [41, 41, 201, 201, 4096, 65_537];
+/** Deeper than a recursion may go; written out only in the request, so that a failure can be printed. */
+const nested = (depth: number) => ({
+  depth,
+  toJSON: (): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth)),
+});
+
+/** `fc.string` of all code points would first list them. */
+const anyText = fc
+  .array(fc.integer({ min: 0, max: 0x10ffff }), { maxLength: 30 })
+  .map((points) => String.fromCodePoint(...points));
+const oddString = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom(...ODD_STRINGS) },
+  { weight: 3, arbitrary: anyText },
+  { weight: 1, arbitrary: fc.constantFrom(...LENGTHS).map((length) => "x".repeat(length)) },
+);
+const oddValue: fc.Arbitrary<unknown> = fc.oneof(
+  { weight: 5, arbitrary: oddString },
+  { weight: 3, arbitrary: fc.constantFrom<unknown>(...OTHER_TYPES, { toString: null }) },
+  { weight: 2, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
+  { weight: 1, arbitrary: fc.constantFrom(100, 2000).map(nested) },
+);
+
+const METHODS = words("GET HEAD POST PUT PATCH DELETE OPTIONS QUERY BREW __proto__ get");
+const HEADERS = words(
+  "content-type authorization cookie x-form-token x-envelope host origin referer accept content-length forwarded " +
+    "content-encoding x-forwarded-host x-http-method-override sec-fetch-site range if-none-match __proto__",
+);
+const HEADER_VALUES = [
+  ...words("application/json application/x-www-form-urlencoded text/plain gzip -1 99999999999999999999 null"),
+  ...["application/x-www-form-urlencoded; charset=utf-16", "application/json; charset=utf-8; charset=latin1"],
+  ...["multipart/form-data; boundary=x", "Bearer ", "Bearer x", "Basic d29ya2VyOng=", "https://evil.example"],
+  "a=b; a=c; =; emulator-host=x; emulator-login=",
+];
+const CLAIMS = words("iss sub aud jti iat exp nbf __proto__ toString");
+const JOSE = words("alg kid typ crit b64 jwk jku x5u x5c zip __proto__");
+const FIELDS = words("client_id client_secret code scope state redirect_uri request form_token __proto__");
+/** Invalid UTF-8, a byte order mark, and what ends a field, a string or a line; in hexadecimal. */
+const ODD_BYTES = words("ff c080 eda080 efbbbf 00 25 26 22 0a").map((hex) => [...Buffer.from(hex, "hex")]);
+
+const MOSTLY_REPLACED = words("drop replace replace replace add twice rename truncate lengthen swap swap");
+const MOSTLY_SET = words("add add add drop truncate lengthen");
+function changeOf(
+  part: keyof Parts,
+  changes: readonly string[],
+  names: readonly string[],
+  to: fc.Arbitrary<unknown> = oddValue,
+): fc.Arbitrary<Mutation> {
+  const how = fc.constantFrom(...(changes as FieldChange[]));
+  return fc.record({
+    part: fc.constant(part),
+    how,
+    at: fc.nat({ max: 50 }),
+    name: fc.constantFrom(...names),
+    to,
+  });
+}
+const bytesOf: fc.Arbitrary<Mutation> = fc.record({
+  part: fc.constant("bytes" as const),
+  how: fc.constantFrom<ByteChange>("cut", "insert", "flip", "repeat", "replace-all"),
+  at: fc.nat({ max: 2000 }),
+  to: fc.oneof(fc.constantFrom(...ODD_BYTES), fc.array(fc.nat({ max: 255 }), { minLength: 1, maxLength: 8 })),
+});
+const streams: readonly Mutation[] = [
+  { part: "stream", how: "in-pieces" },
+  { part: "stream", how: "broken" },
+  { part: "stream", how: "endless" },
+];
+const headerValue = fc.oneof(fc.constantFrom(...HEADER_VALUES), oddString);
+
+export const mutation: fc.Arbitrary<Mutation> = fc.oneof(
+  { weight: 12, arbitrary: changeOf("body", MOSTLY_REPLACED, FIELDS) },
+  { weight: 4, arbitrary: changeOf("query", MOSTLY_REPLACED, FIELDS) },
+  { weight: 3, arbitrary: changeOf("path", MOSTLY_REPLACED, FIELDS) },
+  { weight: 2, arbitrary: changeOf("method", ["replace"], [""], fc.constantFrom(...METHODS)) },
+  { weight: 4, arbitrary: changeOf("headers", MOSTLY_SET, HEADERS, headerValue) },
+  { weight: 2, arbitrary: changeOf("claims", MOSTLY_SET, CLAIMS, fc.oneof(oddValue, fc.integer())) },
+  { weight: 1, arbitrary: changeOf("jose", MOSTLY_SET, JOSE) },
+  { weight: 4, arbitrary: bytesOf },
+  { weight: 1, arbitrary: fc.constantFrom(...streams) },
+);
+
+const FORM = "application/x-www-form-urlencoded";
+const SECRET_FIELDS = words(
+  "authorization cookie client_assertion code code_verifier refresh_token client_secret",
+);
+
+/** The mutated request, and the values of the unchanged one that nothing may repeat. */
+export async function mutate(
+  origin: string,
+  path: string,
+  init: RequestInit,
+  mutations: readonly Mutation[],
+): Promise<{ request: Request; secrets: readonly string[] }> {
+  const original = new Request(new URL(path, origin), init);
+  const text = await original.text();
+  const type = original.headers.get("content-type") ?? "";
+  const parts = read(original, type, text);
+  const secrets = [...parts.body, ...parts.query, ...parts.headers]
+    .filter(([name]) => SECRET_FIELDS.includes(name))
+    .map(([, value]) => String(value).replace(/^(Bearer |.*=)/, ""))
+    // Not what a row sends in place of a secret, such as "x".repeat(43).
+    .filter((secret) => secret.length >= 16 && new Set(secret).size >= 8);
+  return { request: write(origin, mutations.reduce(withField, parts), type, text, mutations), secrets };
+}
+
+function read(request: Request, type: string, text: string): Parts {
+  const { pathname, searchParams } = new URL(request.url);
+  const body: Field[] = type.startsWith(FORM)
+    ? [...new URLSearchParams(text)]
+    : Object.entries(text.startsWith("{") && text.endsWith("}") ? (JSON.parse(text) as object) : {});
+  const assertion = String(body.find(([name]) => name === "client_assertion")?.[1] ?? "").split(".");
+  const [jose = [], claims = []] = assertion.length === 3 ? assertion.map(decoded) : [];
+  const path = pathname.slice(1).split("/");
+  return {
+    method: [["", request.method]],
+    path: path.map((segment) => [segment, segment]),
+    query: [...searchParams],
+    headers: [...request.headers],
+    ...{ body, jose, claims },
+  };
+}
+
+function decoded(part: string): Field[] {
+  try {
+    return Object.entries(JSON.parse(Buffer.from(part, "base64url").toString()) as object);
+  } catch {
+    return [];
+  }
+}
+
+function withField(parts: Parts, one: Mutation): Parts {
+  if (one.part === "bytes" || one.part === "stream") return parts;
+  const fields = changed(parts[one.part], one);
+  const after = { ...parts, [one.part]: fields };
+  if (one.part !== "claims" && one.part !== "jose") return after;
+  const { jose, claims } = after;
+  if (jose.length === 0 || claims.length === 0) return parts;
+  const assertion = compactJws(Object.fromEntries(jose), Object.fromEntries(claims), rs256(key));
+  const others = parts.body.filter(([name]) => name !== "client_assertion");
+  return { ...after, body: [...others, ["client_assertion", assertion]] };
+}
+
+function changed(
+  fields: readonly Field[],
+  one: { how: FieldChange; at: number; name: string; to: unknown },
+): Field[] {
+  const index = one.at % Math.max(1, fields.length);
+  const [name, value] = fields[index] ?? ["", ""];
+  const other = (index + 1 + (one.at % 7)) % Math.max(1, fields.length);
+  const put = (...instead: Field[]) => fields.toSpliced(index, 1, ...instead);
+  const changes: Record<FieldChange, () => Field[]> = {
+    drop: () => put(),
+    replace: () => put([name, one.to]),
+    add: () => [...fields.filter(([other]) => other !== one.name), [one.name, one.to]],
+    twice: () => put([name, value], [name, value]),
+    rename: () => put([textOf(one.to), value]),
+    truncate: () => put([name, textOf(value).slice(0, -1 - (one.at % 5))]),
+    lengthen: () => put([name, textOf(value) + textOf(one.to)]),
+    // Such as a secret that was put into the field of the client id.
+    swap: () => put([name, fields[other]?.[1]]).with(other, [fields[other]?.[0] ?? "", value]),
+  };
+  return changes[one.how]();
+}
+
+function write(
+  origin: string,
+  { method: [[, method] = ["", ""]], path, query, headers, body }: Parts,
+  type: string,
+  text: string,
+  mutations: readonly Mutation[],
+): Request {
+  const json = `{${body.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value) ?? "null"}`)}}`;
+  const isUnread = body.length === 0 && !mutations.some(({ part }) => part === "body");
+  const written = isUnread ? text : type.startsWith(FORM) ? String(parameters(body)) : json;
+  const bytes = mutations.reduce(withBytes, Buffer.from(written));
+  const stream = mutations.find((one) => one.part === "stream");
+  const isBodiless = /^(get|head)$/i.test(String(method)) || bytes.length === 0;
+  // A path of several megabytes is not a request of HTTP.
+  const pathname = path
+    .map(([, value]) => textOf(value))
+    .join("/")
+    .slice(0, 16_384);
+  const url = `${origin}/${pathname}${query.length === 0 ? "" : `?${parameters(query)}`}`;
+  return new Request(url, {
+    method: String(method),
+    headers: headers.map(headerOf),
+    redirect: "manual",
+    ...(!isBodiless && { body: stream ? streamOf(bytes, stream.how) : bytes, duplex: "half" }),
+  } as RequestInit);
+}
+
+function parameters(fields: readonly Field[]): URLSearchParams {
+  return new URLSearchParams(fields.map(([name, value]) => [name, textOf(value)]));
+}
+
+/** What `Request` accepts as a header. */
+function headerOf([name, value]: Field): [string, string] {
+  const token = name.replace(/[^\w-]/g, "").slice(0, 100) || "x";
+  return [
+    token,
+    textOf(value)
+      .replace(/[\0\r\n]|[^\0-\xff]/g, "?")
+      .slice(0, 16_384),
+  ];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+function withBytes(body: Buffer, one: Mutation): Buffer {
+  if (one.part !== "bytes") return body;
+  const at = one.at % Math.max(1, body.length);
+  const odd = Buffer.from(one.to);
+  const changes: Record<ByteChange, () => Buffer> = {
+    cut: () => body.subarray(0, at),
+    insert: () => Buffer.concat([body.subarray(0, at), odd, body.subarray(at)]),
+    flip: () => Buffer.from(body.map((byte, index) => (index === at ? byte ^ (odd[0] ?? 1) : byte))),
+    // At most twice what the emulator reads of a body.
+    repeat: () => Buffer.alloc(Math.min(131_072, body.length * (1 + one.at)), body),
+    "replace-all": () => odd,
+  };
+  return changes[one.how]();
+}
+
+function streamOf(bytes: Buffer, how: "in-pieces" | "broken" | "endless"): ReadableStream<Uint8Array> {
+  let sent = 0;
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = bytes.subarray(sent, sent + 64);
+      sent += 64;
+      if (piece.length > 0 && sent < 100_000) controller.enqueue(piece);
+      else if (how === "endless") controller.enqueue(new Uint8Array(16_384));
+      else if (how === "broken") controller.error(new Error("the sender went away"));
+      else controller.close();
+    },
+  });
+}

@@ -1,0 +1,220 @@
+// Calls of the API (sections 4.3, 5 and 7.2): bearer tokens, scopes, devices, paths and envelopes.
+import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
+import {
+  type Answer,
+  accountToken,
+  devices,
+  forbidden,
+  invalidToken,
+  noToken,
+  notFound,
+  ok,
+  serviceToken,
+  unstored,
+  wrongMethod,
+} from "./answer.js";
+import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
+import { TOKEN_PATH_A, TOKEN_PATH_B, type World } from "./world.js";
+
+const DEVICES_A = "/api/v1/acme/devices";
+const DEVICES_B = "/v1/devices";
+const reporter = { tenantId: "acme", clientId: "reporter" };
+const breaks = (rule: RuleId, answer: Answer): Group => ({ breaks: rule, answer });
+const accepted = { answer: devices };
+
+/** A call of a plugin; between its token and its call, `meanwhile` happens. */
+const call =
+  (path = DEVICES_A, clientId = "reporter", meanwhile: (world: World) => void = () => {}): Request =>
+  async (world) => {
+    const token = await world.pluginToken({ clientId });
+    meanwhile(world);
+    return world.call(token, path);
+  };
+const meanwhile = (change: (world: World) => void): Request => call(undefined, undefined, change);
+const waited = (seconds: number) => meanwhile((world) => world.wait(seconds));
+const granted =
+  (scopes: readonly string[], clientId = "reporter"): ((world: World) => void) =>
+  ({ emulator }) =>
+    emulator.updatePlugin({ tenantId: "acme", clientId, scopes });
+const narrowedFor = (seconds: number) =>
+  meanwhile((world) => {
+    granted([])(world);
+    world.wait(seconds);
+  });
+const delayed: { options: EmulatorOptions } = { options: { narrowingDelayMs: 120_000 } };
+
+export const bearers: readonly Row[] = [
+  ...group(breaks("bearer.present", noToken), {
+    "L1: a call of Variant A without a token": (world) => world.send(DEVICES_A),
+    "L1: a call of Variant B without a token": (world) => world.send(DEVICES_B),
+    "L1: a call with Basic": (world) =>
+      world.send(DEVICES_A, { headers: { authorization: "Basic cmVwb3J0ZXI6eA==" } }),
+    "L1: a token in the query [6750 2.3]": async (world) =>
+      world.send(`${DEVICES_A}?access_token=${await world.pluginToken()}`),
+  }),
+  ...group(also(breaks("bearer.present", forbidden), { options: { bearerStatus: 403 } }), {
+    "L1: a call without a token, with the option bearerStatus": (world) => world.send(DEVICES_A),
+  }),
+  ...group(breaks("bearer.known", invalidToken), {
+    "L1: an unknown token": (world) => world.call("x".repeat(43)),
+    "L1: an assertion as token": (world) => world.call(world.assertion()),
+    "L1: a token of Variant B on a route of Variant A": async (world) =>
+      world.call(await world.accountToken()),
+    "L1: a token of Variant A on a route of Variant B": call(DEVICES_B),
+    "L1: a refresh token as token": async (world) =>
+      world.call((await world.personTokens()).refresh_token, DEVICES_B),
+  }),
+  ...group(breaks("bearer.lifetime", invalidToken), {
+    "L1: a token of Variant A 3600 s old": waited(3600),
+    "L1: a token of Variant B 3600 s old": async (world) => {
+      const token = await world.accountToken();
+      world.wait(3600);
+      return world.call(token, DEVICES_B);
+    },
+  }),
+  ...group(accepted, {
+    "L1: a token 3599 s old": waited(3599),
+    "bearer in lower case [6750 2.1]": async (world) =>
+      world.call("", DEVICES_A, { headers: { authorization: `bearer ${await world.pluginToken()}` } }),
+  }),
+  ...group(breaks("bearer.tenant", invalidToken), {
+    "L2: a token on a route of another tenant": call("/api/v1/globex/devices"),
+    "L2: a token on a route of an unknown tenant": call("/api/v1/initech/devices"),
+  }),
+  ...group(breaks("bearer.plugin-enabled", invalidToken), {
+    "a token of a plugin that was disabled": meanwhile(({ emulator }) =>
+      emulator.updatePlugin({ ...reporter, enabled: false }),
+    ),
+  }),
+];
+
+const SETTINGS = "/api/v1/acme/tenant-settings";
+const EXECUTIONS = "/api/v1/acme/schedules/night/executions";
+const withoutCapabilities = ({ emulator }: World): void => {
+  emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities: [] });
+};
+
+export const routes: readonly Row[] = [
+  ...group(accepted, {
+    "the device list of Variant A": call(),
+    "the device list of Variant B": async (world) => world.call(await world.accountToken(), DEVICES_B),
+    "L5: a grant that was narrowed and widened again": meanwhile((world) => {
+      granted([])(world);
+      granted(["devices:read"])(world);
+    }),
+    "L6: the device list of a plugin restricted to one device, which is not filtered": call(
+      DEVICES_A,
+      "restricted",
+    ),
+    "L7: a call that the operator of the launch may make": async (world) =>
+      world.call(await world.launchedToken()),
+  }),
+  ...group(breaks("route.opt-in", invalidToken), {
+    "L3: a plugin token on a route that takes none": call(SETTINGS),
+  }),
+  ...group(
+    also(breaks("route.opt-in", { status: 404, headers: {}, body: "" }), {
+      options: { pluginTokenRefusedStatus: 404 },
+    }),
+    { "L3: a plugin token on a route that takes none, with the option for its status": call(SETTINGS) },
+  ),
+  ...group(refusing(forbidden, ["route.scope", "route.narrowed"]), {
+    "L4: a scope that was never granted": call(DEVICES_A, "writer"),
+  }),
+  ...group(breaks("route.scope", forbidden), {
+    "L4: a scope that was granted after the token was minted": call(
+      DEVICES_A,
+      "writer",
+      granted(["devices:read"], "writer"),
+    ),
+    "L4: a scope that the service account does not have": async (world) => {
+      const narrow = { client_id: "narrow", client_secret: "narrow's secret" };
+      return world.call(await world.accountToken(narrow), DEVICES_B);
+    },
+  }),
+  ...group(also(breaks("route.narrowed", forbidden), { shapedBy: ["response.forbidden-empty"] }), {
+    "L5: a grant that was narrowed after the token was minted": meanwhile(granted(["schedules:execute"])),
+  }),
+  ...group(also(accepted, delayed), {
+    "L5: a grant narrowed for less than the option narrowingDelayMs": narrowedFor(119),
+  }),
+  ...group(also(breaks("route.narrowed", forbidden), delayed), {
+    "L5: a grant narrowed for as long as the option narrowingDelayMs": narrowedFor(120),
+  }),
+  ...group(accepting(ok({ id: "device-1", name: "North gate" })), {
+    "L6: a device inside the restriction": call(`${DEVICES_A}/device-1`, "restricted"),
+  }),
+  ...group(breaks("route.device", forbidden), {
+    "L6: a device outside the restriction": call(`${DEVICES_A}/device-2`, "restricted"),
+  }),
+  ...group(breaks("route.operator", forbidden), {
+    "L7: a call that the operator of the launch may not make": async (world) =>
+      world.call(await world.launchedToken(), EXECUTIONS, { method: "POST" }),
+    "L7: a call that the operator may no longer make": async (world) => {
+      const token = await world.launchedToken();
+      withoutCapabilities(world);
+      return world.call(token);
+    },
+    "L7: a call that the person of the login may no longer make": async (world) => {
+      const { access_token } = await world.personTokens();
+      withoutCapabilities(world);
+      return world.call(access_token, DEVICES_B);
+    },
+  }),
+  ...group(accepting(wrongMethod("GET, HEAD")), {
+    "a method that the route does not have": async (world) =>
+      world.call(await world.pluginToken(), DEVICES_A, { method: "POST" }),
+  }),
+];
+
+const enveloped =
+  (value: string, token?: string): Request =>
+  async (world) =>
+    world.call(token ?? (await world.pluginToken()), DEVICES_A, { headers: { "x-envelope": value } });
+const wrapping: { options: EmulatorOptions } = { options: { envelope: { list: "items", full: "result" } } };
+const flatToken = unstored({
+  access_token: "…",
+  token_type: "Bearer",
+  expires_in: 3600,
+  "revo.tenant": "acme",
+  "revo.roles": [{ name: "service-plugin", group: "external-plugins" }],
+});
+
+export const shapes: readonly Row[] = [
+  ...group(breaks("path.version", notFound), {
+    "Variant A's device list without the version": call("/api/acme/devices"),
+    "Variant B's device list without the version": async (world) =>
+      world.call(await world.accountToken(), "/devices"),
+    "Variant A's token endpoint without the version": (world) => {
+      const path = TOKEN_PATH_A.replace("/v1", "");
+      const form = world.form({ claims: { aud: world.emulator.publicUrl + path } });
+      return world.send(path, { method: "POST", body: form });
+    },
+    "Variant B's token endpoint without the version": (world) =>
+      world.postJson(world.accountFields(), TOKEN_PATH_B.replace("/v1", "")),
+  }),
+  ...group(accepting(notFound), { "a version that is not served": call("/api/v2/acme/devices") }),
+  ...group(accepting(serviceToken, { options: { publicUrl: "https://gateway.example/service" } }), {
+    "a public URL with a path, which stands before the version": (world) => world.requestToken(),
+  }),
+  ...group(also(accepted, { shapedBy: ["response.raw"] }), {
+    "a call without X-Envelope, answered raw": call(),
+    "X-Envelope while the option names no shape": enveloped("full"),
+  }),
+  ...group(also(accepted, { ...wrapping, shapedBy: ["response.raw"] }), {
+    "X-Envelope with a value that the option does not name": enveloped("other"),
+  }),
+  ...group(accepting(ok({ result: devices.body }), wrapping), {
+    "X-Envelope with a value that the option names": enveloped("full"),
+  }),
+  ...group(also(breaks("bearer.known", invalidToken), wrapping), {
+    "X-Envelope beside an unknown token, whose refusal is not wrapped": enveloped("full", "x"),
+  }),
+  ...group(accepting(accountToken, wrapping), {
+    "X-Envelope in a token request, whose answer is not wrapped": (world) =>
+      world.postJson(world.accountFields(), undefined, { "x-envelope": "full" }),
+  }),
+  ...group(accepting(flatToken, { options: { revoShape: "flat" } }), {
+    "a token request with the option for literal revo keys": (world) => world.requestToken(),
+  }),
+];

@@ -1,0 +1,93 @@
+// The table of negative requests. Each row gets exactly its answer, the customer log and the journal name the broken rule,
+// and the answer changes when that rule is off.
+import { isDeepStrictEqual } from "node:util";
+import { describe, expect, test } from "vitest";
+import { type RuleId, rules } from "../../../src/emulator/index.js";
+import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
+import { table, topics } from "./table.js";
+import { World } from "./world.js";
+
+/** Whether the answer of a row depends on these rules. */
+async function dependsOn(row: Row, off: readonly RuleId[]): Promise<boolean> {
+  const { answer } = await play(row, off);
+  if (answer.status >= 500) throw new Error(`${row.name}: ${answer.status} without ${off.join(", ")}`);
+  return !isDeepStrictEqual(answer, row.answer);
+}
+
+// Not describe.each and test.each, which cut a title after 40 characters.
+for (const { topic, rows } of topics) {
+  describe(topic, () => {
+    for (const row of rows) {
+      test(titleOf(row), async () => {
+        const { answer, rule, logged } = await play(row);
+        expect(answer).toEqual(row.answer);
+        expect(rule).toBe(row.breaks[0]);
+        if (row.breaks.length > 0) expect(logged).toBe(row.breaks[0]);
+        const canBeOff = row.breaks.length > 0 && row.breaks.every((id) => switchable.has(id));
+        if (canBeOff && !row.remains) expect(await dependsOn(row, row.breaks)).toBe(true);
+        for (const id of row.shapedBy ?? [])
+          if (switchable.has(id)) expect(await dependsOn(row, [id]), id).toBe(true);
+      });
+    }
+  });
+}
+
+describe("a rule that is off", () => {
+  test.each([...switchable])("%s: a row that breaks it gets another answer", async (rule) => {
+    const depending = table.filter((row) => row.breaks.includes(rule) || row.shapedBy?.includes(rule));
+    // A row that breaks only this rule is enough, and most rules have one.
+    depending.sort((a, b) => a.breaks.length - b.breaks.length);
+    for (const row of depending) if (await dependsOn(row, [rule])) return;
+    throw new Error(`none of ${depending.length} rows depends on ${rule} alone`);
+  });
+
+  test("is one of those whose entry in the rule table says what happens then", () => {
+    expect([...switchable]).toEqual(ruleIds.filter((rule) => rules[rule].off !== undefined));
+  });
+
+  test("applies again from the request after it is switched on", async () => {
+    const world = new World();
+    const status = async () => (await world.requestToken({ claims: { aud: "x" } })).status;
+    expect(await status()).toBe(400);
+    world.emulator.rules.enforce("assertion.audience", false);
+    expect(await status()).toBe(200);
+    world.emulator.rules.enforce("assertion.audience", true);
+    expect(await status()).toBe(400);
+  });
+
+  test("together with all others never leads to a status of 500 or more", async () => {
+    for (const row of table) {
+      const { answer } = await play(row, [...switchable]);
+      expect(answer.status, row.name).toBeLessThan(500);
+    }
+  });
+});
+
+test("over HTTP the first and the last row of each topic get the same answers", async () => {
+  const sample = topics.flatMap(({ rows }) => [rows[0], rows.at(-1)]).filter((row) => row !== undefined);
+  for (const row of sample) expect((await play(row, [], true)).answer, row.name).toEqual(row.answer);
+});
+
+describe("the table", () => {
+  test("names every rule", () => {
+    const named = new Set(table.flatMap((row) => [...row.breaks, ...(row.shapedBy ?? [])]));
+    expect(ruleIds.filter((rule) => !named.has(rule))).toEqual([]);
+  });
+
+  test("has a row for every id of a test that an emulator can be put to", () => {
+    // C11, a verifier without a challenge, cannot happen: no code is handed out without one.
+    const ranges = { A: [1, 33], C: [1, 10], R: [1, 7], L: [1, 11], P: [5, 6] } as const;
+    const ids = Object.entries(ranges).flatMap(([letter, [first, last]]) =>
+      Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`),
+    );
+    const covered = new Set(table.flatMap(({ name }) => (name.split(": ")[0] ?? "").split(", ")));
+    expect([...ids, "C12", "C13", "C14", "C15", "C17", "R9", "P10"].filter((id) => !covered.has(id))).toEqual(
+      [],
+    );
+  });
+
+  test("refuses at least 100 rows, most of them by rules that can be switched off", () => {
+    expect(table.filter(({ answer }) => answer.status >= 400).length).toBeGreaterThanOrEqual(100);
+    expect(switchable.size).toBeGreaterThan(ruleIds.length / 2);
+  });
+});

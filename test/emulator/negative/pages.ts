@@ -1,0 +1,286 @@
+// The pages of both variants: the host application's sign-in and launches (section 5.3), and the authorization endpoint
+// with its login and consent (section 5.8; RFC 6749 sections 3.1 and 4.1).
+import type { FormBrowser } from "../form-browser.js";
+import { type Answer, loginError, page, redirect, refused, toldCallback, unstored } from "./answer.js";
+import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
+import { CALLBACK, FlowEnded, PASSWORDS, shownBy, type World } from "./world.js";
+
+const HOST = "/host/acme";
+const unknown = "x".repeat(43);
+
+/** The host application's page, and what its script asks of its server. */
+class HostPage {
+  readonly #browser: FormBrowser;
+  readonly #formToken: string;
+
+  constructor(browser: FormBrowser) {
+    this.#browser = browser;
+    this.#formToken = /(?:data-form-token="|name="form_token" value=")([^"]+)/.exec(browser.html)?.[1] ?? "";
+  }
+
+  static async of(world: World, userId?: string, password = ""): Promise<HostPage> {
+    const browser = await world.open(HOST);
+    if (userId !== undefined) await (await submitted(browser, { userId, password })).follow();
+    return new HostPage(browser);
+  }
+
+  ask(path: string, fields: object, headers: Record<string, string> = {}): Promise<Response> {
+    return this.#browser.request(HOST + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-form-token": this.#formToken, ...headers },
+      body: JSON.stringify(fields),
+    });
+  }
+
+  launch(clientId = "planner", headers?: Record<string, string>): Promise<Response> {
+    return this.ask("/launches", { clientId }, headers);
+  }
+
+  async opaqueCode(clientId = "planner"): Promise<string> {
+    const response = await this.launch(clientId);
+    if (!response.ok) throw new FlowEnded(`no launch: ${response.status}`);
+    const { url } = (await response.json()) as { url: string };
+    return new URL(url).searchParams.get("opaque_code") ?? "";
+  }
+
+  authorize(world: World, opaque_code: unknown, changes: object = {}): Promise<Response> {
+    const challenge = world.pkce().codeChallenge;
+    return this.ask("/authorizations", { clientId: "planner", opaque_code, challenge, ...changes });
+  }
+}
+
+/** Sends the form that the browser shows. */
+export async function submitted(browser: FormBrowser, fields: object): Promise<FormBrowser> {
+  if (!browser.html.includes("<form")) throw new FlowEnded(`no form: ${browser.response.status}`);
+  return browser.submit({ ...fields });
+}
+
+/** The host application's page of a signed-in operator. */
+export async function signedIn(world: World): Promise<FormBrowser> {
+  return (await submitted(await world.open(HOST), { userId: "bob", password: "" })).follow();
+}
+
+const signIn =
+  (fields: object): Request =>
+  async (world) =>
+    shownBy(await submitted(await world.open(HOST), { password: "", ...fields }));
+const launching =
+  (clientId: string, headers?: Record<string, string>): Request =>
+  async (world) =>
+    (await HostPage.of(world, "bob")).launch(clientId, headers);
+const authorizing =
+  (ask: (host: HostPage, opaqueCode: string, world: World) => Promise<Response>): Request =>
+  async (world) => {
+    const host = await HostPage.of(world, "bob");
+    return ask(host, await host.opaqueCode(), world);
+  };
+const aged = (seconds: number) =>
+  authorizing((host, opaqueCode, world) => {
+    world.wait(seconds);
+    return host.authorize(world, opaqueCode);
+  });
+const challenged = (challenge?: string) =>
+  authorizing((host, opaqueCode, world) => host.authorize(world, opaqueCode, { challenge }));
+const breaks = (rule: Parameters<typeof refused>[0]): Group => ({ breaks: rule, answer: refused(rule) });
+const signInFailed = page(`${HOST}/sign-in`, 403);
+
+export const launches: readonly Row[] = [
+  ...group(accepting(redirect(303, HOST, "emulator-host")), {
+    "an operator with the right password": signIn({ userId: "ada", password: PASSWORDS.ada }),
+  }),
+  ...group(refusing(signInFailed, "launch.signed-in"), {
+    "an operator with a wrong password at the host": signIn({ userId: "ada", password: "x" }),
+  }),
+  ...group(refusing(signInFailed, "launch.signed-in", { remains: true }), {
+    "an operator of another tenant at the host": signIn({ userId: "grace" }),
+  }),
+  ...group(refusing(redirect(303, HOST), "launch.form"), {
+    "a sign-in sent by another site [9700 4.7]": signIn({ userId: "bob", form_token: "x" }),
+  }),
+  ...group(accepting(unstored({ url: "…", origin: "https://plugin.example" }, 201)), {
+    "a launch by a signed-in operator": launching("planner"),
+  }),
+  ...group(also(breaks("launch.signed-in"), { remains: true }), {
+    "a launch without a sign-in": async (world) => (await HostPage.of(world)).launch(),
+  }),
+  ...group(breaks("launch.form"), {
+    "a launch asked for by another site [9700 4.7]": launching("planner", { "x-form-token": "x" }),
+  }),
+  ...group(also(breaks("launch.form"), { remains: true }), {
+    "a launch with the content type of a form [9700 4.7]": launching("planner", {
+      "content-type": "text/plain",
+    }),
+  }),
+  ...group(breaks("launch.plugin"), {
+    "a launch of a disabled plugin": launching("off-page"),
+    "a launch of a service plugin": launching("reporter"),
+    "a launch of an unknown plugin": launching("unknown"),
+    "a plugin that was disabled after its launch": authorizing((host, opaqueCode, world) => {
+      world.emulator.updatePlugin({ tenantId: "acme", clientId: "planner", enabled: false });
+      return host.authorize(world, opaqueCode);
+    }),
+  }),
+  ...group(accepting(unstored({ code: "…", state: "…", tenantId: "acme" })), {
+    "the authorisation of a launch 600 s old, the last instant of its life": aged(600),
+  }),
+  ...group(breaks("launch.lifetime"), { "the authorisation of a launch 600.001 s old": aged(600.001) }),
+  ...group(breaks("launch.known"), {
+    "P5: an unknown opaque_code": authorizing((host, _, world) => host.authorize(world, unknown)),
+    "P5: an absent opaque_code": authorizing((host, _, world) => host.authorize(world, undefined)),
+    "P5: the opaque_code of another plugin's launch": authorizing(async (host, _, world) =>
+      host.authorize(world, await host.opaqueCode("viewer")),
+    ),
+    "P5: the opaque_code of another operator's launch": authorizing(async (_, opaqueCode, world) =>
+      (await HostPage.of(world, "ada", PASSWORDS.ada)).authorize(world, opaqueCode),
+    ),
+  }),
+  ...group(breaks("launch.unused"), {
+    "P6: the same opaque_code twice": authorizing(async (host, opaqueCode, world) => {
+      await host.authorize(world, opaqueCode);
+      return host.authorize(world, opaqueCode);
+    }),
+  }),
+  ...group(breaks("launch.challenge"), {
+    "C12, P10: a launch without a challenge [F2 par-ensure-pkce-required]": challenged(),
+    "P10: a challenge of 42 characters [7636 4.2]": challenged("c".repeat(42)),
+    "C12, P10: a plain challenge [F2 par-plain-pkce-rejected]": challenged("v".repeat(64)),
+    "P10: a challenge with padding [7636 4.2]": challenged(`${"c".repeat(43)}=`),
+  }),
+];
+
+const authorize =
+  (changes: object, more = ""): Request =>
+  (world) =>
+    world.send(world.authorizationPath({ ...changes }) + more);
+const withUri = (redirect_uri: string | undefined) => authorize({ redirect_uri });
+/** An authorization request whose query has this many characters. */
+const long =
+  (length: number): Request =>
+  (world) => {
+    const rest = (world.authorizationPath({ state: "" }).split("?")[1] ?? "").length;
+    return world.send(world.authorizationPath({ state: "s".repeat(length - rest) }));
+  };
+const loginPage = page("/v1/auth/login", 200, "emulator-login");
+/** The client must not learn of it, because its redirect URI is not to be trusted. */
+const untold = (rule: Parameters<typeof loginError>[0]): Group => ({
+  breaks: rule,
+  answer: loginError(rule),
+});
+const told = (rule: Parameters<typeof toldCallback>[0]): Group => ({
+  breaks: rule,
+  answer: toldCallback(rule),
+});
+
+export const authorizations: readonly Row[] = [
+  ...group(accepting(loginPage), {
+    "an authorization request": authorize({}),
+    "an authorization request for a scope of the client": authorize({ scope: "devices:read" }),
+    "an authorization request of 4096 characters": long(4096),
+    "C15: another port of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/callback"),
+  }),
+  ...group(untold("authorization.length"), {
+    "an authorization request of 4097 characters [9110 15.5.15]": long(4097),
+  }),
+  ...group(untold("authorization.duplicate-parameter"), {
+    "client_id twice in an authorization request [6749 3.1]": authorize({}, "&client_id=portal"),
+  }),
+  ...group(untold("authorization.client"), {
+    "an unknown client_id in an authorization request": authorize({ client_id: "unknown" }),
+    "an absent client_id in an authorization request": authorize({ client_id: undefined }),
+    "a service account's client_id in an authorization request": authorize({ client_id: "worker" }),
+  }),
+  ...group(untold("authorization.redirect-uri"), {
+    "C14: a redirect_uri of another host [F2 ensure-registered-redirect-uri]": withUri(
+      "https://evil.example/callback",
+    ),
+    "C14: a redirect_uri with an added query [OC redirect-uri-query-added]": withUri(`${CALLBACK}?x=1`),
+    "C14: a redirect_uri with an added fragment [OC redirect-uri-regfrag]": withUri(`${CALLBACK}#x`),
+    "C14: a redirect_uri below the registered one [9700 4.1]": withUri(`${CALLBACK}/more`),
+    "C14: a redirect_uri that ends with a slash [9700 4.1]": withUri(`${CALLBACK}/`),
+    "C14: a redirect_uri in upper case [9700 4.1]": withUri(CALLBACK.toUpperCase()),
+    "C14: an absent redirect_uri in an authorization request": withUri(undefined),
+    "C14: a redirect_uri that is not a URI": withUri("callback"),
+    "C15: another path of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/other"),
+    "C15: localhost for 127.0.0.1 in redirect_uri [8252 8.3]": withUri("http://localhost:51004/callback"),
+  }),
+  ...group(told("authorization.response-type"), {
+    "response_type token [6749 4.1.1]": authorize({ response_type: "token" }),
+    "an absent response_type [6749 4.1.1]": authorize({ response_type: undefined }),
+  }),
+  ...group(told("authorization.challenge-method"), {
+    "C12: code_challenge_method plain [F2 par-plain-pkce-rejected]": authorize({
+      code_challenge_method: "plain",
+    }),
+    "C12: an absent code_challenge_method, which means plain [7636 4.3]": authorize({
+      code_challenge_method: undefined,
+    }),
+  }),
+  ...group(told("authorization.challenge"), {
+    "C12: an absent code_challenge [F2 par-ensure-pkce-required]": authorize({ code_challenge: undefined }),
+    "C12: a code_challenge of 42 characters [7636 4.2]": authorize({ code_challenge: "c".repeat(42) }),
+    "C12: a code_challenge of 44 characters [7636 4.2]": authorize({ code_challenge: "c".repeat(44) }),
+  }),
+  ...group(told("authorization.scope"), {
+    "a scope that the client does not have [6749 3.3]": authorize({ scope: "schedules:execute" }),
+    "a scope in another form [6749 3.3]": authorize({ scope: "openid" }),
+  }),
+];
+
+export const atLogin = (world: World): Promise<FormBrowser> => world.open(world.authorizationPath());
+export async function atConsent(world: World): Promise<FormBrowser> {
+  const browser = await submitted(await atLogin(world), { userId: "bob", password: "", decision: "login" });
+  return browser.follow();
+}
+const logIn =
+  (fields: object): Request =>
+  async (world) =>
+    shownBy(await submitted(await atLogin(world), { password: "", decision: "login", ...fields }));
+const decide =
+  (fields: object, seconds = 0): Request =>
+  async (world) => {
+    const browser = await atConsent(world);
+    world.wait(seconds);
+    return shownBy(await submitted(browser, fields));
+  };
+const allow = { decision: "allow" };
+const failedLogin: Answer = page("/v1/auth/login", 403);
+const callback = redirect(303, `${CALLBACK}?code=…&state=…`);
+
+export const logins: readonly Row[] = [
+  ...group(accepting(redirect(303, "/v1/auth/consent?request=…", "emulator-login")), {
+    "a login with the right password": logIn({ userId: "ada", password: PASSWORDS.ada }),
+  }),
+  ...group(refusing(failedLogin, "login.credentials"), {
+    "a login with a wrong password": logIn({ userId: "ada", password: "x" }),
+  }),
+  ...group(refusing(failedLogin, "login.credentials", { remains: true }), {
+    "a login of an unknown person": logIn({ userId: "eve" }),
+    "a login of an operator of another tenant": logIn({ userId: "grace" }),
+  }),
+  ...group(untold("login.form"), {
+    "a login sent by another site [9700 4.7]": logIn({ userId: "bob", form_token: "x" }),
+    "a login without the cookie of the browser [9700 4.7]": async (world) => {
+      const browser = await atLogin(world);
+      browser.cookies.clear();
+      return shownBy(await submitted(browser, { userId: "bob", password: "", decision: "login" }));
+    },
+    "a consent sent by another site [9700 4.7]": decide({ ...allow, form_token: "x" }),
+  }),
+  ...group(accepting(callback), { "the consent to a login 599 s old": decide(allow, 599) }),
+  ...group(refusing(toldCallback("login.consent", 303), "login.consent"), {
+    "C17: a person who denies [F2 user-rejects-authentication]": decide({ decision: "deny" }),
+  }),
+  ...group(untold("login.pending"), {
+    "the consent to a login 600 s old": decide(allow, 600),
+    "the consent to a login that was decided before": async (world) => {
+      const browser = await atConsent(world);
+      const { html } = browser;
+      await submitted(browser, allow);
+      browser.html = html;
+      return shownBy(await submitted(browser, allow));
+    },
+  }),
+  ...group(also(untold("login.pending"), { remains: true }), {
+    "an unknown login": (world) => world.send("/v1/auth/login?request=x"),
+  }),
+];

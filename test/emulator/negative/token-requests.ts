@@ -1,0 +1,346 @@
+// Token requests of both variants (sections 4.1, 4.2, 7.1 and 8): body, fields, client, rate limit.
+import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
+import {
+  type Answer,
+  accountToken,
+  adasToken,
+  globexToken,
+  invalidClient,
+  invalidGrant,
+  invalidRequest,
+  refused,
+  serviceToken,
+  unstored,
+  unsupportedGrantType,
+  wrongMethod,
+} from "./answer.js";
+import {
+  accepting,
+  also,
+  type Group,
+  group,
+  type Request,
+  type Row,
+  refusing,
+  tokenRequests,
+} from "./row.js";
+import { PASSWORDS, TOKEN_PATH_A, TOKEN_PATH_B, unregisteredKey, type World } from "./world.js";
+
+const FORM = "application/x-www-form-urlencoded";
+const JSON_TYPE = "application/json";
+const SAML = "urn:ietf:params:oauth:client-assertion-type:saml2-bearer";
+const BASIC = { authorization: "Basic d29ya2VyOng=" };
+const bytes = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
+
+const bodyA =
+  (type: string | undefined, write: (form: string) => BodyInit = String): Request =>
+  (world) =>
+    world.post(TOKEN_PATH_A, type, write(String(world.form())));
+const withMore = (more: string) => bodyA(FORM, (form) => `${form}&${more}`);
+const padded = (length: number) => bodyA(FORM, (form) => `${form}&padding=`.padEnd(length, "x"));
+const methodsA = ["PUT", "PATCH", "DELETE"].map((method): [string, Request] => [
+  `A28: ${method} at Variant A's token endpoint`,
+  (world) =>
+    world.send(TOKEN_PATH_A, { method, headers: { "content-type": FORM }, body: String(world.form()) }),
+]);
+
+export const bodiesA: readonly Row[] = [
+  ...group(refusing(invalidRequest, "token-request.media-type"), {
+    "A28: the fields as JSON": bodyA(JSON_TYPE, (form) =>
+      JSON.stringify(Object.fromEntries(new URLSearchParams(form))),
+    ),
+    "A28: a form that says it is multipart": bodyA("multipart/form-data; boundary=x"),
+    "a form that says it is text": bodyA("text/plain"),
+    "a form in another charset": bodyA(`${FORM}; charset=iso-8859-1`),
+    // As bytes: a string would be sent as text/plain.
+    "a form without Content-Type": bodyA(undefined, bytes),
+  }),
+  ...group(refusing(invalidRequest, "token-request.media-type", { remains: true }), {
+    "a form that is not UTF-8": bodyA(FORM, (form) => bytes(`${form}&note=\u00ff`)),
+  }),
+  ...group(refusing(invalidRequest, "token-request.body-size"), {
+    "A28: a form of 65537 bytes": padded(65_537),
+    "A28: a form of 1 MiB": padded(1_048_576),
+  }),
+  ...group(refusing(invalidRequest, "token-request.duplicate-parameter"), {
+    "A28: grant_type twice [6749 3.2]": withMore("grant_type=client_credentials"),
+    "A28: client_id twice [6749 3.2]": withMore("client_id=reporter"),
+    "A28: client_assertion twice [6749 3.2]": withMore("client_assertion=another"),
+    "A28: an unknown parameter twice [6749 3.2]": withMore("note=1&note=2"),
+  }),
+  ...group(refusing(wrongMethod("POST"), "token-request.method"), {
+    "A28: GET at Variant A's token endpoint": (world) => world.send(`${TOKEN_PATH_A}?${world.form()}`),
+    ...Object.fromEntries(methodsA),
+  }),
+  ...group(accepting(serviceToken), {
+    "a form that says it is UTF-8": bodyA(`${FORM};charset="utf-8"`),
+    "a form of 65536 bytes": padded(65_536),
+    "a form with unknown parameters [6749 3.2]": withMore("scope=devices:write&redirect_uri=x"),
+    "a form with an empty client_secret, which counts as none [6749 3.2]": withMore("client_secret="),
+  }),
+];
+
+const grantTypes = ["refresh_token", "password", "implicit", "", "Client_Credentials", undefined];
+const longGrantTypes = ["device_code", "token-exchange", "jwt-bearer"];
+const urns = longGrantTypes.map((type) => `urn:ietf:params:oauth:grant-type:${type}`);
+const exchangeOfService = { grant_type: "authorization_code", code: "c", code_verifier: "v".repeat(43) };
+
+export const fieldsA: readonly Row[] = [
+  ...tokenRequests(
+    refusing(unsupportedGrantType, "token-request.grant-type"),
+    Object.fromEntries(
+      [...grantTypes, ...urns].map((grant_type) => [
+        `A30: grant_type ${grant_type === "" ? "empty" : (grant_type ?? "absent")}`,
+        { form: { grant_type } },
+      ]),
+    ),
+  ),
+  ...tokenRequests(refusing(invalidRequest, "token-request.one-authentication"), {
+    "A27: Basic beside the assertion [6749 2.3]": { headers: BASIC },
+    "A27: client_secret beside the assertion [6749 2.3]": { form: { client_secret: "x" } },
+    "A27: a bearer token beside the assertion": { headers: { authorization: "Bearer x" } },
+  }),
+  ...tokenRequests(refusing(invalidRequest, "token-request.assertion-type"), {
+    "A26: an absent client_assertion_type": { form: { client_assertion_type: undefined } },
+    "A26: the client_assertion_type of SAML [7522]": { form: { client_assertion_type: SAML } },
+  }),
+  ...tokenRequests(refusing(invalidRequest, "token-request.client-id"), {
+    "A29: an absent client_id [F2 ensure-client-id-in-token-endpoint]": { form: { client_id: undefined } },
+  }),
+  ...tokenRequests(refusing(invalidGrant, "plugin.registered"), {
+    "A32: a plugin that is not registered": { clientId: "unknown" },
+    "A32: a plugin that is registered in another tenant": { clientId: "archiver", tenantId: "globex" },
+    "A32: an unknown tenant": { tenantId: "initech" },
+  }),
+  ...tokenRequests(refusing(invalidGrant, "plugin.enabled", { shapedBy: ["token-request.opacity"] }), {
+    "A32: a disabled plugin": { clientId: "off" },
+  }),
+  ...tokenRequests(refusing(invalidGrant, "plugin.grant"), {
+    "A31: a user-interface plugin by client_credentials": { clientId: "planner" },
+  }),
+  ...tokenRequests(refusing(invalidGrant, ["plugin.grant", "code.known"]), {
+    "A31: a service plugin by authorization_code": { form: exchangeOfService },
+  }),
+  ...tokenRequests(
+    refusing(invalidClient, "assertion.signature", {
+      shapedBy: ["token-request.opacity", "token-request.failure-status"],
+    }),
+    { "A32, A33: a wrong key, answered 400 with the fixed text and no-store": { key: unregisteredKey } },
+  ),
+  ...tokenRequests(
+    refusing(invalidClient, "plugin.registered", {
+      remains: true,
+      options: { refusedPluginError: "invalid_client" },
+    }),
+    {
+      "A32: a plugin that is not registered, with the option that answers as for a wrong key": {
+        clientId: "unknown",
+      },
+    },
+  ),
+  ...tokenRequests(
+    refusing(
+      unstored({ error: "invalid_grant", error_description: "The token request was rejected" }, 400),
+      "plugin.enabled",
+      { options: { fixedTextFullStop: false } },
+    ),
+    { "a disabled plugin, with the option that drops the full stop": { clientId: "off" } },
+  ),
+];
+
+const bodyB =
+  (type: string, write: (json: string, fields: Record<string, string>) => string): Request =>
+  (world) => {
+    const fields = world.accountFields();
+    return world.post(TOKEN_PATH_B, type, write(JSON.stringify(fields), fields as Record<string, string>));
+  };
+const account =
+  (changes: object, headers?: Record<string, string>): Request =>
+  (world) =>
+    world.postJson(world.accountFields({ ...changes }), undefined, headers);
+const asForm = (_: string, fields: Record<string, string>) => String(new URLSearchParams(fields));
+const login =
+  (changes: object, clientId = "portal"): Request =>
+  (world) =>
+    world.exchangeLogin(world.loginCode({ client_id: clientId }), { client_id: clientId, ...changes });
+const breaksB = (...breaks: [RuleId, ...RuleId[]]): Group => ({ breaks, answer: refused(breaks[0]) });
+const methodsB = ["PUT", "DELETE"].map((method): [string, Request] => [
+  `${method} at Variant B's token endpoint`,
+  (world) => world.send(TOKEN_PATH_B, { method, body: JSON.stringify(world.accountFields()) }),
+]);
+
+export const bodiesB: readonly Row[] = [
+  ...group(breaksB("client-request.media-type"), {
+    "JSON that says it is text": bodyB("text/plain", String),
+  }),
+  ...group(breaksB("client-request.media-type", "client-request.json"), {
+    "the fields as a form": bodyB(FORM, asForm),
+  }),
+  ...group(breaksB("client-request.json"), {
+    "a form that says it is JSON": bodyB(JSON_TYPE, asForm),
+    "a JSON array": bodyB(JSON_TYPE, (json) => `[${json}]`),
+    "JSON that ends too early": bodyB(JSON_TYPE, (json) => json.slice(0, -1)),
+    "an empty body": bodyB(JSON_TYPE, () => ""),
+  }),
+  ...group(breaksB("client-request.body-size"), {
+    "JSON of 65537 bytes": bodyB(JSON_TYPE, (json) => json.padEnd(65_537)),
+  }),
+  ...group(refusing(wrongMethod("POST"), "client-request.method"), {
+    "GET at Variant B's token endpoint": (world) => world.send(`${TOKEN_PATH_B}?client_id=worker`),
+    ...Object.fromEntries(methodsB),
+  }),
+  ...group(accepting(accountToken), {
+    "JSON that says it is UTF-8": bodyB(`${JSON_TYPE}; charset=utf-8`, String),
+    "JSON of 65536 bytes": bodyB(JSON_TYPE, (json) => json.padEnd(65_536)),
+    "JSON with a member twice, of which the last counts": bodyB(JSON_TYPE, (json) =>
+      json.replace("{", '{"client_secret":"x",'),
+    ),
+    "JSON with unknown fields": account({ scope: "devices:write", note: 1 }),
+  }),
+  ...group(
+    accepting(unstored({ ...(accountToken.body as object), token_type: "Bearer", expires_in: 3600 }), {
+      options: { tokenResponseExtras: { token_type: "Bearer", expires_in: 3600 } },
+    }),
+    { "a request whose answer has the fields of the option tokenResponseExtras": account({}) },
+  ),
+];
+
+const ownRefreshPath = { options: { refreshPath: "/v1/auth/refresh" } };
+const assertionOfA = { client_assertion: "e30.e30.e30" };
+
+export const fieldsB: readonly Row[] = [
+  ...group(breaksB("client-request.one-authentication"), {
+    "an Authorization header beside the body [6749 2.3]": account({}, BASIC),
+    "a client_assertion beside the client_secret [6749 2.3]": account(assertionOfA),
+    "a client_assertion in a public client's code exchange": login(assertionOfA),
+  }),
+  ...group(breaksB("client-request.grant-type"), {
+    "grant_type password in Variant B": account({ grant_type: "password" }),
+    "grant_type token-exchange in Variant B": account({ grant_type: urns[1] }),
+    "grant_type in upper case in Variant B": account({ grant_type: "CLIENT_CREDENTIALS" }),
+  }),
+  ...group(also(breaksB("client-request.grant-type"), ownRefreshPath), {
+    "a refresh at the token path, where refreshes have their own path": async (world) =>
+      world.refresh((await world.personTokens()).refresh_token),
+    "client_credentials at the refresh path": (world) =>
+      world.postJson(world.accountFields(), ownRefreshPath.options.refreshPath),
+  }),
+  ...group(breaksB("client-request.fields", "client-request.grant-type"), {
+    "an absent grant_type in Variant B": account({ grant_type: undefined }),
+  }),
+  ...group(breaksB("client-request.fields"), {
+    "an absent client_secret": account({ client_secret: undefined }),
+    "an empty client_secret": account({ client_secret: "" }),
+    "a client_secret that is a number": account({ client_id: "counter", client_secret: 42 }),
+    "a client_id that is an array": account({ client_id: ["worker"] }),
+    "C14: an absent redirect_uri in a code exchange": login({ redirect_uri: undefined }),
+    "C5: an absent code_verifier in Variant B [F2 ensure-pkce-code-verifier-required]": login({
+      code_verifier: undefined,
+    }),
+  }),
+  ...group(breaksB("client.authentication"), {
+    "a wrong client_secret": account({ client_secret: "x" }),
+    "the client_secret of another account": account({ client_secret: "narrow's secret" }),
+  }),
+  ...group(also(breaksB("client.authentication"), { remains: true }), {
+    "an unknown client_id": account({ client_id: "unknown" }),
+    "client_id and client_secret swapped": account({
+      client_id: PASSWORDS.worker,
+      client_secret: "worker",
+    }),
+    "an API client by client_credentials": account({ client_id: "vault", client_secret: PASSWORDS.vault }),
+  }),
+  ...group(breaksB("api-client.authentication"), {
+    "a confidential client without its secret [6749 3.2.1]": login({}, "vault"),
+    "a confidential client with a wrong secret": login({ client_secret: "x" }, "vault"),
+    "a public client with a secret": login({ client_secret: "x" }),
+  }),
+  ...group(also(breaksB("api-client.authentication"), { remains: true }), {
+    "a code exchange by an unknown client": login({ client_id: "unknown" }),
+  }),
+];
+
+const limited = (retryAfter: boolean | "date" = true): { options: EmulatorOptions } => ({
+  options: { rateLimit: { requests: 2, windowSeconds: 60, retryAfter } },
+});
+function tooMany(retryAfter?: string): Group {
+  const headers = { "cache-control": "no-store", ...(retryAfter && { "retry-after": retryAfter }) };
+  const answer: Answer = { status: 429, headers, body: "" };
+  return { breaks: "token-request.rate-limit", answer, ...limited() };
+}
+/** Two requests, ten seconds apart, take both slots of a minute; then `request` at `at` seconds from the first. */
+const third =
+  (at: number, request: Request = (world) => world.requestToken()): Request =>
+  async (world) => {
+    await world.requestToken();
+    world.wait(10);
+    await world.requestToken();
+    world.wait(at - 10);
+    return request(world);
+  };
+/** Sends it at once, when it is over the limit, and again when a slot is free. */
+const retried = (send: (world: World) => () => Promise<Response>): Request =>
+  third(10, async (world) => {
+    const request = send(world);
+    await request();
+    world.wait(60);
+    return request();
+  });
+
+export const rateLimits: readonly Row[] = [
+  ...group(tooMany("50"), {
+    "L8: one token request more than the limit": third(10),
+    "L10: a token request of another plugin of the tenant": third(10, (world) =>
+      world.requestToken({ clientId: "archiver" }),
+    ),
+  }),
+  ...group(tooMany("1"), {
+    "L8: a request 1 s before the oldest leaves the window": third(59),
+    "L8: a request 1 ms before the oldest leaves the window": third(59.999),
+  }),
+  ...group(also(tooMany("45"), { shapedBy: ["rate-limit.sliding"] }), {
+    "L8: a request after the turn of a minute, where a fixed window would begin anew": async (world) => {
+      world.wait(50);
+      await world.requestToken();
+      await world.requestToken();
+      world.wait(15);
+      return world.requestToken();
+    },
+  }),
+  ...group(tooMany("60"), {
+    "L8: a request after two refused ones, which take slots too": async (world) => {
+      await world.requestToken({ key: unregisteredKey });
+      await world.postForm("");
+      return world.requestToken();
+    },
+  }),
+  ...group(also(tooMany("Thu, 01 Jan 2026 12:01:00 GMT"), limited("date")), {
+    "L9: Retry-After as a date": third(10),
+  }),
+  ...group(also(tooMany(), limited(false)), { "L9: an absent Retry-After": third(10) }),
+  ...group(accepting(serviceToken, limited()), {
+    "L8: a request at the instant at which the oldest leaves the window": third(60),
+    "L8: a request after many 429 answers, which take no slot": third(10, async (world) => {
+      for (let second = 0; second < 60; second += 10) {
+        await world.requestToken();
+        world.wait(10);
+      }
+      return world.requestToken();
+    }),
+    "L11: an assertion that was answered 429 before": retried((world) => {
+      const form = String(world.form({ claims: { exp: world.now + 300 } }));
+      return () => world.postForm(form);
+    }),
+  }),
+  ...group(accepting(adasToken, limited()), {
+    "L11: a code that was answered 429 before": retried((world) => {
+      const code = world.launchedCode();
+      return () => world.exchange(code);
+    }),
+  }),
+  ...group(accepting(globexToken, { ...limited(), shapedBy: ["rate-limit.tenant"] }), {
+    "L10: a token request of another tenant": third(10, (world) =>
+      world.requestToken({ tenantId: "globex" }),
+    ),
+  }),
+];

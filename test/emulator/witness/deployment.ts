@@ -1,0 +1,77 @@
+// A deployment on loopback for clients that we did not write, and what they need to speak Variant B.
+import { type KeyObject, webcrypto } from "node:crypto";
+import { onTestFinished } from "vitest";
+import { createEmulator, type Emulator, type EmulatorOptions } from "../../../src/emulator/index.js";
+import { newSigningKey, type SigningKey } from "../signing-key.js";
+
+export const witnessKey: SigningKey = newSigningKey("key-1");
+export const CLIENT_SECRET = "correct horse battery staple";
+/** A native app's: any port of the loopback address may stand in its authorization request. */
+export const REDIRECT_URI = "http://127.0.0.1/callback";
+
+export interface Deployment {
+  readonly emulator: Emulator;
+  readonly url: string;
+  readonly tokenUrlA: (tenantId?: string) => string;
+  readonly tokenUrlB: string;
+  /** The rule of the newest entry of the customer log. */
+  readonly lastRule: () => string | undefined;
+}
+
+export async function deploy(options: EmulatorOptions = {}): Promise<Deployment> {
+  const plugin = { tenantId: "acme", jwks: { keys: [witnessKey.publicJwk] }, scopes: ["devices:read"] };
+  const client = { tenantId: "acme", redirectUris: [REDIRECT_URI], scopes: ["devices:read"] };
+  const seed = {
+    plugins: [
+      { ...plugin, clientId: "reporter", type: "service" },
+      { ...plugin, clientId: "planner", type: "user_interface" },
+      { ...plugin, clientId: "off", type: "service", enabled: false },
+    ],
+    operators: [{ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] }],
+    serviceAccounts: [{ clientId: "worker", clientSecret: CLIENT_SECRET, tenantId: "acme" }],
+    apiClients: [
+      { ...client, clientId: "public" },
+      { ...client, clientId: "confidential", clientSecret: CLIENT_SECRET },
+    ],
+  } as const;
+  const emulator = createEmulator({ seed, ...options });
+  const { url, close } = await emulator.listen();
+  onTestFinished(close);
+  return {
+    emulator,
+    url,
+    tokenUrlA: (tenantId = "acme") => `${url}/api/v1/${tenantId}/external-plugin/oauth/token`,
+    tokenUrlB: `${url}/v1/auth/token`,
+    lastRule: () => emulator.customerLog.last()?.rule,
+  };
+}
+
+type Algorithm = "RSASSA-PKCS1-v1_5" | "RSA-PSS" | "ECDSA";
+
+/** A private key as the libraries take it; they choose RS256, PS256 or ES256 by its algorithm. */
+export function cryptoKey(key: KeyObject, name: Algorithm = "RSASSA-PKCS1-v1_5"): Promise<CryptoKey> {
+  const parameters = name === "ECDSA" ? { name, namedCurve: "P-256" } : { name, hash: "SHA-256" };
+  const pkcs8 = key.export({ type: "pkcs8", format: "der" });
+  return webcrypto.subtle.importKey("pkcs8", pkcs8, parameters, false, ["sign"]) as Promise<CryptoKey>;
+}
+
+interface SentForm {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/**
+ * A `fetch` for Variant B, which takes JSON where OAuth libraries send a form, and whose answer shows no token_type,
+ * which RFC 6749 section 5.1 and the libraries demand.
+ */
+export async function formToJson(url: string, { method, headers, body }: SentForm): Promise<Response> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify(Object.fromEntries(body as URLSearchParams)),
+  });
+  const answer = (await response.json()) as object;
+  const completed = response.ok ? { token_type: "bearer", ...answer } : answer;
+  return Response.json(completed, { status: response.status });
+}

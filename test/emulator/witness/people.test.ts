@@ -1,0 +1,123 @@
+// openid-client, which we did not write, as the client of a person: codes and refresh tokens of both variants.
+import * as client from "openid-client";
+import { describe, expect, test } from "vitest";
+import { CLIENT_SECRET, cryptoKey, type Deployment, deploy, formToJson, witnessKey } from "./deployment.js";
+
+const kinds = [
+  { clientId: "public", authentication: client.None() },
+  { clientId: "confidential", authentication: client.ClientSecretPost(CLIENT_SECRET) },
+] as const;
+type Kind = (typeof kinds)[number];
+
+function configurationB({ url, tokenUrlB }: Deployment, kind: Kind = kinds[0]): client.Configuration {
+  const metadata = {
+    issuer: url,
+    authorization_endpoint: `${url}/v1/auth/authorize`,
+    token_endpoint: tokenUrlB,
+    authorization_response_iss_parameter_supported: true,
+  };
+  const config = new client.Configuration(metadata, kind.clientId, undefined, kind.authentication);
+  client.allowInsecureRequests(config);
+  config[client.customFetch] = formToJson as client.CustomFetch;
+  return config;
+}
+
+/** The callback URL of a login, and what the library checks it against. */
+async function logIn({ emulator }: Deployment, config: client.Configuration, decision?: "deny") {
+  const checks = { pkceCodeVerifier: client.randomPKCECodeVerifier(), expectedState: client.randomState() };
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: "http://127.0.0.1:51004/callback",
+    scope: "devices:read",
+    state: checks.expectedState,
+    code_challenge: await client.calculatePKCECodeChallenge(checks.pkceCodeVerifier),
+    code_challenge_method: "S256",
+  });
+  const { callbackUrl } = emulator.login({ url: url.href, userId: "ada", decision });
+  return { url: new URL(callbackUrl), checks };
+}
+
+const options = { issuerInCallback: true };
+const invalidGrant = { status: 400, error: "invalid_grant" };
+
+describe("openid-client in Variant B", () => {
+  test.each(kinds)(
+    "as a $clientId client logs in, lists devices, and refreshes with rotation",
+    async (kind) => {
+      const deployment = await deploy(options);
+      const config = configurationB(deployment, kind);
+      const { url, checks } = await logIn(deployment, config);
+      const first = await client.authorizationCodeGrant(config, url, checks);
+      const headers = { authorization: `Bearer ${first.access_token}` };
+      expect((await fetch(`${deployment.url}/v1/devices`, { headers })).status).toBe(200);
+      const second = await client.refreshTokenGrant(config, first.refresh_token ?? "");
+      const third = await client.refreshTokenGrant(config, second.refresh_token ?? "");
+      expect(new Set([first, second, third].map((tokens) => tokens.refresh_token)).size).toBe(3);
+      // The reuse of a rotated token ends the whole family.
+      const reuse = client.refreshTokenGrant(config, first.refresh_token ?? "");
+      await expect(reuse).rejects.toMatchObject(invalidGrant);
+      const after = client.refreshTokenGrant(config, third.refresh_token ?? "");
+      await expect(after).rejects.toMatchObject(invalidGrant);
+    },
+  );
+
+  test.each(kinds)("as a $clientId client keeps its refresh token without rotation", async (kind) => {
+    const deployment = await deploy({ ...options, refreshTokens: { rotation: false } });
+    const config = configurationB(deployment, kind);
+    const { url, checks } = await logIn(deployment, config);
+    const { refresh_token: refreshToken = "" } = await client.authorizationCodeGrant(config, url, checks);
+    for (let round = 0; round < 2; round++)
+      expect((await client.refreshTokenGrant(config, refreshToken)).refresh_token).toBeUndefined();
+  });
+
+  test("is refused the second exchange of a code", async () => {
+    const deployment = await deploy(options);
+    const config = configurationB(deployment);
+    const { url, checks } = await logIn(deployment, config);
+    await client.authorizationCodeGrant(config, url, checks);
+    await expect(client.authorizationCodeGrant(config, url, checks)).rejects.toMatchObject(invalidGrant);
+  });
+
+  test("is refused a wrong verifier", async () => {
+    const deployment = await deploy(options);
+    const config = configurationB(deployment);
+    const { url, checks } = await logIn(deployment, config);
+    const wrong = { ...checks, pkceCodeVerifier: client.randomPKCECodeVerifier() };
+    await expect(client.authorizationCodeGrant(config, url, wrong)).rejects.toMatchObject(invalidGrant);
+  });
+
+  test("learns access_denied when the person denies", async () => {
+    const deployment = await deploy(options);
+    const config = configurationB(deployment);
+    const { url, checks } = await logIn(deployment, config, "deny");
+    const grant = client.authorizationCodeGrant(config, url, checks);
+    await expect(grant).rejects.toMatchObject({ error: "access_denied" });
+  });
+
+  test("rejects the callback without iss that the emulator sends by default", async () => {
+    const deployment = await deploy();
+    const config = configurationB(deployment);
+    const { url, checks } = await logIn(deployment, config);
+    await expect(client.authorizationCodeGrant(config, url, checks)).rejects.toThrow();
+  });
+});
+
+test("openid-client exchanges the code of a launch in Variant A by private_key_jwt, once", async () => {
+  const { emulator, url, tokenUrlA } = await deploy();
+  const key = { key: await cryptoKey(witnessKey.privateKey), kid: "key-1" };
+  const authentication = client.PrivateKeyJwt(key, {
+    [client.modifyAssertion](_, payload) {
+      payload.aud = tokenUrlA();
+    },
+  });
+  const metadata = { issuer: url, token_endpoint: tokenUrlA() };
+  const config = new client.Configuration(metadata, "planner", undefined, authentication);
+  client.allowInsecureRequests(config);
+  const codeVerifier = client.randomPKCECodeVerifier();
+  const codeChallenge = await client.calculatePKCECodeChallenge(codeVerifier);
+  const launch = emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
+  const { code } = launch.authorize({ codeChallenge });
+  const exchange = () =>
+    client.genericGrantRequest(config, "authorization_code", { code, code_verifier: codeVerifier });
+  expect(await exchange()).toMatchObject({ revo: { tenant: "acme", user: { userId: "ada" } } });
+  await expect(exchange()).rejects.toMatchObject(invalidGrant);
+});

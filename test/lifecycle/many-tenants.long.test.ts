@@ -1,0 +1,68 @@
+// A connector with more tenants than it keeps in memory.
+import { describe, expect, test } from "vitest";
+import { createConnector, memoryStore } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
+import { rejectionOf, settle, stillDigests } from "../support/wait.js";
+import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
+
+const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
+
+describe("the memory", () => {
+  test("of a connector is bounded: it keeps 10 000 of 12 000 tenants, and those that are renewing", async () => {
+    stillDigests();
+    const pending: SeenTokenRequest[] = [];
+    const clock = steppedClock();
+    const service = fakeService({
+      variant: "B",
+      now: clock.now,
+      onTokenRequest: (request) => {
+        if (request.tenantId === "tenant-0") pending.push(request);
+        else request.answer(service.token(request.tenantId));
+      },
+    });
+    const store = memoryStore({ now: clock.now });
+    // A store that keeps nothing shows what the connector itself remembers.
+    const forgetful = { ...store, get: async () => undefined };
+    const { credential, fetch } = service;
+    // However long a busy machine takes for the others, the one that waits does not meet its time limit.
+    const timeoutMs = 2 ** 31 - 1;
+    const options = { fetch, now: clock.now, store: forgetful, timeoutMs };
+    const connector = createConnector({ credentials: [credential], ...options });
+    const tokenOf = async (tenantId: string) =>
+      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+    const renewing = tokenOf("tenant-0");
+    await settle();
+    for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
+    const again = tokenOf("tenant-0");
+    await settle();
+    expect(pending).toHaveLength(1);
+    pending[0]?.answer(service.token("tenant-0"));
+    expect((await again).value).toBe((await renewing).value);
+    const before = service.tokenRequests.length;
+    await tokenOf("tenant-11999");
+    await tokenOf("tenant-2500");
+    expect(service.tokenRequests).toHaveLength(before);
+    await tokenOf("tenant-1");
+    expect(service.tokenRequests).toHaveLength(before + 1);
+  });
+
+  test("of a connector keeps closed gates: a rate-limited tenant is not forgotten", async () => {
+    stillDigests();
+    const clock = steppedClock();
+    const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
+    const service = fakeService({
+      variant: "B",
+      now: clock.now,
+      onTokenRequest: ({ tenantId, answer }) =>
+        answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
+    });
+    const { credential, fetch } = service;
+    const connector = createConnector({ credentials: [credential], fetch, now: clock.now });
+    const tokenOf = async (tenantId: string) =>
+      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
+    for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
+    expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
+    expect(service.tokenRequests.filter(({ tenantId }) => tenantId === "tenant-0")).toHaveLength(1);
+  });
+});

@@ -1,0 +1,174 @@
+// The README pages: their examples compile and run, their tables are complete, and their links resolve.
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  anchors,
+  blocks,
+  blockWith,
+  bundleProgram,
+  cacheFolder,
+  compile,
+  exists,
+  links,
+  pages,
+  read,
+  root,
+} from "./pages.js";
+
+const scripts: Readonly<Record<string, string>> = JSON.parse(read("package.json")).scripts;
+
+describe("the first example", () => {
+  const example = blockWith("js", "connect({ baseUrl: url");
+
+  test("has at most 20 lines", () => {
+    expect(example.trim().split("\n").length).toBeLessThanOrEqual(20);
+  });
+
+  test("runs as printed, on the other variant, and fails visibly when none is served", async () => {
+    const folder = cacheFolder();
+    const run = async (variants: string) => {
+      const code = example.replace('["A"]', variants);
+      const file = await bundleProgram(code, folder, `example-${variants.length}.mjs`);
+      return spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
+    };
+    for (const { variants, variant } of [
+      { variants: '["A"]', variant: "A" },
+      { variants: '["B"]', variant: "B" },
+    ]) {
+      const { status, stdout, stderr } = await run(variants);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      expect(stdout).toContain(`Variant ${variant}:`);
+      expect(stdout.match(/id: 'device-/g)).toHaveLength(3);
+    }
+    const { status, stderr } = await run("[]");
+    expect(status).not.toBe(0);
+    expect(stderr).toContain("variant_not_served");
+  });
+});
+
+describe("the TypeScript blocks", () => {
+  const compiled = blocks.filter(
+    ({ language, code }) => language === "ts" && code.includes('from "bivariant'),
+  );
+
+  test("that import the package compile, and use what they import", () => {
+    expect(compiled.length).toBeGreaterThanOrEqual(5);
+    const programs = compiled.map(
+      ({ page, code }, index) => [`${page.replaceAll("/", "-")}-${index}`, code] as const,
+    );
+    expect(compile(Object.fromEntries(programs))).toEqual([]);
+  });
+
+  test("are reported when an import is missing or unused", () => {
+    const missing = blockWith("ts", "isTokenRequestError(error)").replace("createConnector, ", "");
+    const found = compile({ missing, unused: `import { connect } from "bivariant";\n` });
+    expect(found.map((line) => line.replace(/\(\d+\) (TS\d\d).*/, " $1"))).toEqual([
+      "missing TS23",
+      "unused TS61",
+    ]);
+  });
+});
+
+describe("the README at the root", () => {
+  const readme = read("README.md");
+
+  test("has at most 200 lines and lists every section", () => {
+    expect(readme.split("\n").length).toBeLessThanOrEqual(201);
+    const listed = [...readme.matchAll(/^- \[.*\]\(#(.*)\)$/gm)].map(([, anchor]) => anchor);
+    expect(listed).toEqual(anchors("README.md").slice(1));
+  });
+
+  test("names the two commands to try", () => {
+    expect(readme).toContain("npm ci && npm run demo");
+    expect(readme).toContain("npm ci && npm test");
+  });
+
+  test("links to every other page", () => {
+    const linked = new Set(links.filter(({ page }) => page === "README.md").map(({ file }) => file));
+    expect(pages.filter((page) => page !== "README.md" && !linked.has(page))).toEqual([]);
+  });
+});
+
+describe("every link between pages", () => {
+  test("leads to a file and a heading that exist", () => {
+    expect(links.length).toBeGreaterThan(20);
+    const broken = links.filter(
+      ({ file, anchor }) => !exists(file) || (anchor !== "" && !anchors(file).includes(anchor)),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test("leads to a file of the packed package", () => {
+    const args = ["pack", "--dry-run", "--json", "--ignore-scripts"];
+    const { stdout } = spawnSync("npm", args, { encoding: "utf8" });
+    const packed: string[] = JSON.parse(stdout)[0].files.map(({ path }: { path: string }) => path);
+    expect(packed).toEqual(expect.arrayContaining([...pages]));
+    expect(links.filter(({ file }) => !packed.includes(file))).toEqual([]);
+  });
+});
+
+test("every npm script that a page names exists", () => {
+  const named = pages.flatMap((page) =>
+    [...read(page).matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name),
+  );
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => scripts[name ?? ""] === undefined)).toEqual([]);
+});
+
+test("every source file and folder that a page names exists", () => {
+  const missing = pages.flatMap((page) =>
+    [...read(page).matchAll(/`((?:[\w-]+\/)+|(?:[\w-]+\/)*[\w-]+\.ts)`/g)]
+      .map(([, path = ""]) => path)
+      .filter((path) => ![".", dirname(page), "generated"].some((folder) => exists(join(folder, path))))
+      .map((path) => `${page}: ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+describe("the tables name every", () => {
+  const quoted = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name = ""]) => name);
+  const absent = (page: string, names: readonly string[]) => {
+    const text = read(page);
+    return names.filter((name) => !text.includes(`\`${name}\``));
+  };
+
+  test("error code of the package", () => {
+    const unions = read("src/errors.ts").match(/export type \w*ErrorCode =[^;]+;/g) ?? [];
+    const codes = unions.flatMap((union) => quoted(union, /"([a-z_]+)"/g));
+    expect(codes.length).toBeGreaterThan(30);
+    expect(absent("src/client/README.md", codes)).toEqual([]);
+  });
+
+  test("type of event", () => {
+    const types = quoted(read("src/auth/events.ts"), /type: "([a-z_]+)"/g);
+    expect(types.length).toBeGreaterThan(10);
+    expect(absent("src/client/README.md", types)).toEqual([]);
+  });
+
+  test("option of a connection", () => {
+    const options = quoted(read("src/auth/auth-options.ts"), /^ {2}readonly (\w+)\?:/gm);
+    expect(options.length).toBeGreaterThan(8);
+    expect(absent("src/client/README.md", options)).toEqual([]);
+  });
+
+  test("code of a page's error", () => {
+    const codes = quoted(read("src/page/page-error.ts"), /^ {2}\| "([a-z_]+)"/gm);
+    expect(codes.length).toBeGreaterThan(15);
+    expect(absent("src/backend/README.md", codes)).toEqual([]);
+  });
+
+  test("variable of the command line", () => {
+    const texts = readdirSync(join(root, "src/cli"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => read(`src/cli/${name}`));
+    const variables = new Set(texts.flatMap((text) => quoted(text, /"(BIVARIANT_[A-Z_]+[A-Z])"/g)));
+    // The page names a variable once and says that a file may hold its value.
+    const named = [...variables].filter(
+      (name) => !variables.has(name.replace(/_FILE$/, "")) || !name.endsWith("_FILE"),
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(absent("src/cli/README.md", named)).toEqual([]);
+  });
+});

@@ -1,0 +1,130 @@
+// The whole plugin of the pages and its test, and the documents that the README changes: each runs as it is printed.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { generate } from "../../src/generate/index.js";
+import { pageBundle } from "../page/page-bundle.js";
+import { describeInChromium } from "../support/chromium.js";
+import { blockWith, bundleProgram, cacheFolder, compile, makeCacheFolder, root } from "./pages.js";
+
+const plugin = blockWith("js", "createServer(toNodeHandler");
+const testOfIt = blockWith("js", 'from "node:test"');
+
+function start(file: string): ChildProcess {
+  return spawn(process.execPath, [file], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+async function ended(child: ChildProcess): Promise<{ code: number | null; text: string }> {
+  let text = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, text };
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+test("the test of the whole plugin passes, and fails for an operator who may not see the devices", async () => {
+  const folder = cacheFolder();
+  const passing = await bundleProgram(testOfIt, folder, "passing.mjs");
+  expect(await ended(start(passing))).toMatchObject({ code: 0 });
+  const denied = testOfIt.replace('capabilities: ["devices:read"]', "capabilities: []");
+  expect(await ended(start(await bundleProgram(denied, folder, "denied.mjs")))).toMatchObject({ code: 1 });
+});
+
+test("the schema that the README adds to the documents types the devices of its example", async () => {
+  const folder = cacheFolder();
+  const schema = blockWith("yaml", "DeviceList:");
+  const documents = { A: join(folder, "variant-a.yaml"), B: join(folder, "variant-b.yaml") };
+  for (const [variant, path] of Object.entries(documents)) {
+    const text = readFileSync(join(root, `openapi/variant-${variant.toLowerCase()}.yaml`), "utf8");
+    writeFileSync(
+      path,
+      text.replace(/^ {4}DeviceList:\n(?: {5,}.*\n)*/m, () => schema),
+    );
+  }
+  const out = join(folder, "generated");
+  await generate({ documents, out });
+  const example = blockWith("ts", "./generated/schemas.js");
+  const named = `${example}\nif (result.ok) use(result.data.map(({ id, name }) => id.length + (name ?? "").length));\n`;
+  expect(compile({ named }, out)).toEqual([]);
+  expect(compile({ wrong: named.replace("id, name", "id, label: name") }, out)).toHaveLength(1);
+});
+
+describeInChromium("the whole plugin", (browser) => {
+  let child: ChildProcess;
+  let hostUrl = "";
+  let pageUrl = "";
+  const faults: string[] = [];
+  let folder = "";
+
+  beforeAll(async () => {
+    folder = makeCacheFolder();
+    const ports = [await freePort("127.0.0.1"), await freePort("localhost")];
+    const script = join(folder, "page.js");
+    writeFileSync(script, await pageBundle());
+    const code = plugin
+      .replaceAll("4100", String(ports[0]))
+      .replaceAll("4101", String(ports[1]))
+      .replace('import.meta.resolve("bivariant/page")', JSON.stringify(pathToFileURL(script).href));
+    child = start(await bundleProgram(code, folder, "plugin.mjs"));
+    let text = "";
+    child.stderr?.setEncoding("utf8").on("data", (chunk: string) => faults.push(chunk));
+    for await (const chunk of child.stdout ?? []) {
+      text += String(chunk);
+      if (text.includes("(B)")) break;
+    }
+    [hostUrl = "", pageUrl = ""] = [...text.matchAll(/http\S+/g)].map(([url]) => url);
+  });
+  afterAll(() => {
+    child?.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function open(url: string): Promise<Page> {
+    const page = await (await browser().newContext()).newPage();
+    page.on("pageerror", (error) => faults.push(String(error)));
+    await page.goto(url);
+    return page;
+  }
+
+  /** A list of devices: the sentences for an error have no comma. */
+  const severalNames = /,/;
+
+  test("is launched from its host's sidebar and shows the devices; after a reload of its frame it says what to do", async () => {
+    const page = await open(hostUrl);
+    await page.getByLabel("Operator").selectOption("ada");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Planner" }).click();
+    const status = page.frameLocator("iframe").getByRole("status");
+    await status.filter({ hasText: severalNames }).waitFor();
+    await page.frames().at(-1)?.evaluate("location.reload()");
+    await status.filter({ hasText: "opaque_code_missing" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("opened on its own it logs in and shows the devices", async () => {
+    const page = await open(pageUrl);
+    await page.getByLabel("User id").fill("ada");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.getByRole("status").filter({ hasText: severalNames }).waitFor();
+    expect(new URL(page.url()).origin).toBe(new URL(pageUrl).origin);
+    expect(faults).toEqual([]);
+  });
+});

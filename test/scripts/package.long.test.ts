@@ -1,0 +1,169 @@
+// The package as its users get it: the two layouts of the build, and each fault that would be noticed after publishing.
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { bundleEntries, readManifest } from "../../scripts/build.js";
+import { checkPackage } from "../../scripts/check-package.js";
+import { plant, type Tree } from "./planted-tree.js";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The files that loading `file` loads, without those that `import()` loads later. */
+function loaded(file: string, found: Set<string> = new Set()): Set<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  const imports = readFileSync(file, "utf8").matchAll(
+    /^(?:import|export|\}) ?(?:.*? )?(?:from )?"(\.[^"]+)";$/gm,
+  );
+  for (const [, specifier = ""] of imports) loaded(resolve(dirname(file), specifier), found);
+  return found;
+}
+
+const texts = (files: Iterable<string>) => [...files].map((file) => readFileSync(file, "utf8")).join("\n");
+const errorClasses = /^var ConfigurationError = class/gm;
+
+describe("the built package", () => {
+  let dist = "";
+  beforeAll(async () => {
+    dist = mkdtempSync(join(tmpdir(), "dist-"));
+    await bundleEntries(ROOT, dist);
+    return () => rmSync(dist, { recursive: true });
+  });
+
+  test("has the main entry in two files for Node, and lazy modules in others", () => {
+    const files = loaded(join(dist, "node/src/index.js"));
+    expect(files.size).toBe(2);
+    expect(texts(files)).not.toMatch(/from "(?:jose|oauth4webapi|zod)/);
+  });
+
+  test("has each error class once across all entries that Node loads", () => {
+    // An entry without a file for Node is loaded from the bundlers' layout, with chunks of its own.
+    const entries = Object.values(readManifest(ROOT).exports).flatMap((target) =>
+      typeof target === "string" ? [] : (target.node ?? target.default ?? []),
+    );
+    expect(entries.length).toBeGreaterThan(1);
+    const files = new Set(entries.flatMap((entry) => [...loaded(join(dist, relative("dist", entry)))]));
+    expect(texts(files).match(errorClasses)).toHaveLength(1);
+  });
+
+  test.each([
+    { name: "variant-a", others: "/v1/auth/token" },
+    { name: "variant-b", others: "/external-plugin/oauth/token" },
+  ])("lets a bundler leave the other variant out of an app with $name", async ({ name, others }) => {
+    const { outputFiles } = await build({
+      entryPoints: [join(dist, `src/${name}.js`)],
+      outdir: dist,
+      bundle: true,
+      splitting: true,
+      packages: "external",
+      format: "esm",
+      write: false,
+    });
+    expect(outputFiles.map(({ text }) => text).join("\n")).not.toContain(others);
+  });
+});
+
+const MANIFEST = {
+  name: "bivariant",
+  version: "1.0.0",
+  type: "module",
+  files: ["dist"],
+  bin: { bivariant: "./dist/main.js" },
+  exports: {
+    ".": { types: "./dist/index.d.ts", default: "./dist/index.js" },
+    "./page": { types: "./dist/page.d.ts", default: "./dist/page.js" },
+    "./package.json": "./package.json",
+  },
+};
+
+const SOUND: Tree = {
+  "package.json": JSON.stringify(MANIFEST),
+  "dist/index.js": "export const connect = 1;\n",
+  "dist/index.d.ts": "export declare const connect: number;\n",
+  "dist/page.js": "export const startSession = 1;\n",
+  "dist/page.d.ts": "export declare const startSession: number;\n",
+  "dist/main.js": `#!/usr/bin/env node\nconsole.log("Usage: bivariant");\n`,
+};
+
+const BROKEN: readonly { name: string; tree: Tree; findings: readonly RegExp[] }[] = [
+  {
+    name: "an entry point whose file is missing",
+    tree: { "dist/page.js": "" },
+    findings: [/^publint: .*exports\["\.\/page"\].*does not exist/],
+  },
+  {
+    name: "types that are missing",
+    tree: { "dist/page.d.ts": "" },
+    findings: [/^publint: .*page"\]\.types.*does not exist/, /^attw: [\s\S]*bivariant\/page/],
+  },
+  {
+    name: "an entry point without types",
+    tree: {
+      "package.json": JSON.stringify({ ...MANIFEST, exports: { ".": { default: "./dist/index.js" } } }),
+    },
+    findings: [/^package.json: the entry point \. has no types$/],
+  },
+  {
+    name: "an entry point that exports nothing",
+    tree: { "dist/page.js": "globalThis.page = 1;\n" },
+    findings: [/^import "bivariant\/page" exports nothing$/],
+  },
+  {
+    name: "an entry point that imports a package which is not declared",
+    tree: { "dist/page.js": `export * from "undeclared";\n` },
+    findings: [/^import "bivariant\/page" fails: [\s\S]*Cannot find package 'undeclared'/],
+  },
+  {
+    name: "types that import a package which is not declared",
+    tree: { "dist/page.d.ts": `export { startSession } from "undeclared";\n` },
+    findings: [/^the types of the installed package: .*page\.d\.ts.*Cannot find module 'undeclared'/],
+  },
+  {
+    name: "types that need Node in an entry for browsers",
+    tree: { "dist/page.d.ts": `export declare const startSession: import("node:http").Server;\n` },
+    findings: [/^the types of the installed package: .*page\.d\.ts.*node:http/],
+  },
+  {
+    name: "types that need the DOM in an entry for servers",
+    tree: { "dist/index.d.ts": "export declare const connect: CryptoKey;\n" },
+    findings: [/^the types of the installed package: .*index\.d\.ts.*CryptoKey/],
+  },
+  {
+    name: "a file that is built but not packed",
+    tree: { "package.json": JSON.stringify({ ...MANIFEST, files: ["dist/index.*", "dist/main.js"] }) },
+    findings: [/^publint: .*page.*/, /^publint: .*page.*/, /^attw: /],
+  },
+  {
+    name: "a command that does not run",
+    tree: { "dist/main.js": `#!/usr/bin/env node\nthrow new Error("no command");\n` },
+    findings: [/^npx bivariant --help fails: [\s\S]*no command/],
+  },
+];
+
+async function findings(tree: Tree): Promise<readonly string[]> {
+  const root = plant(tree);
+  if (existsSync(join(root, "dist/main.js"))) chmodSync(join(root, "dist/main.js"), 0o755);
+  // checkPackage works in the folder for temporary files: a folder of this test shows what it leaves behind.
+  const temporary = join(root, "tmp");
+  mkdirSync(temporary);
+  vi.stubEnv("TMPDIR", temporary);
+  const found = await checkPackage(root);
+  expect(readdirSync(temporary)).toEqual([]);
+  return found;
+}
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+test("check:package has no findings for a sound package", async () => {
+  expect(await findings(SOUND)).toEqual([]);
+});
+
+test.each(BROKEN)("check:package finds $name", async ({ tree, findings: expected }) => {
+  const found = await findings({ ...SOUND, ...tree });
+  expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
+});

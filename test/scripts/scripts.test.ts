@@ -1,0 +1,192 @@
+// The small scripts: the bundle check, the choice of checks, .ci/run, the figures of the code, the benchmark's client.
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { delimiter, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { KeepAliveClient } from "../../scripts/bench/keep-alive-client.js";
+import { chooseChecks } from "../../scripts/check.js";
+import { type Bundle, checkBundles } from "../../scripts/check-bundles.js";
+import { measureHouse } from "../../scripts/measure-house.js";
+import { plant, type Tree } from "./planted-tree.js";
+
+describe("check:bundles", () => {
+  const app = `export { servicePlugin } from "bivariant"`;
+  const control = `export * from "bivariant"`;
+  const bundles: readonly Bundle[] = [{ app, never: ["src/variant-b.ts"], neverText: ["/v1/auth/token"] }];
+  const sound: Tree = {
+    "package.json": JSON.stringify({
+      name: "bivariant",
+      sideEffects: false,
+      exports: { ".": { default: "./dist/src/index.js" } },
+    }),
+    "src/index.ts": `export * from "./variant-a.js";\nexport * from "./variant-b.js";\n`,
+    "src/variant-a.ts": `export const servicePlugin = "a";\n`,
+    "src/variant-b.ts": `export const serviceAccount = "b";\n`,
+  };
+  const broken = [
+    {
+      name: "an app for one variant bundles a module of the other",
+      file: "src/variant-a.ts",
+      text: `import { serviceAccount } from "./variant-b.js";\nexport const servicePlugin = [serviceAccount];\n`,
+      finding: `${app} contains src/variant-b.ts`,
+    },
+    {
+      name: "an app for one variant loads a module of the other lazily",
+      file: "src/variant-a.ts",
+      text: `export const servicePlugin = () => import("./variant-b.js");\n`,
+      finding: `${app} contains src/variant-b.ts`,
+    },
+    {
+      name: "a shared module holds data of the other variant",
+      file: "src/variant-a.ts",
+      text: `export const servicePlugin = { A: "/a", B: "/v1/auth/token" };\n`,
+      finding: `${app} contains the text "/v1/auth/token"`,
+    },
+    {
+      name: "the table names a file that moved",
+      file: "src/index.ts",
+      text: `export * from "./variant-a.js";\n`,
+      finding: "src/variant-b.ts is not in",
+    },
+    {
+      name: "an entry point imports a file that does not exist",
+      file: "src/index.ts",
+      text: `export * from "./gone.js";\n`,
+      finding: "gone",
+    },
+    {
+      name: "an entry point imports a builtin of Node",
+      file: "src/variant-a.ts",
+      text: `export { readFileSync as servicePlugin } from "node:fs";\n`,
+      finding: "node:fs",
+    },
+  ];
+
+  test("a bundle without the other variant has no findings", async () => {
+    expect(await checkBundles(plant(sound), bundles, control)).toEqual([]);
+  });
+
+  test.each(broken)("it is a finding when $name", async ({ file, text, finding }) => {
+    const findings = await checkBundles(plant({ ...sound, [file]: text }), bundles, control);
+    expect(findings).toEqual([expect.stringContaining(finding)]);
+  });
+});
+
+describe("npm run check", () => {
+  test("runs only scripts of package.json", () => {
+    const { scripts } = JSON.parse(readFileSync("package.json", "utf8"));
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining([...chooseChecks([])]));
+  });
+
+  test.each([
+    { name: "--only", args: ["--only", "test,lint"], checks: ["lint", "test"] },
+    { name: "--skip", args: ["--only", "test,lint", "--skip", "test"], checks: ["lint"] },
+  ])("$name keeps the order of the checks", ({ args, checks }) => {
+    expect(chooseChecks(args)).toEqual(checks);
+  });
+
+  test.each([
+    { name: "an unknown check", args: ["--only", "lnt"], message: 'no check "lnt"' },
+    { name: "an unknown check to skip", args: ["--skip", "tests"], message: 'no check "tests"' },
+    { name: "an unknown flag", args: ["--onyl", "lint"], message: "--onyl" },
+  ])("$name is refused", ({ args, message }) => {
+    expect(() => chooseChecks(args)).toThrow(message);
+  });
+});
+
+describe(".ci/run", () => {
+  /** `FAILS` names the scripts that fail; `REPORT` and `LONG_REPORT` are what vitest would have written. */
+  const npm = `#!/usr/bin/env bash
+for word in "$@"; do
+  case "$word" in
+    --outputFile.json=*test:long) [ -n "$LONG_REPORT" ] && echo "$LONG_REPORT" > "\${word#*=}" ;;
+    --outputFile.json=*) [ -n "$REPORT" ] && echo "$REPORT" > "\${word#*=}" ;;
+  esac
+done
+case " $FAILS " in *" $1 "* | *" \${2:-} "*) exit 1 ;; esac
+exit 0
+`;
+  const report = (passed: number, failed = 0, skipped = 0) =>
+    JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped });
+  const cases = [
+    { name: "everything passes", last: "9 passed, 0 failed" },
+    { name: "two short tests fail", fails: "test", short: report(5, 2), last: "7 passed, 2 failed" },
+    { name: "a long test fails", fails: "test:long", long: report(1, 1), last: "8 passed, 1 failed" },
+    { name: "a test file does not load", fails: "test", last: "9 passed, 1 failed" },
+    { name: "a short test is skipped", short: report(7, 0, 1), last: "9 passed, 1 failed" },
+    { name: "a long test is skipped", long: report(2, 0, 1), last: "9 passed, 1 failed" },
+    { name: "a check fails", fails: "check", last: "9 passed, 1 failed" },
+    { name: "the demo fails", fails: "demo", last: "9 passed, 1 failed" },
+    { name: "tests and the demo fail", fails: "test demo", short: report(5, 2), last: "7 passed, 3 failed" },
+    { name: "vitest writes no report", fails: "test", short: "", last: "2 passed, 1 failed" },
+    { name: "the install fails", fails: "ci", last: "0 passed, 1 failed" },
+  ];
+
+  test.each(cases)("ends with the totals when $name", ({ fails = "nothing", short, long, last }) => {
+    // A chromium is already installed, so that nothing is fetched here.
+    const folder = plant({ "bin/npm": npm, "bin/chromium": "#!/bin/sh\n" });
+    cpSync(".ci", join(folder, ".ci"), { recursive: true });
+    mkdirSync(join(folder, "tmp"));
+    for (const name of ["npm", "chromium"]) {
+      writeFileSync(join(folder, "bin", name), readFileSync(join(folder, "bin", name)), { mode: 0o755 });
+      spawnSync("chmod", ["755", join(folder, "bin", name)]);
+    }
+    const { stdout, status } = spawnSync("bash", [join(folder, ".ci/run")], {
+      encoding: "utf8",
+      env: {
+        ...process.env,
+        PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
+        TMPDIR: join(folder, "tmp"),
+        FAILS: fails,
+        REPORT: short ?? report(7),
+        LONG_REPORT: long ?? report(2),
+      },
+    });
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe(last);
+    expect(status).toBe(last.endsWith(" 0 failed") ? 0 : 1);
+  });
+});
+
+test("measure:house counts files, lines and relative imports by folder", () => {
+  const root = plant({
+    "src/index.ts": `export * from "./auth/a.js";\n`,
+    "src/auth/a.ts": `import { b } from "./b.js";\nimport "jose";\nexport const a = () => [b, import("../late.js")];\n`,
+    "src/auth/b.ts": `export const b = 1;\n`,
+    "test/a.test.ts": "\n\n",
+  });
+  const row = (name: string, ...figures: number[]) => [name, ...figures];
+  expect(measureHouse(root).map((measured) => Object.values(measured))).toEqual([
+    row("src", 3, 5, 1, 3, 600),
+    row("src/*.ts", 1, 1, 1, 1, 1000),
+    row("src/auth/", 2, 4, 1, 3, 500),
+    row("test", 1, 2, 2, 2, 0),
+  ]);
+});
+
+describe("the benchmark's client", () => {
+  async function serve(answer: string): Promise<string> {
+    const server = createServer((request, response) => {
+      request.resume().on("end", () => response.end(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+  }
+
+  test("opens new connections after a pause in which the server may have closed them", async () => {
+    const client = new KeepAliveClient(await serve('{"access_token":"t"}'), 2, 0);
+    onTestFinished(() => client.close());
+    for (let round = 0; round < 3; round++) {
+      expect(await client.time(["a=1", "a=2", "a=3"])).toBeGreaterThan(0);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+
+  test("rejects when an answer has no token", async () => {
+    const client = new KeepAliveClient(await serve("{}"), 1);
+    onTestFinished(() => client.close());
+    await expect(client.time(["a=1"])).rejects.toThrow("no token");
+  });
+});

@@ -1,0 +1,132 @@
+/** What the compiler and an editor make of the public types: nothing is `any`, and a hover shows plain types. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { generate } from "../../src/generate/index.js";
+import { findAny } from "./walk-types.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const control = "test/types/walk-control.ts";
+const consumer = "test/types/own-api/consumer.ts";
+const entries = [
+  "src/index.ts",
+  "src/variant-a.ts",
+  "src/variant-b.ts",
+  "src/validate.ts",
+  "src/emulator/index.ts",
+  "src/generate/index.ts",
+  "test/types/walk-service.ts",
+];
+
+/** A program that uses the client; its comments name the places of the hovers. */
+const probe = {
+  file: "test/types/probe.ts",
+  text: `import type { Service } from "../../src/index.js";
+declare const service: Service;
+export const /*result*/result = await service./*call*/call("listDevices");
+if (result.variant === "A" && result.status === 403) /*refused*/result;
+if (service.variant === "A")
+  await service.paths./*GET*/GET("/api/v1/{tenantId}/devices", { params: { path: { /*tenantId*/tenantId: "acme" } } });
+`,
+};
+
+let service: ts.LanguageService;
+let program: ts.Program;
+let temporary: string;
+
+beforeAll(async () => {
+  temporary = await mkdtemp(join(tmpdir(), "own-api-"));
+  const document = (name: string) => join(root, "test/types/own-api", name);
+  await generate({ documents: { A: document("a.yaml"), B: document("b.yaml") }, out: temporary });
+  // Compiled as if it stood beside the consumer, where its imports of packages resolve.
+  const real = (file: string) => file.replace(join(root, "test/types/own-api/generated"), temporary);
+  const readFile = (file: string) =>
+    file === join(root, probe.file) ? probe.text : ts.sys.readFile(real(file));
+  const files = [...entries, control, consumer, probe.file].map((file) => join(root, file));
+  const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root);
+  service = ts.createLanguageService({
+    getScriptFileNames: () => files,
+    getScriptVersion: () => "1",
+    getScriptSnapshot: (file) => {
+      const text = readFile(file);
+      return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
+    },
+    getCurrentDirectory: () => root,
+    getCompilationSettings: () => options,
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    fileExists: (file) => readFile(file) !== undefined,
+    readFile,
+    directoryExists: (folder) => ts.sys.directoryExists(real(folder)),
+  });
+  program = service.getProgram() as ts.Program;
+});
+afterAll(() => rm(temporary, { recursive: true, force: true }));
+
+describe("any", () => {
+  test.each(entries)(
+    "is nowhere in the exports of %s: in no member, parameter, result or type argument",
+    (file) => {
+      expect(findAny(program, join(root, file))).toEqual([]);
+    },
+  );
+
+  test("is found where the control file hides it", () => {
+    expect(findAny(program, join(root, control))).toEqual([
+      "answer()[]",
+      "argument[]",
+      "member.deep.er",
+      "parameter(options).fetch()",
+      "union[key]",
+    ]);
+  });
+});
+
+test("a consumer's own generated module types connect, createService and call", () => {
+  const file = join(root, consumer);
+  const diagnostics = [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)];
+  expect(diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"))).toEqual(
+    [],
+  );
+});
+
+describe("a hover in an editor", () => {
+  const hoverOn = (place: string) => {
+    const mark = `/*${place}*/`;
+    const info = service.getQuickInfoAtPosition(
+      join(root, probe.file),
+      probe.text.indexOf(mark) + mark.length,
+    );
+    return ts.displayPartsToString(info?.displayParts).replace(/\s+/g, " ");
+  };
+  const init = "init?: ({ params?: { path?: { tenantId?: string; }; }; } & CallOptions) | undefined";
+  const outcomesOfA = [
+    'Success<"A", 200, unknown>',
+    'Failure<"A", 403, undefined>',
+    'Failure<"A", StatusOtherThan200And403, unknown>',
+  ];
+  const outcomes = [
+    ...outcomesOfA,
+    'Success<"B", 200, unknown>',
+    'Failure<"B", StatusOtherThan200, unknown>',
+  ];
+
+  test.each([
+    { place: "result", name: "the result of a call shows its outcomes", shows: outcomes },
+    { place: "call", name: "call shows its options and its outcomes", shows: [init, ...outcomes] },
+    { place: "GET", name: "a path shows its options and its outcomes", shows: [init, ...outcomesOfA] },
+    {
+      place: "refused",
+      name: "a narrowed result shows one outcome",
+      shows: ['result: Failure<"A", 403, undefined>'],
+    },
+    { place: "tenantId", name: "tenantId shows a string", shows: ["tenantId?: string"] },
+  ])("on $name, without names of private types", ({ place, shows }) => {
+    const shown = hoverOn(place);
+    for (const part of shows) expect(shown).toContain(part);
+    expect(shown).not.toMatch(/NonNullable|operations\[|Outcome|OperationTypes/);
+  });
+});
