@@ -1,8 +1,7 @@
 // Calls of API routes: bearer, scopes, operators, devices.
 import { describe, expect, test } from "vitest";
 import { createEmulator, type Devices } from "../../src/emulator/index.js";
-import { ada, LaunchedPlugin } from "./launched-plugin.js";
-import { PluginClient, pluginKey } from "./plugin-client.js";
+import { ada, LaunchedPlugin, PluginClient, pluginKey } from "./plugin-client.js";
 
 describe("rules of a call", () => {
   const identity = { clientId: "reporter", tenantId: "acme" };

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { UsedAssertionIds } from "../../src/emulator/stores.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { PluginClient, START } from "./plugin-client.js";
+import { LaunchedPlugin, PluginClient, START } from "./plugin-client.js";
 import { Portal } from "./portal.js";
 
 describe("the clock", () => {

@@ -4,10 +4,9 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { shown, shownClientId, shownKeyId, shownUri } from "../../src/emulator/shown.js";
 import { FormBrowser } from "./form-browser.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { newPkce } from "./pkce.js";
-import { PluginClient } from "./plugin-client.js";
+import { LaunchedPlugin, PluginClient } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
+import { newPkce } from "./signing-key.js";
 
 describe("the log", () => {
   describe("the customer's log", () => {

@@ -23,8 +23,7 @@ import {
 } from "../support/clock.js";
 import { ACCOUNT_ID, credentialOf, deployment, PLUGIN_ID } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { pluginKey } from "./plugin-client.js";
+import { LaunchedPlugin, pluginKey } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
 import { type WayIn, ways } from "./two-ways.js";
 

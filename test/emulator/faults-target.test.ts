@@ -10,10 +10,9 @@ import {
 import { runExample } from "../examples/plugin/run-example.js";
 import { describeInChromium } from "../support/chromium.js";
 import { FormBrowser } from "./form-browser.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { newPkce } from "./pkce.js";
-import { PluginClient, pluginKey } from "./plugin-client.js";
+import { LaunchedPlugin, PluginClient, pluginKey } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
+import { newPkce } from "./signing-key.js";
 import { ways } from "./two-ways.js";
 
 describe("matched requests", () => {

@@ -7,10 +7,9 @@ import {
   type JournalFilter,
 } from "../../src/emulator/index.js";
 import { settled } from "../support/wait.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { PluginClient } from "./plugin-client.js";
+import { LaunchedPlugin, PluginClient } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
-import { watchedTimers } from "./watched-timers.js";
+import { watchedTimers } from "./two-ways.js";
 
 describe("entries", () => {
   const json = (emulator: Emulator, fields: object) =>

@@ -2,8 +2,7 @@
 // attempts do to its tokens.
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Emulator, RuleId } from "../../src/emulator/index.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { PluginClient } from "./plugin-client.js";
+import { LaunchedPlugin, PluginClient } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
 
 export const POSTS = 50;

@@ -1,6 +1,6 @@
 // A few rounds of every race; races.long.test.ts runs a hundred.
 import { expect, test } from "vitest";
-import { LaunchedPlugin } from "./launched-plugin.js";
+import { LaunchedPlugin } from "./plugin-client.js";
 import { Portal } from "./portal.js";
 import { describeRaces, launchRace, POSTS, races, run } from "./race.js";
 

@@ -1,9 +1,7 @@
 // Seeds and the way back to them: at once, and without a trace in what is in flight.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEmulator, type EmulatorSeed } from "../../src/emulator/index.js";
-import { ada } from "./launched-plugin.js";
-import { PluginClient, pluginKey, START } from "./plugin-client.js";
-import { signedForm } from "./test-key-client.js";
+import { ada, PluginClient, pluginKey, START, signedForm } from "./plugin-client.js";
 
 const seed: EmulatorSeed = {
   plugins: [

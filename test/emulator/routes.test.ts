@@ -1,7 +1,11 @@
 // Declared routes, served variants, methods and paths.
 import { describe, expect, test } from "vitest";
-import type { ApiRoute, EmulatorOptions } from "../../src/emulator/index.js";
-import { createEmulator, EmulatorError } from "../../src/emulator/index.js";
+import {
+  type ApiRoute,
+  createEmulator,
+  EmulatorError,
+  type EmulatorOptions,
+} from "../../src/emulator/index.js";
 import { PluginClient } from "./plugin-client.js";
 
 const restart: ApiRoute = {

@@ -1,8 +1,8 @@
 // What is handed to the emulator in-process and cannot be used is refused typed, at once, and changes nothing.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEmulator, EmulatorError } from "../../src/emulator/index.js";
-import { newPkce } from "./pkce.js";
 import { START } from "./plugin-client.js";
+import { newPkce } from "./signing-key.js";
 
 type Emulator = ReturnType<typeof createEmulator>;
 const wrong = <Wrong>(value: unknown) => value as Wrong;
