@@ -9,12 +9,12 @@ import { collectGarbage, rejectionOf } from "../support/wait.js";
 import { PluginClient } from "./plugin-client.js";
 import { watchedTimers, ways } from "./two-ways.js";
 
-export interface PassingCaller {
+interface PassingCaller {
   readonly name: string;
   readonly send: (emulator: Emulator, url: string, init: RequestInit) => Promise<Response>;
 }
 
-export const passingCallers: readonly PassingCaller[] = [
+const passingCallers: readonly PassingCaller[] = [
   { name: "a URL", send: ({ fetch }, url, init) => fetch(url, init) },
   { name: "a request", send: ({ fetch }, url, init) => fetch(new Request(url, init)) },
   {
