@@ -23,11 +23,11 @@ export const pluginKey: SigningKey = newSigningKey("key-1");
 /** The identity of the plugin that PluginClient registers. */
 export const reporter = { tenantId: "acme", clientId: "reporter" } as const;
 /** The registration of another service plugin, but its identity. */
-export const service = {
+export const service: Pick<PluginRegistration, "jwks" | "scopes"> & { readonly type: "service" } = {
   type: "service",
   jwks: { keys: [pluginKey.publicJwk] },
   scopes: ["devices:read"],
-} as const;
+};
 
 /** `undefined` removes a member. */
 export type Changes = Record<string, unknown>;
