@@ -1,15 +1,7 @@
 // What the table of negative requests does not show of client assertions: log entries, the edges of time, key rotation, and
 // which attempts use up a jti.
 import { describe, expect, test } from "vitest";
-import {
-  type Changed,
-  PluginClient,
-  pluginKey,
-  rejectedWith,
-  rejection,
-  START,
-  service,
-} from "./plugin-client.js";
+import { type Changed, PluginClient, pluginKey, rejectedWith, rejection, START } from "./plugin-client.js";
 import { hs256, newSigningKey } from "./signing-key.js";
 
 const NOW_SECONDS = START / 1000;
@@ -22,7 +14,7 @@ const times = (iat: number, exp: number): Changed => ({
 });
 
 const accepted: { name: string; changed: Changed }[] = [
-  { name: "with iat 330 s old and exp 30 s past", changed: times(-330, -30) },
+  { name: "with iat 330 s old", changed: times(-330, -30) },
   { name: "with iat and exp as fractions of seconds", changed: times(-0.5, 59.5) },
   { name: "with unknown claims", changed: { claims: { scope: "x", azp: ["y"] } } },
   { name: "with a jti of 10,000 characters", changed: { claims: { jti: "j".repeat(10_000) } } },
@@ -47,11 +39,7 @@ const refused: { name: string; changed: Changed; rule: string; actual?: string }
   { name: "another sub", changed: claim({ sub: "other" }), rule: "subject", actual: '"other"' },
   { name: "jti as a number", changed: claim({ jti: 7 }), rule: "id", actual: "7" },
   { name: "https in aud", changed: claim({ aud: TOKEN_URL.replace("http:", "https:") }), rule: "audience" },
-  {
-    name: "an escape in aud",
-    changed: claim({ aud: TOKEN_URL.replace("acme", "%61cme") }),
-    rule: "audience",
-  },
+  { name: "escapes in aud", changed: claim({ aud: TOKEN_URL.replace("acme", "%61cme") }), rule: "audience" },
   { name: "a space after aud", changed: claim({ aud: `${TOKEN_URL} ` }), rule: "audience" },
   { name: "several aud values", changed: claim({ aud: [TOKEN_URL, "x"] }), rule: "audience" },
 ];
@@ -107,19 +95,6 @@ describe("keys", () => {
 });
 
 describe("a repeated jti", () => {
-  const edges = [
-    { name: "up to the last instant of the longest assertion", afterMs: 330_000, rule: "assertion.replay" },
-    { name: "and after that for its age", afterMs: 330_001, rule: "assertion.issued-at" },
-  ];
-  test.each(edges)("is refused $name", async ({ afterMs, rule }) => {
-    const plugin = new PluginClient();
-    const form = plugin.form(times(0, 300));
-    expect((await plugin.post(form)).status).toBe(200);
-    plugin.now += afterMs;
-    expect((await plugin.post(form)).status).toBe(400);
-    expect(plugin.lastRule()).toBe(rule);
-  });
-
   test("of an assertion issued ahead of the clock is refused 330 s after its iat", async () => {
     const plugin = new PluginClient();
     const form = plugin.form(times(30, 330));
@@ -151,24 +126,5 @@ describe("a repeated jti", () => {
     const claims = { ...changed.claims, jti: "kept" };
     expect((await plugin.requestToken({ ...changed, claims })).status).toBe(400);
     expect((await plugin.requestToken({ claims: { jti: "kept" } })).status).toBe(200);
-  });
-
-  test("is refused after a request whose plugin has the wrong type for the grant", async () => {
-    const plugin = new PluginClient({}, { type: "user_interface" });
-    const form = plugin.form();
-    await plugin.post(form);
-    expect(plugin.lastRule()).toBe("plugin.grant");
-    await plugin.post(form);
-    expect(plugin.lastRule()).toBe("assertion.replay");
-  });
-
-  test("of another plugin or another tenant is accepted", async () => {
-    const plugin = new PluginClient();
-    plugin.emulator.registerPlugin({ ...service, clientId: "second", tenantId: "acme" });
-    plugin.emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "globex" });
-    const second = { claims: { jti: "same", iss: "second", sub: "second" }, form: { client_id: "second" } };
-    expect((await plugin.requestToken({ claims: { jti: "same" } })).status).toBe(200);
-    expect((await plugin.requestToken(second)).status).toBe(200);
-    expect((await plugin.requestToken({ tenantId: "globex", claims: { jti: "same" } })).status).toBe(200);
   });
 });

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { UsedAssertionIds } from "../../src/emulator/stores.js";
-import { LaunchedPlugin, PluginClient, reporter, START } from "./plugin-client.js";
-import { Portal } from "./portal.js";
+import { PluginClient, reporter, START } from "./plugin-client.js";
 
 /** The statuses of the answers after each move of the clock. */
 async function statusesAfter(
@@ -81,16 +80,6 @@ test.each([0, 60_000])(
   },
 );
 
-test.each([
-  { age: 120_000, status: 200 },
-  { age: 120_001, status: 400 },
-])("a launch's code $age ms old is answered $status", async ({ age, status }) => {
-  const plugin = new LaunchedPlugin();
-  const launched = plugin.launchedCode();
-  plugin.emulator.clock.advance(age);
-  expect((await plugin.exchange(launched)).status).toBe(status);
-});
-
 describe("a jti", () => {
   test("is refused as long as its assertion would be young enough, also after a step back", async () => {
     const plugin = new PluginClient();
@@ -133,14 +122,4 @@ describe("the rate window", () => {
     const statuses = await statusesAfter(plugin, [-3_600_000, 0, 0, 60_000], () => plugin.requestToken());
     expect(statuses).toEqual([200, 200, 429, 200]);
   });
-});
-
-test("a refresh token becomes idle by the clock", async () => {
-  const portal = new Portal({ refreshTokens: { idleSeconds: 100 } });
-  const { refresh_token: first } = await portal.tokens();
-  portal.emulator.clock.advance(99_999);
-  const { refresh_token: second } = await portal.tokens(await portal.refresh(first));
-  portal.emulator.clock.advance(100_000);
-  await portal.refresh(second);
-  expect(portal.lastRule()).toBe("refresh.idle");
 });

@@ -92,6 +92,7 @@ describe("a refused fault", () => {
   cyclic.self = cyclic;
   const match = (match: object) => ({ name: "reset", match });
   const status = (more: object) => ({ name: "status", status: 500, ...more });
+  const limited = (retryAfter: unknown) => ({ name: "rate-limited", retryAfter });
   const slow = (more: object) => ({ name: "slow", ...more });
   const resource = { name: "fields", fields: {}, at: "resource", match: { operation: "requestToken" } };
 
@@ -139,27 +140,15 @@ describe("a refused fault", () => {
     { name: "a circular body", fault: status({ body: cyclic }), field: "body" },
     { name: "a body with a bigint", fault: status({ body: { a: 1n } }), field: "body" },
     { name: "a header name with a space", fault: status({ headers: { "a b": "" } }), field: "headers" },
-    {
-      name: "a header with a line break",
-      fault: status({ headers: { a: "b\r\nc: d" } }),
-      field: "headers.a",
-    },
+    { name: "a broken header", fault: status({ headers: { a: "b\r\nc: d" } }), field: "headers.a" },
     {
       name: "a wrong Content-Length",
       fault: status({ headers: { "Content-Length": "9" } }),
       field: "headers.Content-Length",
     },
     { name: "Date as header", fault: status({ headers: { date: "x" } }), field: "headers.date" },
-    {
-      name: "a Retry-After with a line break",
-      fault: { name: "rate-limited", retryAfter: "1\n" },
-      field: "retryAfter",
-    },
-    {
-      name: "a Retry-After that is NaN",
-      fault: { name: "rate-limited", retryAfter: Number.NaN },
-      field: "retryAfter",
-    },
+    { name: "a Retry-After with a line break", fault: limited("1\n"), field: "retryAfter" },
+    { name: "a Retry-After that is NaN", fault: limited(Number.NaN), field: "retryAfter" },
     { name: "a negative number of bytes", fault: { name: "truncated", bytes: -1 }, field: "bytes" },
     { name: "a speed of 0", fault: slow({ bytesPerSecond: 0 }), field: "bytesPerSecond" },
     { name: "a delay too long for a timer", fault: slow({ delayMs: 2 ** 31 }), field: "delayMs" },
@@ -172,11 +161,7 @@ describe("a refused fault", () => {
     },
     { name: "no content type", fault: { name: "content-type" }, field: "contentType" },
     { name: "no fields", fault: { name: "fields" }, field: "fields" },
-    {
-      name: "a field that is undefined",
-      fault: { name: "fields", fields: { a: undefined } },
-      field: "fields.a",
-    },
+    { name: "an undefined field", fault: { name: "fields", fields: { a: undefined } }, field: "fields.a" },
     { name: "no skew", fault: { name: "skewed-date" }, field: "byMs" },
     { name: "a skew beyond Date's range", fault: { name: "skewed-date", byMs: 1e15 }, field: "byMs" },
   ];

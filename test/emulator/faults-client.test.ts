@@ -89,20 +89,13 @@ describe("machines", () => {
       },
     );
 
+    const fields = (fields: { [name: string]: string | null }): Fault => ({ name: "fields", fields });
     const html = { "content-type": "text/html" };
     const location = "https://evil.example/";
     const unexpected: { name: string; fault: Fault; code: string }[] = [
       { name: "malformed JSON", fault: { name: "malformed-json" }, code: "response_not_json" },
-      {
-        name: "no access_token",
-        fault: { name: "fields", fields: { access_token: null } },
-        code: "response_shape",
-      },
-      {
-        name: "an odd expires_in",
-        fault: { name: "fields", fields: { expires_in: "1h" } },
-        code: "response_shape",
-      },
+      { name: "no access_token", fault: fields({ access_token: null }), code: "response_shape" },
+      { name: "an odd expires_in", fault: fields({ expires_in: "1h" }), code: "response_shape" },
       {
         name: "a login page",
         fault: { name: "status", status: 200, body: "<html>", headers: html },
@@ -226,11 +219,7 @@ describe.each(ways)("people, $name", ({ open }) => {
     { name: "a reset before the token", fault: { name: "reset" }, isSpent: false },
     { name: "a truncated answer", fault: { name: "truncated" }, isSpent: true },
     { name: "malformed JSON", fault: { name: "malformed-json" }, isSpent: true },
-    {
-      name: "a 504 after the commit",
-      fault: { name: "status", status: 504, at: "after-commit" },
-      isSpent: true,
-    },
+    { name: "a late 504", fault: { name: "status", status: 504, at: "after-commit" }, isSpent: true },
   ];
   test.each(unknown)(
     "$name leaves the outcome of a launch unknown, and the code is not sent again",

@@ -149,13 +149,8 @@ describe("the in-process host refuses", () => {
   test.each(asked)("a launch with $name", ({ launch, rule }) => {
     const { emulator } = new LaunchedPlugin();
     emulator.registerPlugin({ ...service, clientId: "service", tenantId: "acme" });
-    emulator.registerPlugin({
-      ...service,
-      type: "user_interface",
-      clientId: "off",
-      tenantId: "acme",
-      enabled: false,
-    });
+    const off = { clientId: "off", tenantId: "acme", enabled: false };
+    emulator.registerPlugin({ ...service, ...off, type: "user_interface" });
     emulator.registerOperator({ tenantId: "globex", userId: "grace" });
     expect(refusalOf(() => emulator.launch({ ...identity, ...launch }))).toBe(rule);
   });

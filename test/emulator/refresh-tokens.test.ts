@@ -122,20 +122,11 @@ describe("a refused refresh leaves the token valid", () => {
   const client = "api-client.authentication";
   const rows: { name: string; secret?: string; changes: Record<string, string | undefined>; rule: string }[] =
     [
-      {
-        name: "without the secret",
-        secret: PORTAL_SECRET,
-        changes: { client_secret: undefined },
-        rule: client,
-      },
+      { name: "without secret", secret: PORTAL_SECRET, changes: { client_secret: undefined }, rule: client },
       { name: "with a wrong secret", secret: PORTAL_SECRET, changes: { client_secret: "x" }, rule: client },
       { name: "with a public client's secret", changes: { client_secret: "x" }, rule: client },
       { name: "of an unknown client", changes: { client_id: "unknown" }, rule: client },
-      {
-        name: "of a service account",
-        changes: { client_id: "worker", client_secret: "secret" },
-        rule: client,
-      },
+      { name: "of an account", changes: { client_id: "worker", client_secret: "secret" }, rule: client },
       { name: "of another client", changes: { client_id: "neighbour" }, rule: "refresh.client" },
       { name: "without a token", changes: { refresh_token: undefined }, rule: "client-request.fields" },
       { name: "without a client_id", changes: { client_id: undefined }, rule: "client-request.fields" },

@@ -157,7 +157,7 @@ describe("reset with options", () => {
     { name: "an unknown option", changes: { colour: "red" } },
     { name: "a bad seed", changes: { seed: { operators: [ada, ada] } } },
     {
-      name: "routes that collide",
+      name: "a route conflict",
       changes: { routes: [{ operationId: "x", method: "GET", path: "/v1/devices" }] },
     },
   ])("refuses $name and changes nothing", async ({ changes }) => {

@@ -9,7 +9,6 @@ import {
   type Changed,
   PluginClient,
   pluginKey,
-  postJson,
   REJECTED,
   rejectedWith,
   rejection,
@@ -42,10 +41,7 @@ describe("Variant A", () => {
   });
 
   const odd: { name: string; changed: Changed }[] = [
-    {
-      name: "a client_id named like a member of every object",
-      changed: { form: { client_id: "__proto__" } },
-    },
+    { name: "the client_id __proto__", changed: { form: { client_id: "__proto__" } } },
     { name: "the literal {tenantId} as tenant", changed: { tenantId: "{tenantId}" } },
   ];
   test.each(odd)("$name is not registered", async ({ changed }) => {
@@ -76,11 +72,8 @@ describe("Variant A", () => {
   test("the rules apply in the order rate limit, grant, assertion type, plugin, assertion, type, code", async () => {
     const limited = { requests: 7, windowSeconds: 60 };
     const plugin = new PluginClient({ rateLimit: limited }, { type: "user_interface", enabled: false });
-    const form: Record<string, unknown> = {
-      grant_type: "x",
-      client_assertion_type: "x",
-      client_id: "unknown",
-    };
+    const wrong = { grant_type: "x", client_assertion_type: "x", client_id: "unknown" };
+    const form: Record<string, unknown> = wrong;
     const changed = { key: otherKey, form };
     const repairs: [rule: string, repair: () => void][] = [
       ["token-request.grant-type", () => Object.assign(form, { grant_type: "client_credentials" })],
@@ -185,15 +178,10 @@ describe("Variant B", () => {
   const odd: { name: string; body: BodyInit; status: number; rule: string }[] = [
     { name: "null", body: "null", status: 400, rule: "client-request.json" },
     { name: "deeply nested JSON", body: "[".repeat(60_000), status: 400, rule: "client-request.json" },
-    {
-      name: "a body that is not UTF-8",
-      body: Buffer.of(0x22, 0xff),
-      status: 400,
-      rule: "client-request.json",
-    },
+    { name: "a body not in UTF-8", body: Buffer.of(0x22, 0xff), status: 400, rule: "client-request.json" },
     { name: "an empty object", body: "{}", status: 400, rule: "client-request.fields" },
     {
-      name: "a client_id named like a member of every object",
+      name: "the client_id __proto__",
       body: '{"grant_type":"client_credentials","client_id":"constructor","client_secret":"x"}',
       status: 401,
       rule: "client.authentication",
@@ -218,27 +206,13 @@ describe("Variant B", () => {
 
   test("a token without scopes reaches every declared route under /v1/, which receives its tenant", async () => {
     const path = "/v1/schedules/{scheduleId}";
-    const respond = ({ tenantId, parameters }: { tenantId: string; parameters: object }) => ({
-      tenantId,
-      parameters,
-    });
+    const respond = (call: { tenantId: string; parameters: object }) => [call.tenantId, call.parameters];
     const routes = [{ operationId: "getSchedule", method: "GET", path, respond }] as const;
     const emulator = createEmulator({ routes });
     emulator.registerServiceAccount(account);
     const authorization = `Bearer ${await accessTokenIn(requestAccountToken(emulator, account))}`;
     const response = await emulator.fetch("/v1/schedules/nightly", { headers: { authorization } });
-    expect(await response.json()).toEqual({ tenantId: "acme", parameters: { scheduleId: "nightly" } });
-  });
-
-  test("has an own path for refreshes with the option refreshPath, where grant_type may be absent", async () => {
-    const emulator = createEmulator({ refreshPath: "/v1/auth/refresh" });
-    const post = async (path?: string) =>
-      (await postJson(emulator, { refresh_token: "x", client_id: "unknown" }, path)).status;
-    expect([await post("/v1/auth/refresh"), await post()]).toEqual([401, 400]);
-    expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual([
-      "api-client.authentication",
-      "client-request.fields",
-    ]);
+    expect(await response.json()).toEqual(["acme", { scheduleId: "nightly" }]);
   });
 });
 
@@ -253,28 +227,10 @@ describe("the rate limit", () => {
 
   test("frees a slot exactly windowSeconds after the request that took it", async () => {
     const plugin = limited({ requests: 3, windowSeconds: 10 });
-    const steps: [atMs: number, status: number][] = [
-      ...([
-        [0, 200],
-        [4000, 200],
-        [9000, 200],
-        [9500, 429],
-        [9999, 429],
-      ] as [number, number][]),
-      ...([
-        [10_000, 200],
-        [10_001, 429],
-        [13_999, 429],
-        [14_000, 200],
-      ] as [number, number][]),
-      ...([
-        [14_000, 429],
-        [18_999, 429],
-        [19_000, 200],
-      ] as [number, number][]),
-    ];
-    for (const [at, status] of steps) {
+    const admitted = [0, 4000, 9000, 10_000, 14_000, 19_000];
+    for (const at of [0, 4000, 9000, 9500, 9999, 10_000, 10_001, 13_999, 14_000, 14_001, 18_999, 19_000]) {
       plugin.now = START + at;
+      const status = admitted.includes(at) ? 200 : 429;
       expect({ at, status: await statusOf(plugin.requestToken()) }).toEqual({ at, status });
     }
   });
