@@ -1,5 +1,4 @@
-// Callers in-process that hold on to nothing of what they gave: by then the engine may have collected it.
-
+// A slow answer: it drips, ends at once when its caller leaves, and leaves no timer behind.
 import { once } from "node:events";
 import { Server } from "node:http";
 import { connect } from "node:net";
@@ -9,6 +8,7 @@ import { collectGarbage, rejectionOf } from "../support/wait.js";
 import { PluginClient } from "./plugin-client.js";
 import { watchedTimers, ways } from "./two-ways.js";
 
+/** In-process callers that keep no reference to what they sent, so that the engine may collect it. */
 interface PassingCaller {
   readonly name: string;
   readonly send: (emulator: Emulator, url: string, init: RequestInit) => Promise<Response>;

@@ -1,4 +1,5 @@
-// A deployment with one service plugin, and that plugin's requests; a test says only what it changes.
+// Deployments with one service plugin, or with one user-interface plugin and an operator, and their requests; a test names
+// only what it changes. Also token requests of Variant B.
 import { createPrivateKey, type JsonWebKey, randomUUID, sign } from "node:crypto";
 import {
   createEmulator,
