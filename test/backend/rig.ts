@@ -18,7 +18,7 @@ import {
   type TokenStore,
   userInterfacePlugin,
 } from "../../src/index.js";
-import { newPkce } from "../emulator/pkce.js";
+import { newPkce } from "../emulator/signing-key.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 import { TestBrowser } from "./test-browser.js";

@@ -3,8 +3,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createEmulator, rules } from "../../src/emulator/index.js";
 import { AdminBrowser, atAdmin, expectRefused, type Filled } from "./form-browser.js";
-import { ada } from "./launched-plugin.js";
-import { PluginClient, START } from "./plugin-client.js";
+import { ada, PluginClient, START } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
 import { newSigningKey } from "./signing-key.js";
 

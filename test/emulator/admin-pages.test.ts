@@ -3,11 +3,9 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser, atAdmin, FormBrowser } from "./form-browser.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { newPkce } from "./pkce.js";
-import { PluginClient, START } from "./plugin-client.js";
+import { LaunchedPlugin, PluginClient, START } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
-import { newSigningKey } from "./signing-key.js";
+import { newPkce, newSigningKey } from "./signing-key.js";
 
 const PAGES = ["", "/log", "/flow", "/plugins", "/accounts", "/clients", "/operators", "/faults", "/rules"];
 const PARTS = ["clock", "log", "journal", "flow", "faults"].map((part) => `/live/${part}`);

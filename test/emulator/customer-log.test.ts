@@ -1,257 +1,219 @@
-// The customer's log, and what it may quote of a request.
-
+// The customer log: its filters, what it may quote of a request, and the canaries that must be in no output.
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
+import type { Emulator } from "../../src/emulator/index.js";
 import { shown, shownClientId, shownKeyId, shownUri } from "../../src/emulator/shown.js";
 import { FormBrowser } from "./form-browser.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { newPkce } from "./pkce.js";
-import { PluginClient } from "./plugin-client.js";
+import {
+  accessTokenIn,
+  LaunchedPlugin,
+  PluginClient,
+  postJson,
+  reporter,
+  requestAccountToken,
+} from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
+import { newPkce } from "./signing-key.js";
 
-describe("the log", () => {
-  describe("the customer's log", () => {
-    test("is filtered by tenant, client, rule, request and instant, and gives its newest", async () => {
-      const plugin = new PluginClient();
-      const { customerLog, journal } = plugin.emulator;
-      await plugin.requestToken({ claims: { aud: "x" } });
-      plugin.now += 1000;
-      await plugin.requestToken({ claims: { iss: "x" } });
-      await plugin.requestToken({ tenantId: "globex" });
-      const rules = (filter: Parameters<typeof customerLog.entries>[0]) =>
-        customerLog.entries(filter).map(({ rule }) => rule);
-      expect(rules({ clientId: "reporter", tenantId: "acme" })).toEqual([
-        "assertion.audience",
-        "assertion.issuer",
-      ]);
-      expect(rules({ rule: "assertion.issuer" })).toEqual(["assertion.issuer"]);
-      expect(rules({ since: plugin.now })).toEqual(["assertion.issuer", "plugin.registered"]);
-      expect(rules({ since: plugin.now + 1 })).toEqual([]);
-      expect(rules({ requestId: journal.entries()[1]?.id })).toEqual(["assertion.issuer"]);
-      expect(customerLog.last()?.rule).toBe("plugin.registered");
-      expect(customerLog.last({ tenantId: "acme" })?.rule).toBe("assertion.issuer");
-      expect(customerLog.last({ rule: "code.unspent" })).toBeUndefined();
-      expect(() => customerLog.entries({ tenant: "acme" } as object)).toThrow(
-        expect.objectContaining({ code: "option_invalid", message: expect.stringContaining("tenant") }),
-      );
-    });
+describe("the customer log", () => {
+  test("is filtered by tenant, client, rule, request and instant", async () => {
+    const plugin = new PluginClient();
+    const { customerLog, journal } = plugin.emulator;
+    await plugin.requestToken({ claims: { aud: "x" } });
+    plugin.now += 1000;
+    await plugin.requestToken({ claims: { iss: "x" } });
+    await plugin.requestToken({ tenantId: "globex" });
+    const rules = (filter: Parameters<typeof customerLog.entries>[0]) =>
+      customerLog.entries(filter).map(({ rule }) => rule);
+    expect(rules(reporter)).toEqual(["assertion.audience", "assertion.issuer"]);
+    expect(rules({ rule: "assertion.issuer" })).toEqual(["assertion.issuer"]);
+    expect(rules({ since: plugin.now })).toEqual(["assertion.issuer", "plugin.registered"]);
+    expect(rules({ since: plugin.now + 1 })).toEqual([]);
+    expect(rules({ requestId: journal.entries()[1]?.id })).toEqual(["assertion.issuer"]);
+    expect(customerLog.last()?.rule).toBe("plugin.registered");
+    expect(customerLog.last({ tenantId: "acme" })?.rule).toBe("assertion.issuer");
+    expect(customerLog.last({ rule: "code.unspent" })).toBeUndefined();
+  });
 
-    test.each(["nonsense", "assertion.replays", "toString", 1, null])(
-      "refuses the filter %j, which is no rule, as the journal does",
-      (rule) => {
-        const { customerLog, journal } = new PluginClient().emulator;
-        const refused = expect.objectContaining({
-          code: "option_invalid",
-          message: expect.stringMatching(/rule/),
-        });
-        expect(() => customerLog.entries({ rule } as object)).toThrow(refused);
-        expect(() => customerLog.last({ rule } as object)).toThrow(refused);
-        expect(() => journal.count({ rule } as object)).toThrow(refused);
-      },
-    );
+  const bad = [{ tenant: "acme" }, { rule: "nonsense" }, { rule: "toString" }, { rule: 1 }, { rule: null }];
+  test.each(bad)("refuses the filter %j, which would match nothing", (filter) => {
+    const { customerLog } = new PluginClient().emulator;
+    const message = expect.stringMatching(Object.keys(filter)[0] ?? "");
+    const refused = expect.objectContaining({ code: "option_invalid", message });
+    expect(() => customerLog.entries(filter as object)).toThrow(refused);
+    expect(() => customerLog.last(filter as object)).toThrow(refused);
+  });
 
-    const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
-    const fields = ["client_id", "grant_type", "client_assertion_type", "client_assertion", "code"];
-    test.each(fields)("quotes no secret that came as %s", async (field) => {
-      for (const secret of [verifier, "open sesame", "gT7qLw92xPz"]) {
-        const plugin = new LaunchedPlugin();
-        await plugin.exchange(plugin.launchedCode(), { form: { [field]: secret } });
-        expect(plugin.emulator.customerLog.entries()).toHaveLength(1);
-        expect(JSON.stringify(plugin.emulator.customerLog.entries())).not.toContain(secret);
-      }
-    });
-
-    test.each(["authorization request", "code exchange"])(
-      "quotes no secret that came as redirect_uri of an %s",
-      async (where) => {
-        for (const secret of [verifier, PORTAL_SECRET, `https://portal.example/${verifier}`]) {
-          const portal = new Portal();
-          const changes = { redirect_uri: secret };
-          if (where === "code exchange") await portal.exchange(portal.loginCode(), changes);
-          else await portal.emulator.fetch(portal.authorizationUrl(changes));
-          expect(portal.lastRule()).toMatch(/redirect-uri$/);
-          expect(JSON.stringify(portal.emulator.customerLog.entries())).not.toContain(secret);
-        }
-      },
-    );
-
-    test("names a client_id that is to be registered yet", async () => {
-      const plugin = new PluginClient();
-      await plugin.requestToken({ form: { client_id: "planner-2" } });
-      expect(plugin.emulator.customerLog.last({ clientId: "planner-2" })).toMatchObject({
-        rule: "plugin.registered",
-        actual: '"planner-2"',
-      });
-    });
-
-    test("of requests at once each refusal has its own request's id", async () => {
-      const plugin = new PluginClient();
-      const { journal, customerLog } = plugin.emulator;
-      const tenants = Array.from({ length: 30 }, (_, index) => `tenant-${index}`);
-      await Promise.all(tenants.map((tenantId) => plugin.requestToken({ tenantId })));
-      for (const { id, tenantId } of journal.entries())
-        expect(customerLog.entries({ requestId: id })).toMatchObject([{ tenantId }]);
-      expect(new Set(journal.entries().map(({ id }) => id)).size).toBe(30);
-    });
-
-    test("has no request for what is refused in-process, and begins anew with the journal", async () => {
+  const verifier = "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30";
+  const fields = ["client_id", "grant_type", "client_assertion_type", "client_assertion", "code"];
+  test.each(fields)("does not quote a secret sent as %s", async (field) => {
+    for (const secret of [verifier, "open sesame", "gT7qLw92xPz"]) {
       const plugin = new LaunchedPlugin();
-      const { journal, customerLog } = plugin.emulator;
-      expect(() => plugin.launchedCode({ userId: "nobody" })).toThrow();
-      expect(customerLog.last()).not.toHaveProperty("requestId");
-      await plugin.emulator.fetch("/");
-      await plugin.emulator.fetch("/");
-      expect(journal.last()?.id).toBe(2);
-      plugin.emulator.reset();
-      await plugin.emulator.fetch("/");
-      expect(journal.entries().map(({ id }) => id)).toEqual([1]);
-    });
+      await plugin.exchange(plugin.launchedCode(), { form: { [field]: secret } });
+      expect(plugin.emulator.customerLog.entries()).toHaveLength(1);
+      expect(JSON.stringify(plugin.emulator.customerLog.entries())).not.toContain(secret);
+    }
+  });
+
+  test("does not quote a secret sent as redirect_uri", async () => {
+    for (const redirect_uri of [verifier, PORTAL_SECRET, `https://portal.example/${verifier}`]) {
+      const portal = new Portal();
+      await portal.exchange(portal.loginCode(), { redirect_uri });
+      await portal.emulator.fetch(portal.authorizationUrl({ redirect_uri }));
+      const entries = portal.emulator.customerLog.entries();
+      const rules = ["client-code.redirect-uri", "authorization.redirect-uri"];
+      expect(entries.map(({ rule }) => rule)).toEqual(rules);
+      expect(JSON.stringify(entries)).not.toContain(redirect_uri);
+    }
+  });
+
+  test("quotes a client_id that looks like one, though it is not registered", async () => {
+    const plugin = new PluginClient();
+    await plugin.requestToken({ form: { client_id: "planner-2" } });
+    const entry = { rule: "plugin.registered", actual: '"planner-2"' };
+    expect(plugin.emulator.customerLog.last({ clientId: "planner-2" })).toMatchObject(entry);
+  });
+
+  test("has the id of its own request for each of 30 concurrent refusals", async () => {
+    const plugin = new PluginClient();
+    const { journal, customerLog } = plugin.emulator;
+    const tenants = Array.from({ length: 30 }, (_, index) => `tenant-${index}`);
+    await Promise.all(tenants.map((tenantId) => plugin.requestToken({ tenantId })));
+    for (const { id, tenantId } of journal.entries())
+      expect(customerLog.entries({ requestId: id })).toMatchObject([{ tenantId }]);
+    expect(new Set(journal.entries().map(({ id }) => id)).size).toBe(30);
+  });
+
+  test("has no request id for an in-process refusal", () => {
+    const plugin = new LaunchedPlugin();
+    expect(() => plugin.launchedCode({ userId: "unknown" })).toThrow();
+    expect(plugin.emulator.customerLog.last()).not.toHaveProperty("requestId");
   });
 });
 
-describe("quoted values", () => {
-  const rows: { name: string; value: unknown; text: string }[] = [
-    { name: "nothing reads absent", value: undefined, text: "absent" },
-    { name: "a short string is quoted", value: 'a "b"', text: '"a \\"b\\""' },
-    { name: "a token URL is quoted", value: "http://h.example/x", text: '"http://h.example/x"' },
-    {
-      name: "a JWT is described, however short",
-      value: "eyJhbGciOiJub25lIn0.e30.",
-      text: "a string of length 24",
-    },
-    {
-      name: "a JWT inside other text is described",
-      value: "Bearer eyJh.e30.c2ln",
-      text: "a string of length 20",
-    },
-    {
-      name: "a string of 201 characters is described",
-      value: "x".repeat(201),
-      text: "a string of length 201",
-    },
-    {
-      name: "what may be a code or a token is described",
-      value: "OhWV1FoODWwUYFsdAyZcJ3LQSwbN18X6Nz9IdyrEm30",
-      text: "a string of length 43",
-    },
-    {
-      name: "a verifier with dots and tildes is described",
-      value: "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30",
-      text: "a string of length 43",
-    },
-    {
-      name: "a verifier in the path of a URL is described",
-      value: "http://h.example/Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30",
-      text: "a string of length 60",
-    },
-    {
-      name: "a verifier before the host of a URL is described",
-      value: "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.example/",
-      text: "a string of length 61",
-    },
-    {
-      name: "a token URL of a host with a long name is quoted",
-      value: "https://staging-7.emulator.internal.services.customer.example:8443/x",
-      text: '"https://staging-7.emulator.internal.services.customer.example:8443/x"',
-    },
-    {
-      name: "a UUID is quoted",
-      value: "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90",
-      text: '"0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90"',
-    },
-    { name: "control characters are described", value: "a\nb", text: "a string of length 3" },
-    { name: "a number is itself", value: 1.5, text: "1.5" },
-    { name: "null is itself", value: null, text: "null" },
-    { name: "an array is counted", value: ["secret"], text: "an array of 1" },
-    { name: "an object is named", value: { secret: 1 }, text: "an object" },
-  ];
-
-  test.each(rows)("$name", ({ value, text }) => {
-    expect(shown(value)).toBe(text);
+describe("a quoted value", () => {
+  const host = "https://staging-7.emulator.internal.services.customer.example:8443/x";
+  const quoted = ["http://h.example/x", host, "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90", 'a "b"'];
+  test.each(quoted)("shows the string %j", (value) => {
+    expect(shown(value)).toBe(JSON.stringify(value));
   });
 
-  test("a kid is quoted even if it is a thumbprint", () => {
+  const described: { name: string; value: string }[] = [
+    { name: "a JWT, however short", value: "eyJhbGciOiJub25lIn0.e30." },
+    { name: "a JWT inside other text", value: "Bearer eyJh.e30.c2ln" },
+    { name: "a string of 201 characters", value: "x".repeat(201) },
+    { name: "a possible code or token", value: "OhWV1FoODWwUYFsdAyZcJ3LQSwbN18X6Nz9IdyrEm30" },
+    { name: "a verifier with dots and tildes", value: "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30" },
+    { name: "a verifier in a URL", value: "http://h.example/Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30" },
+    { name: "a verifier before a host", value: "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.ex/" },
+    { name: "control characters", value: "a\nb" },
+  ];
+  test.each(described)("shows only the length of $name", ({ value }) => {
+    expect(shown(value)).toBe(`a string of length ${value.length}`);
+  });
+
+  test("shows numbers and null, and describes everything else", () => {
+    const values = [undefined, 1.5, null, ["secret"], { secret: 1 }];
+    expect(values.map(shown)).toEqual(["absent", "1.5", "null", "an array of 1", "an object"]);
+  });
+
+  test("shows a kid even if it is a thumbprint", () => {
     const thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs";
     expect(shownKeyId(thumbprint)).toBe(`"${thumbprint}"`);
   });
 
-  test.each(["reporter", "plugin-2", "Acme.reports_eu-1", "com.example.device-list"])(
-    "the client_id %j is quoted though nobody registered it",
-    (value) => {
+  test("shows a client_id only if it is made of words", () => {
+    for (const value of ["reporter", "plugin-2", "Acme.reports_eu-1", "com.example.device-list"])
       expect(shownClientId(value)).toBe(`"${value}"`);
-    },
-  );
-
-  test.each(["open sesame", "s3cr3t", "gT7qLw92", "AKIAIOSFODNN", "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90"])(
-    "the client_id %j is described: it may be a secret",
-    (value) => {
+    const possibleSecrets = ["open sesame", "s3cr3t", "gT7qLw92", "AKIAIOSFODNN", quoted[2] ?? ""];
+    for (const value of possibleSecrets)
       expect(shownClientId(value)).toBe(`a string of length ${value.length}`);
-    },
-  );
+  });
 
-  test("of URIs only what is one is quoted", () => {
+  test("shows a redirect URI only if it is a URI", () => {
     const values = ["https://a.example/x", "urn:a:b", "open sesame", "", undefined];
-    expect(values.map(shownUri)).toEqual([
-      '"https://a.example/x"',
-      '"urn:a:b"',
-      "no URI",
-      "absent",
-      "absent",
-    ]);
+    const texts = ['"https://a.example/x"', '"urn:a:b"', "no URI", "absent", "absent"];
+    expect(values.map(shownUri)).toEqual(texts);
   });
 });
 
-describe("secrets of people", () => {
-  const PASSWORD = "canary-password-0123456789";
-
-  function everything({ emulator }: { emulator: Portal["emulator"] }): string {
-    return [
+describe("canaries are absent from the customer log, the journal and the inspected emulator:", () => {
+  function expectAbsent(emulator: Emulator, canaries: Record<string, string | undefined>): void {
+    const everything = [
       JSON.stringify(emulator.customerLog.entries()),
       JSON.stringify(emulator.journal.entries()),
       JSON.stringify(emulator),
       inspect(emulator, { depth: 20, showHidden: true }),
     ].join("\n");
-  }
-
-  function expectAbsent(text: string, canaries: Record<string, string | undefined>): void {
-    for (const [name, canary] of Object.entries(canaries)) {
-      expect(canary?.length, name).toBeGreaterThan(8);
-      expect(text.includes(canary ?? ""), name).toBe(false);
+    for (const [name, canary = ""] of Object.entries(canaries)) {
+      expect(canary.length, name).toBeGreaterThan(8);
+      expect(everything.includes(canary), name).toBe(false);
     }
   }
 
-  test("of a launch: opaque_code, state, code, verifier and token", async () => {
+  test("secret, assertion and tokens of machines, also in wrong fields, paths and queries", async () => {
+    const plugin = new PluginClient();
+    const { emulator } = plugin;
+    const account = { clientId: "worker", clientSecret: "canary-secret-0123456789" };
+    const secret = account.clientSecret;
+    emulator.registerServiceAccount({ ...account, tenantId: "acme" });
+    const form = plugin.form();
+    const assertion = form.get("client_assertion") ?? "";
+    const tokenA = await accessTokenIn(plugin.post(form));
+    const tokenB = await accessTokenIn(requestAccountToken(emulator, account));
+    await plugin.post(form);
+    for (const name of ["grant_type", "client_assertion_type", "client_id", "client_assertion"])
+      await plugin.requestToken({ form: { [name]: assertion } });
+    for (const claim of ["iss", "aud", "jti", "iat"])
+      await plugin.requestToken({ claims: { [claim]: assertion } });
+    for (const header of ["kid", "alg", "crit"])
+      await plugin.requestToken({ header: { [header]: assertion } });
+    await requestAccountToken(emulator, { ...account, clientSecret: `${secret}x` });
+    await requestAccountToken(emulator, { ...account, clientId: assertion });
+    await requestAccountToken(emulator, { clientId: secret, clientSecret: "worker" });
+    await postJson(emulator, { grant_type: assertion, client_id: "worker", client_secret: secret });
+    for (const credential of [assertion, tokenA, tokenB]) {
+      await plugin.call(tokenA, `/api/v1/acme/devices/${credential}?t=${credential}`);
+      await plugin.call(tokenB, `/v1/${credential}`);
+      await plugin.call(`${credential}x`);
+      const headers = { authorization: `Basic ${secret}` };
+      await emulator.fetch(`/v1/devices?access_token=${credential}`, { headers });
+    }
+    expect(emulator.customerLog.entries().length).toBeGreaterThan(15);
+    const [header, claims, signature] = assertion.split(".");
+    expectAbsent(emulator, { secret, tokenA, tokenB, assertion, header, claims, signature });
+  });
+
+  test("opaque_code, state, code, verifier and token of a launch, also one for another", async () => {
     const plugin = new LaunchedPlugin();
-    const identity = { tenantId: "acme", clientId: "reporter", userId: "ada" };
+    const identity = { ...reporter, userId: "ada" };
     const { opaqueCode } = plugin.emulator.launch(identity);
     const launched = plugin.launchedCode();
     const accessToken = await plugin.launchedToken();
     const { code, codeVerifier, state } = launched;
     await plugin.exchange(launched);
     await plugin.exchange(launched);
-    // One taken for the other.
     for (const secret of [opaqueCode, codeVerifier, state, accessToken]) {
       await plugin.exchange({ ...plugin.launchedCode(), code: secret });
       await plugin.exchange({ ...plugin.launchedCode(), codeVerifier: secret });
       const launch = plugin.emulator.launch(identity);
-      expect(() => launch.authorize({ codeChallenge: `${secret}x` })).toThrow(/refuses the launch/);
-      expect(() => launch.authorize({ ...newPkce(), opaqueCode: `${secret}x` })).toThrow(
-        /refuses the launch/,
-      );
+      for (const wrong of [{ codeChallenge: `${secret}x` }, { ...newPkce(), opaqueCode: `${secret}x` }])
+        expect(() => launch.authorize(wrong)).toThrow(/refuses the launch/);
     }
     expect(plugin.emulator.customerLog.entries().length).toBeGreaterThan(12);
-    expectAbsent(everything(plugin), { opaqueCode, code, codeVerifier, state, accessToken });
+    expectAbsent(plugin.emulator, { opaqueCode, code, codeVerifier, state, accessToken });
   });
 
-  test("of a login: password, client secret, code, verifier, refresh token, form token and cookie", async () => {
+  test("password, secret, code, verifier, refresh token, form token and cookie of a login", async () => {
+    const password = "canary-password-0123456789";
     const portal = new Portal({}, { clientSecret: PORTAL_SECRET });
-    portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", password: PASSWORD });
+    portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", password });
     const pkce = newPkce();
     const url = portal.authorizationUrl({ code_challenge: pkce.codeChallenge });
     const browser = await new FormBrowser(portal.emulator).open(url);
-    await browser.submit({ userId: "ada", password: `${PASSWORD}x` });
-    await browser.submit({ userId: PASSWORD, password: "ada" });
-    await browser.submit({ userId: "ada", password: PASSWORD });
+    await browser.submit({ userId: "ada", password: `${password}x` });
+    await browser.submit({ userId: password, password: "ada" });
+    await browser.submit({ userId: "ada", password });
     await browser.follow();
     const { form_token: formToken, request } = browser.hidden();
     const cookie = [...browser.cookies.values()].at(-1);
@@ -266,20 +228,11 @@ describe("secrets of people", () => {
     await portal.refresh(first.refresh_token);
     await portal.refresh(second.refresh_token, { client_id: second.refresh_token });
     await portal.emulator.fetch(portal.authorizationUrl({ client_id: PORTAL_SECRET }));
-    await portal.emulator.fetch(portal.authorizationUrl({ code_challenge: pkce.codeVerifier.slice(1) }));
+    const verifierTail = pkce.codeVerifier.slice(1);
+    await portal.emulator.fetch(portal.authorizationUrl({ code_challenge: verifierTail }));
     expect(portal.emulator.customerLog.entries().length).toBeGreaterThan(7);
-    expectAbsent(everything(portal), {
-      PASSWORD,
-      PORTAL_SECRET,
-      code,
-      codeVerifier: pkce.codeVerifier,
-      verifierTail: pkce.codeVerifier.slice(1),
-      accessToken: second.access_token,
-      refreshToken: second.refresh_token,
-      oldRefreshToken: first.refresh_token,
-      formToken,
-      request,
-      cookie,
-    });
+    const tokens = { ...second, oldRefreshToken: first.refresh_token };
+    const page = { formToken, request, cookie };
+    expectAbsent(portal.emulator, { password, PORTAL_SECRET, code, verifierTail, ...tokens, ...page });
   });
 });

@@ -3,12 +3,28 @@ import { once } from "node:events";
 import { Server } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Fault } from "../../src/emulator/index.js";
+import type { Emulator, Fault } from "../../src/emulator/index.js";
 import { collectGarbage, rejectionOf } from "../support/wait.js";
-import { passingCallers } from "./passing-callers.js";
 import { PluginClient } from "./plugin-client.js";
-import { ways } from "./two-ways.js";
-import { watchedTimers } from "./watched-timers.js";
+import { watchedTimers, ways } from "./two-ways.js";
+
+/** In-process callers that keep no reference to what they sent, so that the engine may collect it. */
+interface PassingCaller {
+  readonly name: string;
+  readonly send: (emulator: Emulator, url: string, init: RequestInit) => Promise<Response>;
+}
+
+const passingCallers: readonly PassingCaller[] = [
+  { name: "a URL", send: ({ fetch }, url, init) => fetch(url, init) },
+  { name: "a request", send: ({ fetch }, url, init) => fetch(new Request(url, init)) },
+  {
+    name: "a request and more",
+    send: ({ fetch }, url, init) =>
+      fetch(new Request(url, init), {
+        headers: { "content-type": "application/x-www-form-urlencoded", "x-more": "1" },
+      }),
+  },
+];
 
 const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
 const HOUR_MS = 3_600_000;

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { FlowRecord } from "../../src/emulator/flow/flow.js";
 import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser, FormBrowser } from "./form-browser.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { newPkce } from "./pkce.js";
+import { LaunchedPlugin } from "./plugin-client.js";
 import { CALLBACK, PORTAL_SECRET, Portal } from "./portal.js";
+import { newPkce } from "./signing-key.js";
 
 /** What the page shows of each step: name, parties, rule, fields. */
 async function steps(emulator: Emulator): Promise<string[]> {

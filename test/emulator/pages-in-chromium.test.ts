@@ -6,9 +6,8 @@ import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { EmulatorSeed } from "../../src/emulator/index.js";
 import { describeInChromium } from "../support/chromium.js";
-import { LaunchedPlugin } from "./launched-plugin.js";
-import { s256 } from "./pkce.js";
-import { pluginKey } from "./plugin-client.js";
+import { LaunchedPlugin, pluginKey } from "./plugin-client.js";
+import { s256 } from "./signing-key.js";
 
 const codeVerifier = "v".repeat(43);
 const codeChallenge = s256(codeVerifier);

@@ -3,10 +3,9 @@
 import { describe, expect, test } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { FormBrowser } from "./form-browser.js";
-import { ada, LaunchedPlugin } from "./launched-plugin.js";
-import { newPkce } from "./pkce.js";
-import { pluginKey } from "./plugin-client.js";
+import { ada, LaunchedPlugin, pluginKey } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
+import { newPkce } from "./signing-key.js";
 
 const HOUR = 3_600_000;
 const PASSWORD = "difference engine";

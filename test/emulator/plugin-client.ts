@@ -1,8 +1,16 @@
-// A deployment with one service plugin, and that plugin's requests; a test says only what it changes.
-import { randomUUID } from "node:crypto";
-import type { Emulator, EmulatorOptions, PluginRegistration } from "../../src/emulator/index.js";
-import { createEmulator } from "../../src/emulator/index.js";
-import { compactJws, newSigningKey, rs256, type SigningKey } from "./signing-key.js";
+// Deployments with one service plugin, or with one user-interface plugin and an operator, and their requests; a test names
+// only what it changes. Also token requests of Variant B.
+import { createPrivateKey, type JsonWebKey, randomUUID, sign } from "node:crypto";
+import {
+  createEmulator,
+  type Emulator,
+  type EmulatorOptions,
+  type LaunchAnswer,
+  type OperatorRegistration,
+  type PluginIdentity,
+  type PluginRegistration,
+} from "../../src/emulator/index.js";
+import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey } from "./signing-key.js";
 
 /** Epoch milliseconds at which every test's clock starts: a whole second. */
 export const START: number = Date.UTC(2026, 0, 1, 12, 0, 0);
@@ -13,7 +21,16 @@ export const REJECTED = "The token request was rejected.";
 /** One key for all tests of a file: generating one takes longer than most tests. */
 export const pluginKey: SigningKey = newSigningKey("key-1");
 
-/** undefined removes a member. */
+/** The identity of the plugin that PluginClient registers. */
+export const reporter = { tenantId: "acme", clientId: "reporter" } as const;
+/** The registration of another service plugin, but its identity. */
+export const service: Pick<PluginRegistration, "jwks" | "scopes"> & { readonly type: "service" } = {
+  type: "service",
+  jwks: { keys: [pluginKey.publicJwk] },
+  scopes: ["devices:read"],
+};
+
+/** `undefined` removes a member. */
 export type Changes = Record<string, unknown>;
 
 export interface Changed {
@@ -31,14 +48,7 @@ export class PluginClient {
 
   constructor(options: EmulatorOptions = {}, registration: Partial<PluginRegistration> = {}) {
     this.emulator = createEmulator({ now: () => this.now, ...options });
-    this.emulator.registerPlugin({
-      clientId: "reporter",
-      tenantId: "acme",
-      type: "service",
-      jwks: { keys: [pluginKey.publicJwk] },
-      scopes: ["devices:read"],
-      ...registration,
-    });
+    this.emulator.registerPlugin({ ...reporter, ...service, ...registration });
   }
 
   tokenUrl(tenantId = "acme"): string {
@@ -47,17 +57,10 @@ export class PluginClient {
 
   assertion({ tenantId, key = pluginKey, header = {}, claims = {} }: Changed = {}): string {
     const iat = Math.floor(this.emulator.clock.now() / 1000);
+    const iss = "reporter";
     return compactJws(
       { alg: "RS256", kid: key.kid, ...header },
-      {
-        iss: "reporter",
-        sub: "reporter",
-        aud: this.tokenUrl(tenantId),
-        jti: randomUUID(),
-        iat,
-        exp: iat + 60,
-        ...claims,
-      },
+      { iss, sub: iss, aud: this.tokenUrl(tenantId), jti: randomUUID(), iat, exp: iat + 60, ...claims },
       rs256(key),
     );
   }
@@ -87,9 +90,8 @@ export class PluginClient {
 
   async accessToken(changed: Changed = {}): Promise<string> {
     const response = await this.requestToken(changed);
-    const body = (await response.json()) as { access_token: string };
     if (response.status !== 200) throw new Error(`no token: ${this.lastRule()}`);
-    return body.access_token;
+    return accessTokenIn(response);
   }
 
   call(token: string | undefined, path = "/api/v1/acme/devices", init: RequestInit = {}): Promise<Response> {
@@ -99,7 +101,7 @@ export class PluginClient {
 
   /** The rule that the newest entry of the customer log names. */
   lastRule(): string | undefined {
-    return this.emulator.customerLog.entries().at(-1)?.rule;
+    return this.emulator.customerLog.last()?.rule;
   }
 }
 
@@ -110,4 +112,78 @@ export async function rejection(response: Response): Promise<unknown> {
 
 export function rejectedWith(error: string): unknown {
   return { status: 400, body: { error, error_description: REJECTED } };
+}
+
+export const ada: OperatorRegistration = {
+  tenantId: "acme",
+  userId: "ada",
+  firstname: "Ada",
+  lastname: "Lovelace",
+  capabilities: ["devices:read"],
+  roles: [{ name: "planner", group: "people" }],
+};
+
+export type LaunchedCode = LaunchAnswer & Pkce;
+
+export class LaunchedPlugin extends PluginClient {
+  constructor(options: EmulatorOptions = {}, registration: Partial<PluginRegistration> = {}) {
+    super(options, { type: "user_interface", pageUrl: "https://plugin.example/page", ...registration });
+    this.emulator.registerOperator(ada);
+  }
+
+  /** What the plugin's page has after host:auth-code. */
+  launchedCode(launch: { userId?: string; clientId?: string; tenantId?: string } = {}): LaunchedCode {
+    const pkce = newPkce();
+    const identity = { ...reporter, userId: "ada", ...launch };
+    return { ...this.emulator.launch(identity).authorize(pkce), ...pkce };
+  }
+
+  exchange({ code, codeVerifier }: LaunchedCode, changed: Changed = {}): Promise<Response> {
+    const form = { grant_type: "authorization_code", code, code_verifier: codeVerifier, ...changed.form };
+    return this.requestToken({ ...changed, form });
+  }
+
+  async launchedToken(launch: { userId?: string } = {}): Promise<string> {
+    const response = await this.exchange(this.launchedCode(launch));
+    if (response.status !== 200) throw new Error(`no token: ${this.lastRule()}`);
+    return accessTokenIn(response);
+  }
+}
+
+/** A request to Variant B's token endpoint. */
+export function postJson(emulator: Emulator, fields: object, path = "/v1/auth/token"): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return emulator.fetch(path, { method: "POST", headers, body: JSON.stringify(fields) });
+}
+
+/** The token request of a service account. */
+export function requestAccountToken(
+  emulator: Emulator,
+  { clientId, clientSecret }: { clientId: string; clientSecret: string },
+): Promise<Response> {
+  const credentials = { client_id: clientId, client_secret: clientSecret };
+  return postJson(emulator, { grant_type: "client_credentials", ...credentials });
+}
+
+export async function accessTokenIn(response: Response | Promise<Response>): Promise<string> {
+  return ((await (await response).json()) as { access_token: string }).access_token;
+}
+
+let count = 0;
+
+/** A token request signed with the key that the emulator made for the plugin, at the emulator's own time. */
+export function signedForm(emulator: Emulator, plugin: PluginIdentity): URLSearchParams {
+  const jwk = emulator.testKey(plugin);
+  const key = createPrivateKey({ key: jwk as JsonWebKey, format: "jwk" });
+  const iat = Math.floor(emulator.clock.now() / 1000);
+  const { tenantId, clientId } = plugin;
+  const aud = `${emulator.publicUrl}/api/v1/${tenantId}/external-plugin/oauth/token`;
+  const claims = { iss: clientId, sub: clientId, aud, jti: `jti-${count++}`, iat, exp: iat + 60 };
+  const assertion = compactJws({ alg: "RS256", kid: jwk.kid }, claims, (input) => sign("sha256", input, key));
+  return new URLSearchParams({
+    grant_type: "client_credentials",
+    client_id: clientId,
+    client_assertion_type: ASSERTION_TYPE,
+    client_assertion: assertion,
+  });
 }

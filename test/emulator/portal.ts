@@ -5,9 +5,8 @@ import {
   type Emulator,
   type EmulatorOptions,
 } from "../../src/emulator/index.js";
-import { ada } from "./launched-plugin.js";
-import { newPkce, type Pkce } from "./pkce.js";
-import { START } from "./plugin-client.js";
+import { ada, START } from "./plugin-client.js";
+import { newPkce, type Pkce } from "./signing-key.js";
 
 export const CALLBACK = "https://portal.example/callback";
 export const PORTAL_SECRET = "open sesame";

@@ -1,605 +1,604 @@
-// Registering and updating.
+// Registrations: what is refused, what an update changes and keeps, and what unregistering ends.
 import { generateKeyPairSync } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { createEmulator } from "../../src/emulator/index.js";
-import { expectNothingChanged } from "./expect-nothing-changed.js";
+import { createEmulator, type Emulator, EmulatorError } from "../../src/emulator/index.js";
 import { FormBrowser } from "./form-browser.js";
-import { ada } from "./launched-plugin.js";
-import { PluginClient, pluginKey } from "./plugin-client.js";
+import {
+  accessTokenIn,
+  ada,
+  LaunchedPlugin,
+  PluginClient,
+  pluginKey,
+  rejectedWith,
+  rejection,
+  reporter,
+  requestAccountToken,
+  service,
+} from "./plugin-client.js";
 import { CALLBACK, PORTAL_SECRET, Portal } from "./portal.js";
-import { newSigningKey } from "./signing-key.js";
+import { newPkce, newSigningKey } from "./signing-key.js";
 
-describe("registrations", () => {
-  const sheet = {
-    clientId: "c",
-    tenantId: "t",
-    type: "service",
-    jwks: { keys: [pluginKey.publicJwk] },
-  } as const;
-  const privateJwk = pluginKey.privateKey.export({ format: "jwk" });
-  const ecJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
-  const withKey = (...keys: object[]) => ({ ...sheet, jwks: { keys } });
+const SECRET = "sesame-7x9!kQ";
+const account = { tenantId: "acme", clientId: "worker", clientSecret: SECRET };
 
-  function thrownBy(action: () => unknown): unknown {
-    try {
-      action();
-    } catch (error) {
-      return error;
-    }
-    return undefined;
+/** One registration of each kind. */
+function everything(): Emulator {
+  const { emulator } = new LaunchedPlugin();
+  emulator.registerServiceAccount(account);
+  emulator.registerApiClient({ clientId: "portal", redirectUris: [CALLBACK] });
+  return emulator;
+}
+
+type Method = Extract<keyof Emulator, `${"register" | "update" | "unregister"}${string}`>;
+interface RefusedRow {
+  readonly name: string;
+  readonly input: unknown;
+  /** Default: registration_invalid. */
+  readonly code?: string;
+  readonly issue?: RegExp;
+}
+
+async function expectRefused(method: Method, { input, code, issue }: RefusedRow): Promise<void> {
+  const emulator = everything();
+  const pages = ["plugins", "clients", "operators", "accounts"];
+  const registered = () =>
+    Promise.all(pages.map(async (page) => (await emulator.fetch(`/_emulator/${page}`)).text()));
+  const before = await registered();
+  let thrown: unknown;
+  try {
+    emulator[method](input as never);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toBeInstanceOf(EmulatorError);
+  expect(thrown).toMatchObject({
+    code: code ?? "registration_invalid",
+    issues: issue === undefined ? expect.anything() : [expect.stringMatching(issue)],
+  });
+  const shown = inspect(thrown);
+  expect(shown).not.toContain(SECRET);
+  expect(shown).not.toContain(String(privateJwk.d));
+  expect(await registered()).toEqual(before);
+}
+
+const privateJwk = pluginKey.privateKey.export({ format: "jwk" });
+const ecJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+const sheet = { clientId: "c", tenantId: "t", type: "service", jwks: service.jwks } as const;
+const page = { ...sheet, type: "user_interface" } as const;
+const withKeys = (...keys: object[]) => ({ ...sheet, jwks: { keys } });
+const withKey = (changes: object) => withKeys({ ...pluginKey.publicJwk, ...changes });
+const key = (name: string, input: object, issue: RegExp): RefusedRow => ({
+  name,
+  input,
+  code: "key_invalid",
+  issue,
+});
+const client = { clientId: "c", redirectUris: [CALLBACK] };
+const withUri = (uri: string) => ({ ...client, redirectUris: [uri] });
+const uris = [
+  ...["/cb", `${CALLBACK}#x`, `${CALLBACK}#`, "http://portal.example/cb", "https://u:p@portal.example/cb"],
+  ...["javascript:alert(1)", "data:text/html,x", `${CALLBACK} x`, "https://portal.example\\@evil.example"],
+];
+const again = { code: "already_registered" };
+const unknown = { code: "not_registered" };
+
+const refused: readonly { readonly method: Method; readonly rows: readonly RefusedRow[] }[] = [
+  {
+    method: "registerPlugin",
+    rows: [
+      { name: "no client_id", input: { ...sheet, clientId: undefined }, issue: /^clientId/ },
+      { name: "an empty tenant", input: { ...sheet, tenantId: "" }, issue: /^tenantId/ },
+      { name: "a literal {tenantId}", input: { ...sheet, tenantId: "{tenantId}" }, issue: /^tenantId/ },
+      { name: "a tenant of dots", input: { ...sheet, tenantId: ".." }, issue: /^tenantId/ },
+      { name: "a tenant with a slash", input: { ...sheet, tenantId: "a/b" }, issue: /^tenantId/ },
+      { name: "an unknown type", input: { ...sheet, type: "both" }, issue: /^type/ },
+      { name: "a bad scope", input: { ...sheet, scopes: ["devices:list"] }, issue: /^scopes\.0/ },
+      { name: "a misspelt field", input: { ...sheet, scope: [] }, issue: /scope/ },
+      { name: "a script as page", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
+      { name: "a path as page", input: { ...page, pageUrl: "/page" }, issue: /^pageUrl/ },
+      { name: "the page of a service", input: { ...sheet, pageUrl: "https://p.example" }, issue: /^pageUrl/ },
+      { name: "an empty name", input: { ...page, name: "" }, issue: /^name/ },
+      key("no keys", withKeys(), /no key/),
+      key("a private key", withKeys(privateJwk), /private/),
+      key("a symmetric key", withKeys({ kty: "oct", k: "c2VjcmV0" }), /symmetric/),
+      key("an EC key", withKeys(ecJwk), /kty/),
+      key("an RSA key of 1024 bits", withKeys(newSigningKey("k", 1024).publicJwk), /1024 bits/),
+      key("an RSA key of 2047 bits", withKeys(newSigningKey("k", 2047).publicJwk), /2047 bits/),
+      key("a key for PS256", withKey({ alg: "PS256" }), /alg/),
+      key("a key for encryption", withKey({ use: "enc" }), /use/),
+      key("a key that may not verify", withKey({ key_ops: ["sign"] }), /key_ops/),
+      key("a kid that is a number", withKey({ kid: 1 }), /kid/),
+      key("a key without modulus", withKeys({ kty: "RSA", e: "AQAB" }), /RSA public key/),
+      key("a bad second key", withKeys(pluginKey.publicJwk, ecJwk), /^jwks\.keys\.1/),
+      key("33 keys", withKeys(...Array(33).fill(pluginKey.publicJwk)), /more than 32/),
+      { name: "one that is registered", input: { ...sheet, ...reporter }, ...again },
+    ],
+  },
+  {
+    method: "updatePlugin",
+    rows: [
+      { name: "an unknown plugin", input: { ...reporter, clientId: "x" }, ...unknown },
+      key("a short key", { ...reporter, jwks: withKeys({ kty: "RSA", n: "AQ", e: "AQAB" }).jwks }, /./),
+      { name: "a bad scope", input: { ...reporter, scopes: ["x"] }, issue: /^scopes\.0/ },
+      { name: "the type", input: { ...reporter, type: "service" }, issue: /type/ },
+    ],
+  },
+  {
+    method: "unregisterPlugin",
+    rows: [
+      { name: "an unknown plugin", input: { ...reporter, clientId: "x" }, ...unknown },
+      { name: "a plugin of another tenant", input: { ...reporter, tenantId: "x" }, ...unknown },
+      { name: "no tenant", input: { clientId: "reporter" }, issue: /^tenantId: / },
+      { name: "undefined", input: undefined },
+    ],
+  },
+  {
+    method: "registerServiceAccount",
+    rows: [
+      { name: "no secret", input: { ...account, clientId: "c", clientSecret: "" }, issue: /^clientSecret/ },
+      { name: "a tenant with a space", input: { ...account, tenantId: "a b" }, issue: /^tenantId/ },
+      { name: "a misplaced secret", input: { ...account, secret: SECRET }, issue: /secret/ },
+      { name: "one that is registered in another tenant", input: { ...account, tenantId: "x" }, ...again },
+      { name: "the client_id of an API client", input: { ...account, clientId: "portal" }, ...again },
+    ],
+  },
+  {
+    method: "updateServiceAccount",
+    rows: [
+      { name: "an unknown account", input: { clientId: "x" }, ...unknown },
+      { name: "an account of another tenant", input: { clientId: "worker", tenantId: "x" }, ...unknown },
+      { name: "an API client", input: { clientId: "portal", scopes: [] }, ...unknown },
+      { name: "an empty secret", input: { clientId: "worker", clientSecret: "" }, issue: /^clientSecret: / },
+      { name: "null as secret", input: { clientId: "worker", clientSecret: null }, issue: /^clientSecret: / },
+      { name: "a bad scope", input: { clientId: "worker", scopes: ["x"] }, issue: /^scopes\.0: / },
+      { name: "a misplaced secret", input: { clientId: "worker", secret: SECRET }, issue: /"secret"/ },
+      { name: "undefined", input: undefined },
+    ],
+  },
+  {
+    method: "unregisterServiceAccount",
+    rows: [
+      { name: "an unknown account", input: { clientId: "x" }, ...unknown },
+      { name: "an account of another tenant", input: { ...account, tenantId: "x" }, ...unknown },
+      { name: "an API client", input: { clientId: "portal" }, ...unknown },
+      { name: "a string", input: "worker" },
+    ],
+  },
+  {
+    method: "registerApiClient",
+    rows: [
+      { name: "no redirect URI", input: { ...client, redirectUris: [] }, issue: /^redirectUris/ },
+      ...uris.map((uri) => ({
+        name: `the URI ${uri}`,
+        input: withUri(uri),
+        issue: /^redirectUris\.0/,
+      })),
+      { name: "an empty secret", input: { ...client, clientSecret: "" }, issue: /^clientSecret/ },
+      { name: "a bad scope", input: { ...client, scopes: ["openid"] }, issue: /^scopes\.0/ },
+      { name: "one that is registered", input: { ...client, clientId: "portal" }, ...again },
+      { name: "the client_id of an account", input: { ...client, clientId: "worker" }, ...again },
+    ],
+  },
+  {
+    method: "updateApiClient",
+    rows: [
+      { name: "an unknown client", input: { clientId: "x" }, ...unknown },
+      { name: "a service account", input: { clientId: "worker" }, ...unknown },
+      { name: "no redirect URI", input: { clientId: "portal", redirectUris: [] }, issue: /^redirectUris: / },
+      { name: "a path as redirect URI", input: { clientId: "portal", redirectUris: ["/"] }, issue: /^redir/ },
+      { name: "an empty name", input: { clientId: "portal", name: "" }, issue: /^name: / },
+      { name: "a tenant of dots", input: { clientId: "portal", tenantId: ".." }, issue: /^tenantId: / },
+      { name: "a misspelt field", input: { clientId: "portal", redirectUri: "x" }, issue: /"redirectUri"/ },
+      { name: "null", input: null },
+    ],
+  },
+  {
+    method: "unregisterApiClient",
+    rows: [
+      { name: "an unknown client", input: { clientId: "x" }, ...unknown },
+      { name: "no client_id", input: {}, issue: /^clientId: / },
+    ],
+  },
+  {
+    method: "registerOperator",
+    rows: [
+      { name: "an empty user id", input: { ...ada, userId: "" }, issue: /^userId/ },
+      { name: "a tenant with a slash", input: { ...ada, tenantId: "../x" }, issue: /^tenantId/ },
+      { name: "a bad capability", input: { ...ada, capabilities: ["x"] }, issue: /^capabilities\.0/ },
+      { name: "a role without a group", input: { ...ada, roles: [{ name: "x" }] }, issue: /^roles\.0/ },
+      { name: "an empty password", input: { ...ada, password: "" }, issue: /^password/ },
+      { name: "a misspelt field", input: { ...ada, firstName: "x" }, issue: /firstName/ },
+      { name: "one that is registered", input: ada, ...again },
+    ],
+  },
+  {
+    method: "updateOperator",
+    rows: [{ name: "an unknown operator", input: { ...ada, userId: "x" }, ...unknown }],
+  },
+  {
+    method: "unregisterOperator",
+    rows: [
+      { name: "an unknown operator", input: { tenantId: "acme", userId: "x" }, ...unknown },
+      { name: "an operator of another tenant", input: { tenantId: "x", userId: "ada" }, ...unknown },
+      { name: "no user id", input: { tenantId: "acme" }, issue: /^userId: / },
+    ],
+  },
+];
+describe.each(refused)("$method refuses and changes nothing:", ({ method, rows }) => {
+  test.each(rows)("$name", (row) => expectRefused(method, row));
+});
+
+test("an id that may be a misplaced secret is not repeated, and another is", () => {
+  const { emulator } = new LaunchedPlugin();
+  const attempts = [
+    () => emulator.unregisterPlugin({ tenantId: "acme", clientId: SECRET }),
+    () => emulator.unregisterServiceAccount({ clientId: SECRET }),
+    () => emulator.updateServiceAccount({ clientId: SECRET, scopes: [] }),
+    () => emulator.unregisterApiClient({ clientId: SECRET }),
+    () => emulator.updateApiClient({ clientId: SECRET, name: "x" }),
+    () => emulator.unregisterOperator({ tenantId: "acme", userId: SECRET }),
+  ];
+  for (const attempt of attempts) expect(attempt).toThrow(/ a string of length 13 is not registered/);
+  const named = () => emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter-2" });
+  expect(named).toThrow('plugin "reporter-2" is not registered in "acme"');
+});
+
+test.each([
+  ...[
+    "https://portal.example",
+    "http://127.0.0.1/cb",
+    "http://[::1]:8080/cb?a=1",
+    "http://localhost:3000/cb",
+  ],
+  ...["http://portal.localhost/cb", "com.example.portal:/cb"],
+])("an API client may have the redirect URI %s", (uri) => {
+  expect(() => createEmulator().registerApiClient(withUri(uri))).not.toThrow();
+});
+
+test("one name may be registered in two tenants, and for a plugin and an account in one", () => {
+  const { emulator } = new LaunchedPlugin();
+  emulator.registerPlugin({ ...service, ...reporter, tenantId: "globex" });
+  emulator.registerOperator({ ...ada, tenantId: "globex" });
+  emulator.registerServiceAccount({ ...account, clientId: "reporter" });
+});
+
+test("a plugin's page moves for the next launch, and a service plugin cannot get one", () => {
+  const { emulator } = new LaunchedPlugin();
+  emulator.updatePlugin({ ...reporter, pageUrl: "http://localhost:3000/new" });
+  expect(emulator.launch({ ...reporter, userId: "ada" }).url).toMatch(/^http:\/\/localhost:3000\/new\?/);
+  const { emulator: other } = new PluginClient();
+  expect(() => other.updatePlugin({ ...reporter, pageUrl: "https://p.example/" })).toThrow(EmulatorError);
+});
+
+/** A portal with a service account. */
+class Worker extends Portal {
+  constructor() {
+    super();
+    this.emulator.registerServiceAccount(account);
   }
 
-  describe("a plugin registration is refused", () => {
-    const rows: { name: string; input: object; code: string; issue: RegExp }[] = [
-      {
-        name: "without client_id",
-        input: { ...sheet, clientId: undefined },
-        code: "registration_invalid",
-        issue: /^clientId/,
-      },
-      {
-        name: "with an empty tenant",
-        input: { ...sheet, tenantId: "" },
-        code: "registration_invalid",
-        issue: /^tenantId/,
-      },
-      {
-        name: "with a literal {tenantId}",
-        input: { ...sheet, tenantId: "{tenantId}" },
-        code: "registration_invalid",
-        issue: /^tenantId/,
-      },
-      {
-        name: "with a tenant of dots",
-        input: { ...sheet, tenantId: ".." },
-        code: "registration_invalid",
-        issue: /^tenantId/,
-      },
-      {
-        name: "with a tenant that has a slash",
-        input: { ...sheet, tenantId: "a/b" },
-        code: "registration_invalid",
-        issue: /^tenantId/,
-      },
-      {
-        name: "of an unknown type",
-        input: { ...sheet, type: "both" },
-        code: "registration_invalid",
-        issue: /^type/,
-      },
-      {
-        name: "with a scope of no known form",
-        input: { ...sheet, scopes: ["devices:list"] },
-        code: "registration_invalid",
-        issue: /^scopes\.0/,
-      },
-      {
-        name: "with a misspelt field",
-        input: { ...sheet, scope: [] },
-        code: "registration_invalid",
-        issue: /scope/,
-      },
-      { name: "without keys", input: withKey(), code: "key_invalid", issue: /no key/ },
-      { name: "with a private key", input: withKey(privateJwk), code: "key_invalid", issue: /private/ },
-      {
-        name: "with a symmetric key",
-        input: withKey({ kty: "oct", k: "c2VjcmV0" }),
-        code: "key_invalid",
-        issue: /symmetric/,
-      },
-      { name: "with an EC key", input: withKey(ecJwk), code: "key_invalid", issue: /kty/ },
-      {
-        name: "with an RSA key of 1024 bits",
-        input: withKey(newSigningKey("k", 1024).publicJwk),
-        code: "key_invalid",
-        issue: /1024 bits/,
-      },
-      {
-        name: "with an RSA key of 2047 bits",
-        input: withKey(newSigningKey("k", 2047).publicJwk),
-        code: "key_invalid",
-        issue: /2047 bits/,
-      },
-      {
-        name: "with a key for PS256",
-        input: withKey({ ...pluginKey.publicJwk, alg: "PS256" }),
-        code: "key_invalid",
-        issue: /alg/,
-      },
-      {
-        name: "with a key for encryption",
-        input: withKey({ ...pluginKey.publicJwk, use: "enc" }),
-        code: "key_invalid",
-        issue: /use/,
-      },
-      {
-        name: "with a key that may not verify",
-        input: withKey({ ...pluginKey.publicJwk, key_ops: ["sign"] }),
-        code: "key_invalid",
-        issue: /key_ops/,
-      },
-      {
-        name: "with a kid that is not a string",
-        input: withKey({ ...pluginKey.publicJwk, kid: 1 }),
-        code: "key_invalid",
-        issue: /kid/,
-      },
-      {
-        name: "with a key without modulus",
-        input: withKey({ kty: "RSA", e: "AQAB" }),
-        code: "key_invalid",
-        issue: /RSA public key/,
-      },
-      {
-        name: "with a bad second key",
-        input: withKey(pluginKey.publicJwk, ecJwk),
-        code: "key_invalid",
-        issue: /^jwks\.keys\.1/,
-      },
-      {
-        name: "with 33 keys",
-        input: withKey(...Array(33).fill(pluginKey.publicJwk)),
-        code: "key_invalid",
-        issue: /more than 32/,
-      },
-    ];
-    test.each(rows)("$name, naming the field", ({ input, code, issue }) => {
-      const error = thrownBy(() => createEmulator().registerPlugin(input as typeof sheet));
-      expect(error).toMatchObject({ name: "EmulatorError", code, issues: [expect.stringMatching(issue)] });
-      expect(inspect(error)).not.toContain(privateJwk.d);
-    });
+  ask(clientSecret = SECRET): Promise<Response> {
+    return requestAccountToken(this.emulator, { ...account, clientSecret });
+  }
 
-    test("a second time in one tenant, though not in another", () => {
-      const emulator = createEmulator();
-      emulator.registerPlugin(sheet);
-      emulator.registerPlugin({ ...sheet, tenantId: "other" });
-      expect(thrownBy(() => emulator.registerPlugin(sheet))).toMatchObject({ code: "already_registered" });
-    });
+  token(clientSecret?: string): Promise<string> {
+    return accessTokenIn(this.ask(clientSecret));
+  }
+}
+
+describe("an updated service account", () => {
+  test("with another secret is refused its old one at once, and keeps its tokens", async () => {
+    const worker = new Worker();
+    const token = await worker.token();
+    worker.emulator.updateServiceAccount({ clientId: "worker", clientSecret: "another" });
+    expect((await worker.ask()).status).toBe(401);
+    expect(worker.lastRule()).toBe("client.authentication");
+    expect((await worker.ask("another")).status).toBe(200);
+    expect(await worker.statusOf(token)).toBe(200);
   });
 
-  describe("a plugin update is refused and changes nothing", () => {
-    const identity = { clientId: "reporter", tenantId: "acme" };
-    const rows = [
-      {
-        name: "of a plugin that is not registered",
-        input: { ...identity, clientId: "x" },
-        code: "not_registered",
-      },
-      {
-        name: "with a short key",
-        input: { ...identity, scopes: [], jwks: withKey({ kty: "RSA", n: "AQ", e: "AQAB" }).jwks },
-        code: "key_invalid",
-      },
-      { name: "with a bad scope", input: { ...identity, scopes: ["x"] }, code: "registration_invalid" },
-      { name: "of the type", input: { ...identity, type: "user_interface" }, code: "registration_invalid" },
-    ];
-    test.each(rows)("$name", async ({ input, code }) => {
-      const plugin = new PluginClient();
-      expect(thrownBy(() => plugin.emulator.updatePlugin(input))).toMatchObject({
-        name: "EmulatorError",
-        code,
-      });
-      expect((await plugin.call(await plugin.accessToken())).status).toBe(200);
-    });
-  });
-
-  describe("a service account registration is refused", () => {
-    const account = { clientId: "c", clientSecret: "hunter2-hunter2", tenantId: "t" };
-    const rows = [
-      { name: "without a secret", input: { ...account, clientSecret: "" }, code: "registration_invalid" },
-      { name: "with a bad tenant", input: { ...account, tenantId: "a b" }, code: "registration_invalid" },
-      {
-        name: "with a secret in the wrong field",
-        input: { ...account, secret: account.clientSecret },
-        code: "registration_invalid",
-      },
-    ];
-    test.each(rows)("$name", ({ input, code }) => {
-      const error = thrownBy(() => createEmulator().registerServiceAccount(input));
-      expect(error).toMatchObject({ name: "EmulatorError", code });
-      expect(inspect(error)).not.toContain("hunter2");
-    });
-
-    test("a second time, even in another tenant, for Variant B's path names none", () => {
-      const emulator = createEmulator();
-      emulator.registerServiceAccount(account);
-      const again = () => emulator.registerServiceAccount({ ...account, tenantId: "other" });
-      expect(thrownBy(again)).toMatchObject({ code: "already_registered" });
-    });
-  });
-
-  describe("a user-interface plugin's page", () => {
-    const page = { ...sheet, type: "user_interface" } as const;
-    const rows: { name: string; input: object; issue: RegExp | undefined }[] = [
-      {
-        name: "may be https",
-        input: { ...page, pageUrl: "https://plugin.example/p?a=1#b" },
-        issue: undefined,
-      },
-      { name: "may be http", input: { ...page, pageUrl: "http://localhost:3000/" }, issue: undefined },
-      { name: "is a script", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
-      { name: "is a path", input: { ...page, pageUrl: "/page" }, issue: /^pageUrl/ },
-      {
-        name: "is not a service plugin's",
-        input: { ...sheet, pageUrl: "https://p.example" },
-        issue: /^pageUrl/,
-      },
-      { name: "has a name that is not empty", input: { ...page, name: "" }, issue: /^name/ },
-    ];
-    test.each(rows)("$name", ({ input, issue }) => {
-      const error = thrownBy(() => createEmulator().registerPlugin(input as never));
-      if (issue === undefined) return expect(error).toBeUndefined();
-      return expect(error).toMatchObject({
-        code: "registration_invalid",
-        issues: [expect.stringMatching(issue)],
-      });
-    });
-
-    test("moves by an update, for the next launch; a service plugin gets none", () => {
-      const emulator = createEmulator();
-      emulator.registerPlugin({ ...page, pageUrl: "https://old.example/" });
-      emulator.registerPlugin({ ...sheet, clientId: "service" });
-      emulator.registerOperator({ tenantId: "t", userId: "u" });
-      emulator.updatePlugin({ clientId: "c", tenantId: "t", pageUrl: "https://new.example/" });
-      const { url } = emulator.launch({ tenantId: "t", clientId: "c", userId: "u" });
-      expect(new URL(url).origin).toBe("https://new.example");
-      const update = { clientId: "service", tenantId: "t", pageUrl: "https://new.example/" };
-      expect(thrownBy(() => emulator.updatePlugin(update))).toMatchObject({ code: "registration_invalid" });
-    });
-  });
-
-  describe("an operator", () => {
-    const operator = { tenantId: "t", userId: "u" };
-    const rows: { name: string; input: object; issue: RegExp }[] = [
-      { name: "needs a user id", input: { ...operator, userId: "" }, issue: /^userId/ },
-      {
-        name: "needs a tenant that can be one",
-        input: { ...operator, tenantId: "../x" },
-        issue: /^tenantId/,
-      },
-      {
-        name: "has capabilities of a known form",
-        input: { ...operator, capabilities: ["x"] },
-        issue: /^capabilities\.0/,
-      },
-      {
-        name: "has roles of a known form",
-        input: { ...operator, roles: [{ name: "x" }] },
-        issue: /^roles\.0/,
-      },
-      { name: "has no empty password", input: { ...operator, password: "" }, issue: /^password/ },
-      { name: "has no misspelt field", input: { ...operator, firstName: "x" }, issue: /firstName/ },
-    ];
-    test.each(rows)("$name", ({ input, issue }) => {
-      const error = thrownBy(() => createEmulator().registerOperator(input as never));
-      expect(error).toMatchObject({ code: "registration_invalid", issues: [expect.stringMatching(issue)] });
-    });
-
-    test("is registered once per tenant, and updated only where registered", () => {
-      const emulator = createEmulator();
-      emulator.registerOperator(operator);
-      emulator.registerOperator({ ...operator, tenantId: "other" });
-      expect(thrownBy(() => emulator.registerOperator(operator))).toMatchObject({
-        code: "already_registered",
-      });
-      const stranger = { ...operator, userId: "stranger" };
-      expect(thrownBy(() => emulator.updateOperator(stranger))).toMatchObject({ code: "not_registered" });
-    });
-  });
-
-  describe("an API client", () => {
-    const client = { clientId: "portal", redirectUris: ["https://portal.example/cb"] };
-    const withUri = (redirectUri: string) => ({ ...client, redirectUris: [redirectUri] });
-    const refused: { name: string; input: object; issue: RegExp }[] = [
-      { name: "without a redirect URI", input: { ...client, redirectUris: [] }, issue: /^redirectUris/ },
-      { name: "with a path as redirect URI", input: withUri("/cb"), issue: /^redirectUris\.0/ },
-      { name: "with a fragment", input: withUri("https://portal.example/cb#x"), issue: /^redirectUris\.0/ },
-      {
-        name: "with an empty fragment",
-        input: withUri("https://portal.example/cb#"),
-        issue: /^redirectUris\.0/,
-      },
-      {
-        name: "with http to another machine",
-        input: withUri("http://portal.example/cb"),
-        issue: /^redirectUris\.0/,
-      },
-      {
-        name: "with credentials",
-        input: withUri("https://u:p@portal.example/cb"),
-        issue: /^redirectUris\.0/,
-      },
-      { name: "with a script", input: withUri("javascript:alert(1)"), issue: /^redirectUris\.0/ },
-      { name: "with data", input: withUri("data:text/html,x"), issue: /^redirectUris\.0/ },
-      { name: "with a space", input: withUri("https://portal.example/ cb"), issue: /^redirectUris\.0/ },
-      {
-        name: "with a backslash",
-        input: withUri("https://portal.example\\@evil.example"),
-        issue: /^redirectUris\.0/,
-      },
-      { name: "with an empty secret", input: { ...client, clientSecret: "" }, issue: /^clientSecret/ },
-      {
-        name: "with a scope of no known form",
-        input: { ...client, scopes: ["openid"] },
-        issue: /^scopes\.0/,
-      },
-    ];
-    test.each(refused)("is refused $name", ({ input, issue }) => {
-      const error = thrownBy(() => createEmulator().registerApiClient(input as never));
-      expect(error).toMatchObject({ code: "registration_invalid", issues: [expect.stringMatching(issue)] });
-    });
-
-    test.each([
-      "https://portal.example",
-      "http://127.0.0.1/cb",
-      "http://[::1]:8080/cb?a=1",
-      "http://localhost:3000/cb",
-      "http://portal.localhost/cb",
-      "com.example.portal:/cb",
-    ])("may be sent to %s", (redirectUri) => {
-      expect(thrownBy(() => createEmulator().registerApiClient(withUri(redirectUri)))).toBeUndefined();
-    });
-
-    test("has a client_id that is unique in Variant B", () => {
-      const emulator = createEmulator();
-      emulator.registerApiClient(client);
-      const account = { clientId: "worker", clientSecret: "s", tenantId: "t" };
-      emulator.registerServiceAccount(account);
-      const taken = [
-        () => emulator.registerApiClient(client),
-        () => emulator.registerApiClient({ ...client, clientId: "worker" }),
-        () => emulator.registerServiceAccount({ ...account, clientId: "portal" }),
-      ];
-      for (const register of taken) expect(thrownBy(register)).toMatchObject({ code: "already_registered" });
-    });
+  test("with other scopes gets them in its next token and keeps them; null lifts the limit", async () => {
+    const worker = new Worker();
+    const token = await worker.token();
+    worker.emulator.updateServiceAccount({ clientId: "worker", scopes: ["schedules:read"] });
+    expect(await worker.statusOf(await worker.token())).toBe(403);
+    expect(await worker.statusOf(token)).toBe(200);
+    worker.emulator.updateServiceAccount({ clientId: "worker", tenantId: "acme" });
+    expect(await worker.statusOf(await worker.token())).toBe(403);
+    worker.emulator.updateServiceAccount({ clientId: "worker", scopes: null });
+    expect(await worker.statusOf(await worker.token())).toBe(200);
   });
 });
 
-describe("updates of clients", () => {
-  const account = { tenantId: "acme", clientId: "worker", clientSecret: "open sesame" };
-  const worker = { clientId: "worker" };
-
-  class Worker extends Portal {
-    constructor() {
-      super();
-      this.emulator.registerServiceAccount(account);
-    }
-
-    ask(clientSecret: string): Promise<Response> {
-      return this.post({
-        grant_type: "client_credentials",
-        client_id: "worker",
-        client_secret: clientSecret,
-      });
-    }
-
-    async token(clientSecret = account.clientSecret): Promise<string> {
-      return ((await (await this.ask(clientSecret)).json()) as { access_token: string }).access_token;
-    }
-  }
-
-  describe("a service account", () => {
-    test("with another secret is refused its old one at once, and keeps its tokens", async () => {
-      const client = new Worker();
-      const token = await client.token();
-      client.emulator.updateServiceAccount({ ...worker, clientSecret: "another" });
-      expect((await client.ask(account.clientSecret)).status).toBe(401);
-      expect(client.lastRule()).toBe("client.authentication");
-      expect((await client.ask("another")).status).toBe(200);
-      expect(await client.statusOf(token)).toBe(200);
-    });
-
-    test("with other scopes gets them with its next token, and with null every one", async () => {
-      const client = new Worker();
-      const token = await client.token();
-      client.emulator.updateServiceAccount({ ...worker, scopes: ["schedules:read"] });
-      expect(await client.statusOf(await client.token())).toBe(403);
-      expect(client.lastRule()).toBe("route.scope");
-      expect(await client.statusOf(token)).toBe(200);
-      client.emulator.updateServiceAccount({ ...worker, clientSecret: "another" });
-      expect(await client.statusOf(await client.token("another"))).toBe(403);
-      client.emulator.updateServiceAccount({ ...worker, scopes: null });
-      expect(await client.statusOf(await client.token("another"))).toBe(200);
-    });
-
-    test("keeps its secret and scopes in an update that names neither", async () => {
-      const client = new Worker();
-      client.emulator.updateServiceAccount({ ...worker, tenantId: "acme" });
-      expect(await client.statusOf(await client.token())).toBe(200);
-    });
+describe("an updated API client", () => {
+  test("with a secret is confidential at once, and keeps it until it is null", async () => {
+    const portal = new Portal();
+    const tokens = await portal.tokens();
+    portal.emulator.updateApiClient({ clientId: "portal", clientSecret: PORTAL_SECRET });
+    expect((await portal.refresh(tokens.refresh_token)).status).toBe(401);
+    expect(await portal.statusOf(tokens.access_token)).toBe(200);
+    const secret = { client_secret: PORTAL_SECRET };
+    const newer = await portal.tokens(await portal.refresh(tokens.refresh_token, secret));
+    portal.emulator.updateApiClient({ clientId: "portal", name: "Portal" });
+    expect((await portal.refresh(newer.refresh_token)).status).toBe(401);
+    portal.emulator.updateApiClient({ clientId: "portal", clientSecret: null });
+    expect((await portal.refresh(newer.refresh_token, secret)).status).toBe(401);
+    expect((await portal.refresh(newer.refresh_token)).status).toBe(200);
   });
 
-  describe("an API client", () => {
-    test("with a secret is a confidential one at once, and with null a public one again", async () => {
-      const portal = new Portal();
-      const tokens = await portal.tokens();
-      portal.emulator.updateApiClient({ clientId: "portal", clientSecret: PORTAL_SECRET });
-      expect((await portal.refresh(tokens.refresh_token)).status).toBe(401);
-      expect(await portal.statusOf(tokens.access_token)).toBe(200);
-      const secret = { client_secret: PORTAL_SECRET };
-      const newer = await portal.tokens(await portal.refresh(tokens.refresh_token, secret));
-      portal.emulator.updateApiClient({ clientId: "portal", name: "Portal" });
-      expect((await portal.refresh(newer.refresh_token)).status).toBe(401);
-      portal.emulator.updateApiClient({ clientId: "portal", clientSecret: null });
-      expect((await portal.refresh(newer.refresh_token, secret)).status).toBe(401);
-      expect((await portal.refresh(newer.refresh_token)).status).toBe(200);
-    });
-
-    test("with other redirect URIs takes them for logins from then on; a code goes on with its own", async () => {
-      const portal = new Portal();
-      const code = portal.loginCode();
-      const moved = "https://portal.example/moved";
-      portal.emulator.updateApiClient({ clientId: "portal", redirectUris: [moved] });
-      expect(() => portal.loginCode()).toThrow(
-        expect.objectContaining({ issues: ["authorization.redirect-uri"] }),
-      );
-      expect((await portal.exchange(code)).status).toBe(200);
-      const redirected = { redirect_uri: moved };
-      expect((await portal.exchange(portal.loginCode(redirected), redirected)).status).toBe(200);
-    });
-
-    test("with other scopes asks for them from then on, and keeps what was allowed", async () => {
-      const portal = new Portal();
-      const tokens = await portal.tokens();
-      portal.emulator.updateApiClient({ clientId: "portal", scopes: ["schedules:read"] });
-      expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(403);
-      expect(await portal.statusOf(tokens.access_token)).toBe(200);
-      const newer = await portal.tokens(await portal.refresh(tokens.refresh_token));
-      expect(await portal.statusOf(newer.access_token)).toBe(200);
-      portal.emulator.updateApiClient({ clientId: "portal", scopes: null });
-      expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
-    });
-
-    test("of another tenant is for that one's people, and with null for all of them", () => {
-      const portal = new Portal();
-      portal.emulator.updateApiClient({ clientId: "portal", tenantId: "umbrella" });
-      expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues: ["login.credentials"] }));
-      portal.emulator.updateApiClient({ clientId: "portal", name: "Portal" });
-      expect(() => portal.loginCode()).toThrow();
-      portal.emulator.updateApiClient({ clientId: "portal", tenantId: null });
-      expect(portal.loginCode().code).toMatch(/./);
-    });
-
-    test("lets a login in progress end as it began", async () => {
-      const portal = new Portal({}, { name: "Portal" });
-      const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
-      portal.emulator.updateApiClient({
-        clientId: "portal",
-        name: "Renamed",
-        redirectUris: ["https://x.example/"],
-      });
-      await (await browser.submit({ userId: "ada", decision: "login" })).follow();
-      expect(browser.text()).toContain("Allow Portal?");
-      await browser.submit({ decision: "allow" });
-      expect(browser.location).toMatch(`${CALLBACK}?code=`);
-      await browser.open(portal.authorizationUrl({ redirect_uri: "https://x.example/" }));
-      expect(browser.text()).toContain("Allow Renamed?");
-    });
-
-    test("keeps everything in an update that names nothing", async () => {
-      const portal = new Portal(
-        {},
-        { clientSecret: PORTAL_SECRET, scopes: ["devices:read"], tenantId: ada.tenantId },
-      );
-      portal.emulator.updateApiClient({ clientId: "portal" });
-      const secret = { client_secret: PORTAL_SECRET };
-      const tokens = await portal.tokens(await portal.exchange(portal.loginCode(), secret));
-      expect(await portal.statusOf(tokens.access_token)).toBe(200);
-    });
+  test("with other redirect URIs requires them of later logins; a code keeps its own", async () => {
+    const portal = new Portal();
+    const code = portal.loginCode();
+    const moved = { redirect_uri: "https://portal.example/moved" };
+    portal.emulator.updateApiClient({ clientId: "portal", redirectUris: [moved.redirect_uri] });
+    const issues = ["authorization.redirect-uri"];
+    expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues }));
+    expect((await portal.exchange(code)).status).toBe(200);
+    expect((await portal.exchange(portal.loginCode(moved), moved)).status).toBe(200);
   });
 
-  describe("an update is refused and changes nothing", () => {
-    const rows: {
-      name: string;
-      method: "updateServiceAccount" | "updateApiClient";
-      input: unknown;
-      code: string;
-      issue?: RegExp;
-    }[] = [
-      {
-        name: "of an unknown service account",
-        method: "updateServiceAccount",
-        input: { clientId: "x" },
-        code: "not_registered",
-      },
-      {
-        name: "of a service account of another tenant",
-        method: "updateServiceAccount",
-        input: { ...worker, tenantId: "x", scopes: [] },
-        code: "not_registered",
-      },
-      {
-        name: "of an API client as a service account",
-        method: "updateServiceAccount",
-        input: { clientId: "portal", scopes: [] },
-        code: "not_registered",
-      },
-      {
-        name: "with an empty secret",
-        method: "updateServiceAccount",
-        input: { ...worker, clientSecret: "" },
-        code: "registration_invalid",
-        issue: /^clientSecret: /,
-      },
-      {
-        name: "with no secret at all",
-        method: "updateServiceAccount",
-        input: { ...worker, clientSecret: null },
-        code: "registration_invalid",
-        issue: /^clientSecret: /,
-      },
-      {
-        name: "with a malformed scope",
-        method: "updateServiceAccount",
-        input: { ...worker, scopes: ["devices"] },
-        code: "registration_invalid",
-        issue: /^scopes\.0: /,
-      },
-      {
-        name: "with a secret in the wrong field",
-        method: "updateServiceAccount",
-        input: { ...worker, secret: "open sesame" },
-        code: "registration_invalid",
-        issue: /"secret"/,
-      },
-      { name: "of nothing", method: "updateServiceAccount", input: undefined, code: "registration_invalid" },
-      {
-        name: "of an unknown API client",
-        method: "updateApiClient",
-        input: { clientId: "x" },
-        code: "not_registered",
-      },
-      {
-        name: "of a service account as an API client",
-        method: "updateApiClient",
-        input: { clientId: "worker" },
-        code: "not_registered",
-      },
-      {
-        name: "without redirect URIs",
-        method: "updateApiClient",
-        input: { clientId: "portal", redirectUris: [] },
-        code: "registration_invalid",
-        issue: /^redirectUris: /,
-      },
-      {
-        name: "with an invalid redirect URI",
-        method: "updateApiClient",
-        input: { clientId: "portal", redirectUris: ["javascript:alert(1)"] },
-        code: "registration_invalid",
-        issue: /^redirectUris\.0: /,
-      },
-      {
-        name: "with an empty name",
-        method: "updateApiClient",
-        input: { clientId: "portal", name: "" },
-        code: "registration_invalid",
-        issue: /^name: /,
-      },
-      {
-        name: "with a tenant of dots",
-        method: "updateApiClient",
-        input: { clientId: "portal", tenantId: ".." },
-        code: "registration_invalid",
-        issue: /^tenantId: /,
-      },
-      {
-        name: "with a misspelt field",
-        method: "updateApiClient",
-        input: { clientId: "portal", redirectUri: CALLBACK },
-        code: "registration_invalid",
-        issue: /"redirectUri"/,
-      },
-      { name: "of null", method: "updateApiClient", input: null, code: "registration_invalid" },
-    ];
-    test.each(rows)("$name", async ({ method, input, code, issue }) => {
-      const { emulator } = new Worker();
-      await expectNothingChanged(emulator, () => emulator[method](input as never), {
-        code,
-        issue,
-        secret: "sesame",
-      });
-    });
+  test("with other scopes limits later logins; an earlier login keeps its scopes", async () => {
+    const portal = new Portal();
+    const tokens = await portal.tokens();
+    portal.emulator.updateApiClient({ clientId: "portal", scopes: ["schedules:read"] });
+    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(403);
+    const newer = await portal.tokens(await portal.refresh(tokens.refresh_token));
+    expect(await portal.statusOf(newer.access_token)).toBe(200);
+    portal.emulator.updateApiClient({ clientId: "portal", scopes: null });
+    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
+  });
+
+  test("with a tenant serves only its people, until the tenant is null", () => {
+    const portal = new Portal();
+    portal.emulator.updateApiClient({ clientId: "portal", tenantId: "umbrella" });
+    const issues = ["login.credentials"];
+    expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues }));
+    portal.emulator.updateApiClient({ clientId: "portal", name: "Portal" });
+    expect(() => portal.loginCode()).toThrow(EmulatorError);
+    portal.emulator.updateApiClient({ clientId: "portal", tenantId: null });
+    expect(portal.loginCode().code).toMatch(/./);
+  });
+
+  test("keeps its old name and redirect URIs in a login that is in progress", async () => {
+    const portal = new Portal({}, { name: "Portal" });
+    const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    const renamed = { name: "Renamed", redirectUris: ["https://x.example/"] };
+    portal.emulator.updateApiClient({ clientId: "portal", ...renamed });
+    await (await browser.submit({ userId: "ada", decision: "login" })).follow();
+    expect(browser.text()).toContain("Allow Portal?");
+    await browser.submit({ decision: "allow" });
+    expect(browser.location).toMatch(`${CALLBACK}?code=`);
+    await browser.open(portal.authorizationUrl({ redirect_uri: "https://x.example/" }));
+    expect(browser.text()).toContain("Allow Renamed?");
+  });
+});
+
+describe("an unregistered plugin", () => {
+  test("gets the same answer as one that was never registered", async () => {
+    const plugin = new PluginClient();
+    const never = await plugin.requestToken({ form: { client_id: "unknown" } });
+    plugin.emulator.unregisterPlugin(reporter);
+    const gone = await plugin.requestToken();
+    expect(plugin.lastRule()).toBe("plugin.registered");
+    expect([...gone.headers]).toEqual([...never.headers]);
+    expect(await rejection(gone)).toEqual(await rejection(never));
+  });
+
+  test("loses its tokens for good, but not its spent assertions and test key", async () => {
+    const plugin = new PluginClient();
+    const { emulator } = plugin;
+    const [token, form] = [await plugin.accessToken(), plugin.form()];
+    await plugin.post(form);
+    emulator.unregisterPlugin(reporter);
+    expect((await plugin.call(token)).status).toBe(401);
+    const rule = "bearer.plugin-enabled";
+    expect(emulator.customerLog.last()).toMatchObject({ rule, actual: "not registered" });
+    emulator.registerPlugin({ ...service, ...reporter });
+    expect((await plugin.call(token)).status).toBe(401);
+    const actual = "registered anew: a token of its former registration";
+    expect(emulator.customerLog.last()).toMatchObject({ rule, actual });
+    expect((await plugin.call(await plugin.accessToken())).status).toBe(200);
+    await plugin.post(form);
+    expect(plugin.lastRule()).toBe("assertion.replay");
+    emulator.rules.enforce(rule, false);
+    expect((await plugin.call(token)).status).toBe(200);
+  });
+
+  test("leaves the same name in another tenant and every other plugin, and the journal and log", async () => {
+    const plugin = new PluginClient();
+    const { emulator } = plugin;
+    emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "umbrella" });
+    emulator.registerPlugin({ ...service, clientId: "other", tenantId: "acme" });
+    const elsewhere = await plugin.accessToken({ tenantId: "umbrella" });
+    const claims = { iss: "other", sub: "other" };
+    const others = await plugin.accessToken({ claims, form: { client_id: "other" } });
+    await plugin.requestToken({ claims: { aud: "https://elsewhere.example" } });
+    emulator.unregisterPlugin(reporter);
+    expect((await plugin.call(elsewhere, "/api/v1/umbrella/devices")).status).toBe(200);
+    expect((await plugin.call(others)).status).toBe(200);
+    expect(emulator.journal.tokenRequests(reporter)).toHaveLength(1);
+    expect(emulator.customerLog.entries(reporter)).toHaveLength(1);
+  });
+
+  test("loses its launches, its codes and its place in the host application for good", async () => {
+    const plugin = new LaunchedPlugin({}, { name: "Planner" });
+    const { emulator } = plugin;
+    const browser = await new FormBrowser(emulator).open("/host/acme");
+    await (await browser.submit({ userId: "ada" })).follow();
+    expect(browser.text()).toContain("Planner");
+    const [code, late] = [plugin.launchedCode(), plugin.launchedCode()];
+    const launch = emulator.launch({ ...reporter, userId: "ada" });
+    emulator.unregisterPlugin(reporter);
+    expect((await browser.open("/host/acme")).text()).not.toContain("Planner");
+    expect(() => plugin.launchedCode()).toThrow(/not registered/);
+    expect(await rejection(await plugin.exchange(code))).toEqual(rejectedWith("invalid_grant"));
+    emulator.registerPlugin({ ...service, ...reporter, type: "user_interface" });
+    const issues = ["launch.known"];
+    expect(() => launch.authorize(newPkce())).toThrow(expect.objectContaining({ issues }));
+    await plugin.exchange(late);
+    expect(plugin.lastRule()).toBe("code.known");
+    expect((await plugin.exchange(plugin.launchedCode())).status).toBe(200);
+  });
+
+  test("keeps the test key of the emulator", () => {
+    const emulator = createEmulator({ seed: { plugins: [{ ...reporter, type: "service" }] } });
+    const key = emulator.testKey(reporter);
+    emulator.unregisterPlugin(reporter);
+    expect(emulator.testKey(reporter)).toEqual(key);
+    emulator.registerPlugin({ ...reporter, type: "service" });
+    expect(emulator.testKey(reporter)).toEqual(key);
+  });
+});
+
+describe("an unregistered service account", () => {
+  test("is unknown, and its token is revoked for good", async () => {
+    const worker = new Worker();
+    const { emulator } = worker;
+    const token = await worker.token();
+    emulator.unregisterServiceAccount(account);
+    expect((await worker.ask()).status).toBe(401);
+    expect(worker.lastRule()).toBe("client.authentication");
+    expect(await worker.statusOf(token)).toBe(401);
+    const actual = "its service account was unregistered";
+    expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
+    emulator.registerServiceAccount({ ...account, tenantId: "umbrella" });
+    expect(await worker.statusOf(token)).toBe(401);
+    expect((await worker.ask()).status).toBe(200);
+    emulator.rules.enforce("bearer.revoked", false);
+    expect(await worker.statusOf(token)).toBe(200);
+  });
+
+  test("leaves its client_id to an API client, whose tokens are its own", async () => {
+    const worker = new Worker();
+    worker.emulator.unregisterServiceAccount({ clientId: "worker" });
+    worker.emulator.registerApiClient({ ...client, clientId: "worker" });
+    const mine = { client_id: "worker" };
+    const tokens = await worker.tokens(await worker.exchange(worker.loginCode(mine), mine));
+    expect(await worker.statusOf(tokens.access_token)).toBe(200);
+  });
+
+  test("leaves the plugin of the same name, and that plugin leaves the account", async () => {
+    const plugin = new PluginClient();
+    const { emulator } = plugin;
+    const worker = { ...account, clientId: "reporter" };
+    const ofBoth = async () => {
+      const tokens = [await plugin.accessToken(), await accessTokenIn(requestAccountToken(emulator, worker))];
+      const paths = ["/api/v1/acme/devices", "/v1/devices"];
+      return () => Promise.all(tokens.map(async (token, i) => (await plugin.call(token, paths[i])).status));
+    };
+    emulator.registerServiceAccount(worker);
+    const first = await ofBoth();
+    emulator.unregisterPlugin(reporter);
+    expect(await first()).toEqual([401, 200]);
+    emulator.registerPlugin({ ...service, ...reporter });
+    const second = await ofBoth();
+    emulator.unregisterServiceAccount(worker);
+    expect(await second()).toEqual([200, 401]);
+    expect(await first()).toEqual([401, 401]);
+  });
+});
+
+describe("an unregistered API client", () => {
+  test("is unknown, and its logins and codes are revoked for good", async () => {
+    const portal = new Portal();
+    const { emulator } = portal;
+    const tokens = await portal.tokens();
+    const code = portal.loginCode();
+    emulator.unregisterApiClient({ clientId: "portal" });
+    expect((await portal.refresh(tokens.refresh_token)).status).toBe(401);
+    expect((await portal.exchange(code)).status).toBe(401);
+    expect(portal.lastRule()).toBe("api-client.authentication");
+    expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues: ["authorization.client"] }));
+    expect(await portal.statusOf(tokens.access_token)).toBe(401);
+    const actual = "its login was revoked";
+    expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
+    emulator.registerApiClient({ ...client, clientId: "portal" });
+    expect(await portal.statusOf(tokens.access_token)).toBe(401);
+    await portal.refresh(tokens.refresh_token);
+    expect(portal.lastRule()).toBe("refresh.revoked");
+    await portal.exchange(code);
+    expect(portal.lastRule()).toBe("client-code.known");
+    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
+  });
+
+  test("ends its logins in progress: the person learns of it, and no code is issued", async () => {
+    const portal = new Portal();
+    const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    await (await browser.submit({ userId: "ada", decision: "login" })).follow();
+    portal.emulator.unregisterApiClient({ clientId: "portal" });
+    await browser.submit({ decision: "allow" });
+    expect([browser.response.status, browser.location]).toEqual([400, ""]);
+    expect(portal.lastRule()).toBe("login.pending");
+  });
+
+  test("leaves every other client's tokens, codes and logins in progress", async () => {
+    const portal = new Portal();
+    const tokens = await portal.tokens();
+    const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    const code = portal.loginCode();
+    portal.emulator.registerApiClient({ clientId: "other", redirectUris: ["https://other.example/"] });
+    portal.emulator.unregisterApiClient({ clientId: "other" });
+    expect(await portal.statusOf(tokens.access_token)).toBe(200);
+    expect((await portal.refresh(tokens.refresh_token)).status).toBe(200);
+    expect((await portal.exchange(code)).status).toBe(200);
+    await browser.submit({ userId: "ada", decision: "login" });
+    expect(browser.response.status).toBe(303);
+  });
+});
+
+describe("an unregistered operator", () => {
+  test("launches nothing, and the launches, codes and tokens end for good; another operator's stay", async () => {
+    const plugin = new LaunchedPlugin();
+    const { emulator } = plugin;
+    emulator.registerOperator({ ...ada, userId: "eve" });
+    const [token, code] = [await plugin.launchedToken(), plugin.launchedCode()];
+    const launch = emulator.launch({ ...reporter, userId: "ada" });
+    const eves = await plugin.launchedToken({ userId: "eve" });
+    emulator.unregisterOperator(ada);
+    expect((await plugin.call(token)).status).toBe(401);
+    const actual = "its operator was unregistered";
+    expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
+    expect((await plugin.call(token, "/api/v1/acme/tenant-settings")).status).toBe(401);
+    expect(() => plugin.launchedCode()).toThrow(expect.objectContaining({ issues: ["launch.signed-in"] }));
+    emulator.registerOperator(ada);
+    expect((await plugin.call(token)).status).toBe(401);
+    const issues = ["launch.known"];
+    expect(() => launch.authorize(newPkce())).toThrow(expect.objectContaining({ issues }));
+    await plugin.exchange(code);
+    expect(plugin.lastRule()).toBe("code.known");
+    expect((await plugin.call(eves)).status).toBe(200);
+    expect((await plugin.call(await plugin.launchedToken())).status).toBe(200);
+  });
+
+  test("logs in nowhere, and the tokens and codes of its logins are revoked for good", async () => {
+    const portal = new Portal();
+    const { emulator } = portal;
+    const [tokens, code] = [await portal.tokens(), portal.loginCode()];
+    emulator.unregisterOperator(ada);
+    expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues: ["login.credentials"] }));
+    for (const then of [() => {}, () => emulator.registerOperator(ada)]) {
+      then();
+      expect(await portal.statusOf(tokens.access_token)).toBe(401);
+      await portal.refresh(tokens.refresh_token);
+      expect(portal.lastRule()).toBe("refresh.revoked");
+      await portal.exchange(code);
+      expect(portal.lastRule()).toBe("client-code.known");
+    }
+    expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
+  });
+
+  test("is signed out of both pages, also after a new registration", async () => {
+    const [plugin, portal] = [new LaunchedPlugin(), new Portal()];
+    const host = await new FormBrowser(plugin.emulator).open("/host/acme");
+    await host.submit({ userId: "ada" });
+    const login = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    await login.submit({ userId: "ada", decision: "login" });
+    for (const { emulator } of [plugin, portal]) {
+      emulator.unregisterOperator(ada);
+      emulator.registerOperator(ada);
+    }
+    expect((await host.open("/host/acme")).text()).toContain("Sign in");
+    expect((await login.open(portal.authorizationUrl())).html).toContain('value="login"');
   });
 });

@@ -1,9 +1,16 @@
 // Seeds and the way back to them: at once, and without a trace in what is in flight.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEmulator, type EmulatorSeed } from "../../src/emulator/index.js";
-import { ada } from "./launched-plugin.js";
-import { PluginClient, pluginKey, START } from "./plugin-client.js";
-import { signedForm } from "./test-key-client.js";
+import {
+  accessTokenIn,
+  ada,
+  PluginClient,
+  pluginKey,
+  reporter,
+  requestAccountToken,
+  START,
+  signedForm,
+} from "./plugin-client.js";
 
 const seed: EmulatorSeed = {
   plugins: [
@@ -16,7 +23,7 @@ const seed: EmulatorSeed = {
   clock: { at: START, frozen: true },
 };
 
-const reporter = { tenantId: "acme", clientId: "reporter" };
+const launched = { tenantId: "acme", clientId: "planner", userId: "ada" };
 const post = (emulator: ReturnType<typeof createEmulator>, form: URLSearchParams) =>
   emulator.fetch("/api/v1/acme/external-plugin/oauth/token", { method: "POST", body: form });
 
@@ -25,25 +32,17 @@ describe("a seed", () => {
     const emulator = createEmulator({ seed });
     expect(emulator.clock.now()).toBe(START);
     expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
-    const body = {
-      grant_type: "client_credentials",
-      client_id: "account",
-      client_secret: "not a real secret",
-    };
-    const init = {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    };
-    expect((await emulator.fetch("/v1/auth/token", init)).status).toBe(200);
-    expect(emulator.launch({ ...reporter, clientId: "planner", userId: "ada" }).url).toContain(
-      "opaque_code=",
-    );
+    const account = { clientId: "account", clientSecret: "not a real secret" };
+    expect((await requestAccountToken(emulator, account)).status).toBe(200);
+    expect(emulator.launch(launched).url).toContain("opaque_code=");
   });
 
+  const privateJwk = pluginKey.privateKey.export({ format: "jwk" });
+  const shared = { ...reporter, type: "service", jwks: { keys: [privateJwk] } };
+  const withFunction = { operators: [{ ...ada, roles: () => [] }, ada] };
   test.each([
     {
-      name: "a registration of the wrong shape",
+      name: "no tenant",
       seed: { plugins: [{ clientId: "x", type: "service" }] },
       issue: /^plugins\.0\.tenantId: /,
     },
@@ -51,20 +50,8 @@ describe("a seed", () => {
     { name: "an unknown member", seed: { plugin: [] }, issue: /plugin/ },
     { name: "an object in place of a list", seed: { plugins: {} }, issue: /^plugins: / },
     { name: "an instant without a time zone", seed: { clock: { at: "2026-01-01" } }, issue: /^clock: / },
-    {
-      name: "a value that is not data",
-      seed: { operators: [{ ...ada, roles: () => [] }, ada] },
-      issue: /^operators\.0: must be plain data$/,
-    },
-    {
-      name: "a private key",
-      seed: {
-        plugins: [
-          { ...reporter, type: "service", jwks: { keys: [pluginKey.privateKey.export({ format: "jwk" })] } },
-        ],
-      },
-      issue: /^plugins\.0\.jwks\.keys\.0: /,
-    },
+    { name: "a function", seed: withFunction, issue: /^operators\.0: must be plain data$/ },
+    { name: "a private key", seed: { plugins: [shared] }, issue: /^plugins\.0\.jwks\.keys\.0: / },
   ])("with $name is refused by the place of the mistake", ({ seed, issue }) => {
     expect(() => createEmulator({ seed: seed as unknown as EmulatorSeed })).toThrow(
       expect.objectContaining({ issues: [expect.stringMatching(issue)] }),
@@ -92,9 +79,8 @@ describe("reset", () => {
   test("goes back to the seed with registrations, tokens, jti values, windows, clock, switches and logs", async () => {
     const emulator = createEmulator({ seed, rateLimit: { requests: 2, windowSeconds: 60 } });
     const form = signedForm(emulator, reporter);
-    const { access_token } = (await (await post(emulator, form)).json()) as { access_token: string };
-    const call = () =>
-      emulator.fetch("/api/v1/acme/devices", { headers: { authorization: `Bearer ${access_token}` } });
+    const headers = { authorization: `Bearer ${await accessTokenIn(post(emulator, form))}` };
+    const call = () => emulator.fetch("/api/v1/acme/devices", { headers });
     expect((await call()).status).toBe(200);
     emulator.updatePlugin({ ...reporter, enabled: false });
     emulator.registerOperator({ ...ada, userId: "bob" });
@@ -107,7 +93,7 @@ describe("reset", () => {
     expect(emulator.rules.off()).toEqual([]);
     expect(emulator.clock.now()).toBe(START);
     expect((await call()).status).toBe(401);
-    expect(() => emulator.launch({ ...reporter, clientId: "planner", userId: "bob" })).toThrow();
+    expect(() => emulator.launch({ ...launched, userId: "bob" })).toThrow();
     // The same assertion, with the same test key, in an empty window.
     expect((await post(emulator, form)).status).toBe(200);
     expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
@@ -120,14 +106,7 @@ describe("reset", () => {
       release = resolve;
     });
     const plugin = new PluginClient({
-      routes: [
-        {
-          operationId: "wait",
-          method: "GET",
-          path: "/api/v1/{tenantId}/wait",
-          respond: () => held,
-        },
-      ],
+      routes: [{ operationId: "wait", method: "GET", path: "/api/v1/{tenantId}/wait", respond: () => held }],
     });
     const token = await plugin.accessToken();
     const { journal } = plugin.emulator;
@@ -154,7 +133,7 @@ describe("reset with options", () => {
     const answer = await post(emulator, signedForm(emulator, reporter));
     expect(await answer.json()).toMatchObject({ expires_in: 7 });
     expect(emulator.url).toBe(url);
-    expect(() => emulator.launch({ ...reporter, clientId: "planner", userId: "ada" })).toThrow();
+    expect(() => emulator.launch(launched)).toThrow();
   });
 
   test("takes an option back to its default where it is undefined, and leaves it where it is not named", async () => {
@@ -178,7 +157,7 @@ describe("reset with options", () => {
     { name: "an unknown option", changes: { colour: "red" } },
     { name: "a bad seed", changes: { seed: { operators: [ada, ada] } } },
     {
-      name: "routes that collide",
+      name: "a route conflict",
       changes: { routes: [{ operationId: "x", method: "GET", path: "/v1/devices" }] },
     },
   ])("refuses $name and changes nothing", async ({ changes }) => {
@@ -195,7 +174,7 @@ describe("a seed number", () => {
     const run = async (randomSeed: number) => {
       const emulator = createEmulator({ seed, randomSeed });
       const answer = await post(emulator, signedForm(emulator, reporter));
-      const launch = emulator.launch({ ...reporter, clientId: "planner", userId: "ada" });
+      const launch = emulator.launch(launched);
       return { key: emulator.testKey(reporter), answer: await answer.json(), url: launch.url };
     };
     const [first, again, other] = await Promise.all([run(7), run(7), run(8)]);
@@ -208,7 +187,7 @@ describe("a seed number", () => {
     const values = new Set<unknown>();
     for (let run = 0; run < 2; run++) {
       const emulator = createEmulator({ seed });
-      values.add(emulator.launch({ ...reporter, clientId: "planner", userId: "ada" }).opaqueCode);
+      values.add(emulator.launch(launched).opaqueCode);
       values.add(emulator.testKey(reporter).n);
     }
     expect(values.size).toBe(4);

@@ -1,5 +1,5 @@
 // RSA keys and hand-made JWTs for the tests; node:crypto only, so that no library repairs what a test breaks.
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 export interface SigningKey {
   readonly kid: string;
@@ -33,3 +33,16 @@ export const hs256 =
   (secret: string | Buffer) =>
   (input: Buffer): Buffer =>
     createHmac("sha256", secret).update(input).digest();
+
+export interface Pkce {
+  readonly codeVerifier: string;
+  readonly codeChallenge: string;
+}
+
+export function s256(codeVerifier: string): string {
+  return createHash("sha256").update(codeVerifier).digest("base64url");
+}
+
+export function newPkce(codeVerifier: string = randomBytes(32).toString("base64url")): Pkce {
+  return { codeVerifier, codeChallenge: s256(codeVerifier) };
+}

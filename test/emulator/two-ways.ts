@@ -1,5 +1,5 @@
 // The two ways in: the same requests in-process and over HTTP, and what came back of them.
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 
 /** `path` is under the base URL. */
@@ -59,4 +59,30 @@ export async function observe(sent: Promise<Response>): Promise<Observed> {
 function codeOf(error: unknown): string {
   const { name, cause } = error as { name: string; cause?: { code?: string } };
   return `${name} ${cause?.code}`;
+}
+
+/** To be asked for how many there are, from here to the end of the test. */
+export function watchedTimers(...lengthsMs: readonly number[]): () => number {
+  const { setTimeout: realSet, clearTimeout: realClear } = globalThis;
+  const waiting = new Set<unknown>();
+  vi.stubGlobal("setTimeout", (task: () => void, ms = 0, ...rest: unknown[]) => {
+    const handle = realSet(
+      () => {
+        waiting.delete(handle);
+        task();
+      },
+      ms,
+      ...rest,
+    );
+    if (lengthsMs.includes(ms)) waiting.add(handle);
+    return handle;
+  });
+  vi.stubGlobal("clearTimeout", (handle: Parameters<typeof clearTimeout>[0]) => {
+    waiting.delete(handle);
+    realClear(handle);
+  });
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+  });
+  return () => waiting.size;
 }

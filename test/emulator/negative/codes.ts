@@ -1,6 +1,6 @@
 // Authorization codes of both variants and the refresh tokens of Variant B (sections 3, 4.1, 4.2, 5.8 and 5.9).
 import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
-import { newPkce, type Pkce, s256 } from "../pkce.js";
+import { newPkce, type Pkce, s256 } from "../signing-key.js";
 import {
   type Answer,
   accountToken,

@@ -6,9 +6,8 @@ import {
   type EmulatorSeed,
 } from "../../../src/emulator/index.js";
 import { FormBrowser } from "../form-browser.js";
-import { newPkce, type Pkce } from "../pkce.js";
 import { ASSERTION_TYPE, START } from "../plugin-client.js";
-import { compactJws, newSigningKey, rs256, type SigningKey } from "../signing-key.js";
+import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey } from "../signing-key.js";
 
 export const CALLBACK = "https://portal.example/callback";
 export const TOKEN_PATH_A = "/api/v1/acme/external-plugin/oauth/token";

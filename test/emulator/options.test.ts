@@ -1,0 +1,229 @@
+// Options and arguments: each choice is in the option table, defaults are true, data is copied, and what cannot be used is
+// refused at once with a typed error that changes nothing.
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createEmulator, type Emulator, EmulatorError, options } from "../../src/emulator/index.js";
+import { optionNames } from "../../src/emulator/options.js";
+import { accessTokenIn, PluginClient, requestAccountToken, START } from "./plugin-client.js";
+import { newPkce } from "./signing-key.js";
+
+const wrong = <Wrong>(value: unknown) => value as Wrong;
+const circular: Record<string, unknown> = {};
+circular.self = circular;
+
+describe("the option table", () => {
+  /** How an emulator is run, and what is in it: no choices where the description is silent. */
+  const machinery = ["now", "rules", "seed", "randomSeed"];
+  /** Part of another entry. */
+  const parts = ["refreshTokens", "rateLimit.requests", "rateLimit.windowSeconds"];
+
+  test("has every option of createEmulator that is a choice, and nothing else", () => {
+    const choices = optionNames.filter((name) => !machinery.includes(name) && !parts.includes(name));
+    expect(Object.keys(options).sort()).toEqual([...choices].sort());
+  });
+
+  test("is plain data with a section, a sentence and a default for each", () => {
+    expect(JSON.parse(JSON.stringify(options))).toEqual(options);
+    for (const { section, says, default: value } of Object.values(options)) {
+      expect(section).toMatch(/^(\d|not shown)/);
+      expect(says).toMatch(/\.$/);
+      expect(value).not.toBeUndefined();
+    }
+  });
+
+  test("names the defaults: an emulator that is passed them answers like one without options", async () => {
+    const given: Record<string, unknown> = { refreshTokens: {} };
+    for (const [id, { default: value }] of Object.entries(options)) {
+      const [name = "", part] = id.split(".");
+      if (part === undefined) given[name] = value;
+      else if (name === "refreshTokens") Object.assign(given.refreshTokens as object, { [part]: value });
+    }
+    const answers = async (settings: object) => {
+      const plugin = new PluginClient(settings);
+      const refused = await plugin.requestToken({ claims: { aud: "x" } });
+      const { access_token: _, ...body } = (await (await plugin.requestToken()).json()) as {
+        [x: string]: unknown;
+      };
+      return { refused: await refused.text(), body, url: plugin.emulator.publicUrl };
+    };
+    expect(await answers(given)).toEqual(await answers({}));
+  });
+});
+
+describe("an option", () => {
+  const throws = () => {
+    throw new Error("broken");
+  };
+  const rows: { name: string; settings: object; issue: RegExp }[] = [
+    { name: "an unknown variant", settings: { variants: ["C"] }, issue: /^variants\.0/ },
+    { name: "a misspelt option", settings: { variant: "A" }, issue: /variant/ },
+    { name: "a public URL that is a word", settings: { publicUrl: "acme" }, issue: /^publicUrl/ },
+    {
+      name: "a user in the URL",
+      settings: { publicUrl: "https://u:hunter2@h.example" },
+      issue: /^publicUrl/,
+    },
+    { name: "a query in the URL", settings: { publicUrl: "https://h.example/?a" }, issue: /^publicUrl/ },
+    { name: "a limit of 0", settings: { rateLimit: { requests: 0, windowSeconds: 1 } }, issue: /^rateLimit/ },
+    { name: "a negative delay", settings: { narrowingDelayMs: -1 }, issue: /^narrowingDelayMs/ },
+    { name: "a token lifetime of 0", settings: { tokenLifetimeSeconds: 0 }, issue: /^tokenLifetime/ },
+    { name: "a code lifetime of 0", settings: { codeLifetimeSeconds: 0 }, issue: /^codeLifetime/ },
+    {
+      name: "an idle time of 0",
+      settings: { refreshTokens: { idleSeconds: 0 } },
+      issue: /^refreshTokens\.idle/,
+    },
+    { name: "a refresh path with a query", settings: { refreshPath: "/v1/r?x" }, issue: /^refreshPath/ },
+    { name: "a refresh URL", settings: { refreshPath: "https://h.example/r" }, issue: /^refreshPath/ },
+    { name: "a page as refresh path", settings: { refreshPath: "/host/acme" }, issue: /^refreshPath/ },
+    { name: "a login as refresh path", settings: { refreshPath: "/v1/auth/login" }, issue: /^refreshPath/ },
+    { name: "an unknown launch state", settings: { launchState: "none" }, issue: /^launchState/ },
+    { name: "a bearer status of 200", settings: { bearerStatus: 200 }, issue: /^bearerStatus/ },
+    { name: "a refused status of 500", settings: { pluginTokenRefusedStatus: 500 }, issue: /^pluginToken/ },
+    { name: "an empty envelope member", settings: { envelope: { full: "" } }, issue: /^envelope/ },
+    { name: "a token as extra", settings: { tokenResponseExtras: { access_token: "x" } }, issue: /^tokenRe/ },
+    { name: "a function as extra", settings: { tokenResponseExtras: { a: () => 1 } }, issue: /^tokenRe/ },
+    { name: "a circular extra", settings: { tokenResponseExtras: { a: circular } }, issue: /^tokenRe/ },
+    { name: "an unknown shape of revo", settings: { revoShape: "deep" }, issue: /^revoShape/ },
+    { name: "an unknown plugin error", settings: { refusedPluginError: "unknown" }, issue: /^refusedPlugin/ },
+    { name: "a device without an id", settings: { devices: [{ name: "Door" }] }, issue: /^devices/ },
+    { name: "a device that is a string", settings: { devices: ["door"] }, issue: /^devices/ },
+    { name: "devices of an impossible tenant", settings: { devices: { "../x": [] } }, issue: /^devices/ },
+    { name: "a function in a device", settings: { devices: [{ id: "x", at: () => 0 }] }, issue: /^devices/ },
+    { name: "a circular device", settings: { devices: [{ id: "x", circular }] }, issue: /^devices/ },
+    { name: "a number of devices", settings: { devices: 3 }, issue: /^devices/ },
+    { name: "a clock that is a number", settings: { now: 1 }, issue: /^now/ },
+    { name: "a clock that throws", settings: { now: throws }, issue: /^now: must not throw$/ },
+    { name: "a clock that returns a string", settings: { now: () => "noon" }, issue: /^now: must return/ },
+    { name: "a clock that returns NaN", settings: { now: () => Number.NaN }, issue: /^now: must return/ },
+    {
+      name: "a getter that throws",
+      settings: Object.defineProperty({}, "variants", { get: throws, enumerable: true }),
+      issue: /^cannot be read$/,
+    },
+  ];
+  test.each(rows)("is refused, and its value not repeated: $name", ({ settings, issue }) => {
+    expect(() => createEmulator(settings)).toThrow(
+      expect.objectContaining({
+        name: "EmulatorError",
+        code: "option_invalid",
+        issues: [expect.stringMatching(issue)],
+        message: expect.not.stringContaining("hunter2"),
+      }),
+    );
+  });
+
+  test("that is data is copied: later changes to the caller's object have no effect", async () => {
+    const tokenResponseExtras = { deep: { list: [1] } };
+    const devices = [{ id: "door", tags: ["a"] }];
+    const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };
+    const seed = { serviceAccounts: [account] };
+    const emulator = createEmulator({ tokenResponseExtras, devices, seed });
+    devices[0]?.tags.push("b");
+    tokenResponseExtras.deep.list.push(2);
+    emulator.reset();
+    const answer = await requestAccountToken(emulator, account);
+    expect(await answer.clone().json()).toMatchObject({ deep: { list: [1] } });
+    const authorization = `Bearer ${await accessTokenIn(answer)}`;
+    const list = await emulator.fetch("/v1/devices", { headers: { authorization } });
+    expect(await list.json()).toEqual([{ id: "door", tags: ["a"] }]);
+  });
+
+  test("that is a clock and breaks later is reported by its name", () => {
+    let now: unknown = START;
+    const { clock } = createEmulator({ now: () => now as number });
+    now = undefined;
+    expect(() => clock.now()).toThrow(expect.objectContaining({ code: "option_invalid" }));
+  });
+});
+
+describe("an argument", () => {
+  test.each([{ input: undefined }, { input: null }, { input: 5 }])("of fetch: $input", async ({ input }) => {
+    const error = new TypeError("fetch takes a URL or a Request");
+    await expect(createEmulator().fetch(wrong(input))).rejects.toThrow(error);
+  });
+
+  const addresses = [
+    { name: "a negative port", address: { port: -1 }, issue: /^port: / },
+    { name: "a port above 65535", address: { port: 65_536 }, issue: /^port: / },
+    { name: "half a port", address: { port: 1.5 }, issue: /^port: / },
+    { name: "a port that is a word", address: { port: "x" }, issue: /^port: / },
+    { name: "a host that is a number", address: { host: 5 }, issue: /^host: / },
+    { name: "an empty host", address: { host: "" }, issue: /^host: / },
+    { name: "a host that is null", address: { host: null }, issue: /^host: / },
+    { name: "an unknown member", address: { hostname: "127.0.0.1" }, issue: /hostname/ },
+    { name: "null", address: null, issue: /object/ },
+  ];
+  test.each(addresses)(
+    "of listen: $name is refused, and never every interface",
+    async ({ address, issue }) => {
+      const emulator = createEmulator();
+      await expect(emulator.listen(wrong(address))).rejects.toMatchObject({
+        name: "EmulatorError",
+        code: "option_invalid",
+        issues: [expect.stringMatching(issue)],
+      });
+      const { url, close } = await emulator.listen({ port: 0, host: wrong(undefined) });
+      onTestFinished(close);
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
+    },
+  );
+
+  const page = { tenantId: "acme", clientId: "planner" };
+  const launched = { ...page, userId: "ada" };
+  const seed = {
+    plugins: [{ ...page, type: "user_interface" as const, scopes: ["devices:read"] }],
+    operators: [{ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] }],
+  };
+  const url = "/v1/auth/authorize";
+  const calls: { name: string; call: (emulator: Emulator) => unknown }[] = [
+    { name: "launch: null", call: ({ launch }) => launch(wrong(null)) },
+    { name: "launch: a number as user id", call: ({ launch }) => launch({ ...page, userId: wrong(7) }) },
+    { name: "authorize: undefined", call: ({ launch }) => launch(launched).authorize(wrong(undefined)) },
+    {
+      name: "authorize: an opaque code that is a number",
+      call: ({ launch }) => launch(launched).authorize({ codeChallenge: "", opaqueCode: wrong(7) }),
+    },
+    { name: "login: undefined", call: ({ login }) => login(wrong(undefined)) },
+    {
+      name: "login: a bad URL",
+      call: ({ login }) => login({ url: "http://[", userId: "ada" }),
+    },
+    { name: "login: no user id", call: ({ login }) => login(wrong({ url })) },
+    {
+      name: "login: an unknown decision",
+      call: ({ login }) => login({ url, userId: "ada", decision: wrong("x") }),
+    },
+    { name: "testKey: null", call: ({ testKey }) => testKey(wrong(null)) },
+    { name: "clock.set: a bigint", call: ({ clock }) => clock.set(wrong(10n)) },
+    { name: "clock.set: null", call: ({ clock }) => clock.set(wrong(null)) },
+    { name: "clock.set: a boolean", call: ({ clock }) => clock.set(wrong(true)) },
+    { name: "clock.set: an array", call: ({ clock }) => clock.set(wrong([2026])) },
+    { name: "clock.set: NaN", call: ({ clock }) => clock.set(Number.NaN) },
+    { name: "clock.set: an instant beyond Date's range", call: ({ clock }) => clock.set(8.64e15 + 1) },
+    { name: "clock.set: no time zone", call: ({ clock }) => clock.set("2026-01-01T00:00:00") },
+    { name: "clock.freeze: null", call: ({ clock }) => clock.freeze(wrong(null)) },
+    { name: "clock.freeze: month 13", call: ({ clock }) => clock.freeze("2026-13-01T00:00:00Z") },
+    { name: "clock.advance: a string", call: ({ clock }) => clock.advance(wrong("1")) },
+    { name: "clock.advance: infinity", call: ({ clock }) => clock.advance(Number.POSITIVE_INFINITY) },
+    { name: "reset: null", call: ({ reset }) => reset(wrong(null)) },
+  ];
+  test.each(calls)("of $name is refused and changes nothing", ({ call }) => {
+    const emulator = createEmulator({ seed, now: () => START });
+    let caught: unknown;
+    try {
+      call(emulator);
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBeInstanceOf(EmulatorError);
+    expect(caught).toMatchObject({ code: "option_invalid" });
+    expect(emulator.clock.now()).toBe(START);
+    expect(emulator.customerLog.entries()).toEqual([]);
+  });
+
+  test("of authorize that is wrong leaves the launch usable", () => {
+    const launch = createEmulator({ seed }).launch(launched);
+    expect(() => launch.authorize(wrong(null))).toThrow(EmulatorError);
+    expect(launch.authorize(newPkce())).toHaveProperty("code");
+  });
+});

@@ -1,0 +1,182 @@
+// What the table of negative requests does not show of Variant B's refresh tokens: which tokens a reuse ends, idleness and
+// lifetime to the millisecond, and which refused refreshes leave the token valid.
+import { describe, expect, test } from "vitest";
+import { postJson, requestAccountToken } from "./plugin-client.js";
+import { CALLBACK, PORTAL_SECRET, Portal } from "./portal.js";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+describe("with rotation", () => {
+  test("a refresh returns two new tokens and nothing else, and the old access token stays valid", async () => {
+    const portal = new Portal();
+    const first = await portal.tokens();
+    const second = await portal.tokens(await portal.refresh(first.refresh_token));
+    expect(Object.keys(second)).toEqual(["access_token", "refresh_token"]);
+    expect(second.refresh_token).not.toBe(first.refresh_token);
+    expect(second.access_token).not.toBe(first.access_token);
+    expect(await portal.statusOf(second.access_token)).toBe(200);
+    expect(await portal.statusOf(first.access_token)).toBe(200);
+  });
+
+  test("the reuse of an old token ends every token of its login, and no other login", async () => {
+    const portal = new Portal();
+    const [first, other] = [await portal.tokens(), await portal.tokens()];
+    const second = await portal.tokens(await portal.refresh(first.refresh_token));
+    const third = await portal.tokens(await portal.refresh(second.refresh_token));
+    await portal.refresh(first.refresh_token);
+    expect(portal.lastRule()).toBe("refresh.reuse");
+    for (const { access_token, refresh_token } of [first, second, third]) {
+      expect(await portal.statusOf(access_token)).toBe(401);
+      expect(portal.lastRule()).toBe("bearer.revoked");
+      expect((await portal.refresh(refresh_token)).status).toBe(400);
+      expect(portal.lastRule()).toBe("refresh.revoked");
+    }
+    expect(await portal.statusOf(other.access_token)).toBe(200);
+    expect((await portal.refresh(other.refresh_token)).status).toBe(200);
+  });
+
+  test("the old token is refused and the new one stays valid with reuseDetection false", async () => {
+    const portal = new Portal({ refreshTokens: { reuseDetection: false } });
+    const first = await portal.tokens();
+    const second = await portal.tokens(await portal.refresh(first.refresh_token));
+    expect((await portal.refresh(first.refresh_token)).status).toBe(400);
+    expect(portal.lastRule()).toBe("refresh.reuse");
+    expect(await portal.statusOf(second.access_token)).toBe(200);
+    expect((await portal.refresh(second.refresh_token)).status).toBe(200);
+  });
+});
+
+describe("without rotation", () => {
+  test("a refresh returns only an access token, any number of times", async () => {
+    const portal = new Portal({ refreshTokens: { rotation: false } });
+    const { refresh_token } = await portal.tokens();
+    for (let round = 0; round < 3; round++) {
+      const answer = await portal.tokens(await portal.refresh(refresh_token));
+      expect(Object.keys(answer)).toEqual(["access_token"]);
+      expect(await portal.statusOf(answer.access_token)).toBe(200);
+    }
+  });
+
+  test("each use restarts the idle time", async () => {
+    const portal = new Portal({ refreshTokens: { rotation: false, idleSeconds: 60 } });
+    const { refresh_token } = await portal.tokens();
+    for (let round = 0; round < 3; round++) {
+      portal.now += 59_000;
+      expect((await portal.refresh(refresh_token)).status).toBe(200);
+    }
+    portal.now += 60_000;
+    await portal.refresh(refresh_token);
+    expect(portal.lastRule()).toBe("refresh.idle");
+  });
+});
+
+describe("time", () => {
+  const rows = [
+    { name: "1 ms before its idle time is over", options: { idleSeconds: 60 }, waitMs: 59_999 },
+    { name: "when its idle time is over", options: { idleSeconds: 60 }, waitMs: 60_000, rule: "idle" },
+    { name: "1 ms before its login ends", options: { lifetimeSeconds: 90 }, waitMs: 59_999 },
+    { name: "when its login ends", options: { lifetimeSeconds: 90 }, waitMs: 60_000, rule: "lifetime" },
+  ];
+  test.each(rows)("a rotated token $name", async ({ options, waitMs, rule }) => {
+    const portal = new Portal({ refreshTokens: options });
+    let { refresh_token } = await portal.tokens();
+    portal.now += 30_000;
+    ({ refresh_token } = await portal.tokens(await portal.refresh(refresh_token)));
+    portal.now += waitMs;
+    expect((await portal.refresh(refresh_token)).status).toBe(rule === undefined ? 200 : 400);
+    expect(portal.lastRule()).toBe(rule && `refresh.${rule}`);
+  });
+
+  test("by default a token is idle after 30 days, and a login ends after 90", async () => {
+    const portal = new Portal();
+    let { refresh_token } = await portal.tokens();
+    for (let month = 1; month <= 3; month++) {
+      portal.now += 30 * DAY - 1000;
+      ({ refresh_token } = await portal.tokens(await portal.refresh(refresh_token)));
+    }
+    portal.now += 3000;
+    await portal.refresh(refresh_token);
+    expect(portal.lastRule()).toBe("refresh.lifetime");
+    const idle = await portal.tokens();
+    portal.now += 30 * DAY;
+    await portal.refresh(idle.refresh_token);
+    expect(portal.lastRule()).toBe("refresh.idle");
+  });
+
+  test("an access token outlives its login, and a reuse after 1100 other logins still ends it", async () => {
+    const portal = new Portal({ refreshTokens: { lifetimeSeconds: 7200 } });
+    const first = await portal.tokens();
+    portal.now += 2 * HOUR - 1;
+    const last = await portal.tokens(await portal.refresh(first.refresh_token));
+    portal.now += HOUR - 1;
+    expect(await portal.statusOf(last.access_token)).toBe(200);
+    // Enough that the stores remove old entries.
+    for (let other = 0; other < 1100; other++) await portal.exchange(portal.loginCode());
+    await portal.refresh(first.refresh_token);
+    expect(await portal.statusOf(last.access_token)).toBe(401);
+  });
+});
+
+describe("a refused refresh leaves the token valid", () => {
+  const client = "api-client.authentication";
+  const rows: { name: string; secret?: string; changes: Record<string, string | undefined>; rule: string }[] =
+    [
+      { name: "without secret", secret: PORTAL_SECRET, changes: { client_secret: undefined }, rule: client },
+      { name: "with a wrong secret", secret: PORTAL_SECRET, changes: { client_secret: "x" }, rule: client },
+      { name: "with a public client's secret", changes: { client_secret: "x" }, rule: client },
+      { name: "of an unknown client", changes: { client_id: "unknown" }, rule: client },
+      { name: "of an account", changes: { client_id: "worker", client_secret: "secret" }, rule: client },
+      { name: "of another client", changes: { client_id: "neighbour" }, rule: "refresh.client" },
+      { name: "without a token", changes: { refresh_token: undefined }, rule: "client-request.fields" },
+      { name: "without a client_id", changes: { client_id: undefined }, rule: "client-request.fields" },
+      { name: "for a scope beyond the client's", changes: { scope: "devices:write" }, rule: "refresh.scope" },
+      { name: "for a scope of spaces", changes: { scope: " " }, rule: "refresh.scope" },
+    ];
+  test.each(rows)("$name", async ({ secret, changes, rule }) => {
+    const portal = new Portal({}, { scopes: ["devices:read"], ...(secret && { clientSecret: secret }) });
+    portal.emulator.registerApiClient({ clientId: "neighbour", redirectUris: [CALLBACK] });
+    portal.emulator.registerServiceAccount({ clientId: "worker", clientSecret: "secret", tenantId: "acme" });
+    const { refresh_token } = await portal.tokens();
+    expect((await portal.refresh(refresh_token, changes)).status).not.toBe(200);
+    expect(portal.lastRule()).toBe(rule);
+    expect((await portal.refresh(refresh_token)).status).toBe(200);
+  });
+});
+
+describe("scopes", () => {
+  test("a refresh for a scope beyond what the login asked for is refused", async () => {
+    const portal = new Portal({}, { scopes: ["devices:read", "schedules:execute"] });
+    const login = portal.loginCode({ scope: "devices:read" });
+    const { refresh_token } = await portal.tokens(await portal.exchange(login));
+    await portal.refresh(refresh_token, { scope: "schedules:execute" });
+    expect(portal.lastRule()).toBe("refresh.scope");
+  });
+
+  test("a refresh for fewer scopes narrows that access token and not the next one", async () => {
+    const portal = new Portal();
+    const capabilities = ["devices:read", "schedules:read"];
+    portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities });
+    const { refresh_token } = await portal.tokens();
+    const narrow = await portal.tokens(await portal.refresh(refresh_token, { scope: "schedules:read" }));
+    expect(await portal.statusOf(narrow.access_token)).toBe(403);
+    expect(portal.lastRule()).toBe("route.scope");
+    const wide = await portal.tokens(await portal.refresh(narrow.refresh_token));
+    expect(await portal.statusOf(wide.access_token)).toBe(200);
+  });
+});
+
+test("with the option refreshPath tokens are refreshed there and nowhere else, and nothing else is", async () => {
+  const portal = new Portal({ refreshPath: "/v1/auth/refresh" });
+  const { refresh_token } = await portal.tokens();
+  expect((await portal.refresh(refresh_token)).status).toBe(400);
+  const next = await portal.tokens(await portal.refresh(refresh_token, {}, "/v1/auth/refresh"));
+  const bare = await portal.refresh(next.refresh_token, { grant_type: undefined }, "/v1/auth/refresh");
+  expect(bare.status).toBe(200);
+  expect(portal.emulator.journal.tokenRequests()).toHaveLength(4);
+  const { code } = portal.loginCode();
+  expect((await postJson(portal.emulator, { code, client_id: "portal" }, "/v1/auth/refresh")).status).toBe(
+    400,
+  );
+  expect((await requestAccountToken(portal.emulator, { clientId: "x", clientSecret: "y" })).status).toBe(401);
+});
