@@ -1,6 +1,6 @@
 /** The server half of an app for people: one handler for its routes, and typed calls as the person behind a request. */
 import type { OperationTypes } from "../../generated/operations.js";
-import { resolveAuthOptions } from "../auth/auth-options.js";
+import { resolveAuthOptions } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { invalidOption, requireObject } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";

@@ -3,11 +3,15 @@ import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import type { z } from "zod";
 import type { Markup } from "../pages/page.js";
-import { apiClientSchema, apiClientUpdateSchema } from "../registrations/api-clients.js";
+import {
+  apiClientSchema,
+  apiClientUpdateSchema,
+  serviceAccountSchema,
+  serviceAccountUpdateSchema,
+} from "../registrations/clients.js";
 import type { RegisteredKey } from "../registrations/keys.js";
 import { operatorSchema } from "../registrations/operators.js";
 import { pluginSchema, pluginUpdateSchema } from "../registrations/plugins.js";
-import { serviceAccountSchema, serviceAccountUpdateSchema } from "../registrations/service-accounts.js";
 import type { Deployment } from "../state.js";
 import { confirmation, foldedForm, formId, readSchemaFields, schemaFields } from "./form.js";
 import { type AdminPage, type AdminView, facts, type RecordNoun } from "./view.js";

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { Refusal } from "../checks.js";
 import type { JsonAnswer } from "../http/messages.js";
-import type { ApiClient } from "../registrations/api-clients.js";
+import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { Operators } from "../registrations/operators.js";
 import type { PluginRegistry } from "../registrations/plugins.js";

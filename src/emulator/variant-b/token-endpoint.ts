@@ -13,7 +13,7 @@ import {
   wrongVerifier,
 } from "../oauth.js";
 import type { Settings } from "../options.js";
-import type { ApiClient } from "../registrations/api-clients.js";
+import type { ApiClient } from "../registrations/clients.js";
 import { scopeSchema } from "../registrations/fields.js";
 import { rules } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
