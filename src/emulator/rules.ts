@@ -23,6 +23,9 @@ export interface Rule {
   readonly off?: string;
 }
 
+const RELAUNCH = "Relaunch the plugin and exchange the new code once.";
+const LOG_IN = "Send the user to the authorization endpoint again.";
+
 /** The stable name of a rule, as the customer log shows it. */
 export type RuleId =
   | keyof typeof launchRules
@@ -43,31 +46,25 @@ export type RuleId =
  * rules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
  */
 export const rules: Readonly<Record<RuleId, Rule>> = {
-  ...read("400 invalid_request", { ...launchRules, ...tokenRequestRules }),
-  ...read("400 invalid_client", assertionRules),
-  ...read("400 invalid_grant", codeRules, "Relaunch the plugin and exchange the new code once."),
-  ...read("400 invalid_request", { ...loginRules, ...clientRequestRules }),
-  ...read("400 invalid_grant", personGrantRules, "Send the user to the authorization endpoint again."),
-  ...read("401", apiRules),
+  ...withDefaults(
+    { answer: { status: 400, error: "invalid_request" } },
+    { ...launchRules, ...tokenRequestRules },
+  ),
+  ...withDefaults({ answer: { status: 400, error: "invalid_client" } }, assertionRules),
+  ...withDefaults({ answer: { status: 400, error: "invalid_grant" }, remedy: RELAUNCH }, codeRules),
+  ...withDefaults(
+    { answer: { status: 400, error: "invalid_request" } },
+    { ...loginRules, ...clientRequestRules },
+  ),
+  ...withDefaults({ answer: { status: 400, error: "invalid_grant" }, remedy: LOG_IN }, personGrantRules),
+  ...withDefaults({ answer: { status: 401 } }, apiRules),
 };
 
-/**
- * Reads a group of rules. The lines of a rule are its section (and answer, after " | "), what it says, the remedy, and,
- * after "Off: ", what happens while its check is skipped. Answer and remedy are those of the group where left out.
- */
-function read<Id extends string>(
-  groupAnswer: string,
-  group: Readonly<Record<Id, string>>,
-  groupRemedy = "",
+/** Adds what the rows of a group leave out. */
+function withDefaults<Id extends string, Defaults extends Partial<Rule>>(
+  defaults: Defaults,
+  rows: Readonly<Record<Id, Omit<Rule, keyof Defaults> & Partial<Rule>>>,
 ): Record<Id, Rule> {
-  const entries = Object.entries<string>(group).map(([id, text]): [string, Rule] => {
-    const [head = "", says = "", ...more] = text.split("\n").map((line) => line.trim());
-    const [section = "", ownAnswer = groupAnswer] = head.split(" | ");
-    const [status, error] = ownAnswer.split(" ");
-    const remedy = more.find((line) => !line.startsWith("Off: ")) ?? groupRemedy;
-    const off = more.find((line) => line.startsWith("Off: "))?.replace("Off: ", "");
-    const answer = { status: Number(status), ...(error !== undefined && { error }) };
-    return [id, { section, says, answer, remedy, ...(off !== undefined && { off }) }];
-  });
-  return Object.fromEntries(entries) as Record<Id, Rule>;
+  const all = Object.entries<object>(rows).map(([id, row]) => [id, { ...defaults, ...row }]);
+  return Object.fromEntries(all) as Record<Id, Rule>;
 }
