@@ -176,7 +176,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
       /assertion\.audience \(section .*[\s\S]*Off: [\s\S]*narrowingDelayMs \(section 2\.1\) is 0\n/,
     );
     const { rules, options } = JSON.parse(script.stdout);
-    expect(rules["route.scope"]).toMatchObject({ answer: { status: 403 }, default: true });
+    expect(rules["route.scope"]).toMatchObject({ answer: { status: 403 } });
     expect(options["refreshTokens.rotation"].default).toBe(true);
   });
 });
@@ -211,7 +211,6 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
   variants: [B]
   tokenResponseExtras: { token_type: extra }
   rateLimit: { requests: 1, windowSeconds: 600 }
-  rules: { token-request.grant-type: false }
 `;
     const file = await seedFile(seed + options);
     const { url, env, seen } = await serving("--seed-file", file, "--watch");
