@@ -15,7 +15,7 @@ import { EmulatorError } from "./errors.js";
 export interface EmulatorClock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Puts it to an instant: epoch milliseconds, a `Date`, or a string with a time zone. @throws EmulatorError `option_invalid` */
+  /** Sets it to an instant: epoch milliseconds, a `Date`, or a string with a time zone. @throws EmulatorError `option_invalid` */
   set(instant: Instant): void;
   /** Moves it by milliseconds, backwards if negative. @throws EmulatorError `option_invalid` */
   advance(milliseconds: number): void;

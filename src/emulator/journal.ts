@@ -96,7 +96,7 @@ export interface JournalFilter {
   readonly status?: number | undefined;
   readonly rule?: RuleId | undefined;
   readonly fault?: FaultName | undefined;
-  /** Epoch milliseconds by the emulator's clock: what arrived at that instant or later. */
+  /** Epoch milliseconds by the emulator's clock: requests that arrived at that instant or later. */
   readonly since?: number | undefined;
 }
 
@@ -239,7 +239,7 @@ export interface WaitOptions {
   /** Default: 1. */
   readonly count?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Real time, whatever the emulator's clock. Default: 4000. */
+  /** Real time, not the emulator's clock. Default: 4000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -305,7 +305,7 @@ export class JournalWaiters {
     }
   }
 
-  /** After a reset: what was seen before it counts no more. */
+  /** After a reset, requests before it no longer count. */
   startOver(): void {
     for (const waiter of this.#waiting) waiter.seen = [];
   }

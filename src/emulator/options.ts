@@ -76,7 +76,7 @@ export interface EmulatorOptions {
   readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
   /** The status for a refused bearer, which is not shown. Default: 401. */
   readonly bearerStatus?: number | undefined;
-  /** The status for a plugin token on a route that takes none, which is not shown (section 7.2). Default: 401. */
+  /** The status for a plugin token on a route that accepts none, which is not shown (section 7.2). Default: 401. */
   readonly pluginTokenRefusedStatus?: number | undefined;
   /**
    * By the value of `X-Envelope`: the member under which the raw body then is, `{ data: "data" }`; neither is shown

@@ -7,7 +7,7 @@ import { PluginClient, pluginKey } from "./plugin-client.js";
 describe("rules of a call", () => {
   const identity = { clientId: "reporter", tenantId: "acme" };
 
-  test("the device list is a raw JSON array of three, whatever X-Envelope says", async () => {
+  test("the device list is a raw JSON array of three devices for any X-Envelope", async () => {
     const plugin = new PluginClient({}, { devices: ["device-1"] });
     const token = await plugin.accessToken();
     const headers: HeadersInit[] = [{}, { "x-envelope": "true" }, { "x-envelope": "\u00ff odd" }];
@@ -361,7 +361,7 @@ describe("the device list", () => {
 
     test.each([
       { name: "a device without an id", devices: [{ name: "Door" }] },
-      { name: "a device that is no object", devices: ["door"] },
+      { name: "a device that is not an object", devices: ["door"] },
       { name: "a tenant that could not be", devices: { "../x": [] } },
       { name: "a device that no JSON can hold", devices: [{ id: "door", seen: () => 0 }] },
       { name: "a number", devices: 3 },

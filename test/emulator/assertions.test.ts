@@ -30,7 +30,7 @@ describe("claims and header", () => {
       { name: "with exp 300 s after iat", changed: times(0, 300) },
       { name: "with iat and exp as fractions of seconds", changed: times(-0.5, 59.5) },
       { name: "with nbf 30 s ahead", changed: { claims: { nbf: NOW_SECONDS + 30 } } },
-      { name: "with claims nobody asked for", changed: { claims: { scope: "x", azp: ["y"] } } },
+      { name: "with claims that no rule mentions", changed: { claims: { scope: "x", azp: ["y"] } } },
       { name: "with typ JWT", changed: { header: { typ: "JWT" } } },
       {
         name: "with typ client-authentication+jwt",
@@ -128,7 +128,7 @@ describe("claims and header", () => {
       { name: "five parts, as encryption has", assertion: "e30.e30.e30.e30.e30" },
       { name: "characters outside base64url", assertion: "e3==.e30.e30" },
       { name: "a header that is an array", assertion: `${btoa("[]")}.e30.e30`.replaceAll("=", "") },
-      { name: "a header that is no JSON", assertion: "YWJj.e30.e30" },
+      { name: "a header that is not JSON", assertion: "YWJj.e30.e30" },
       {
         name: "claims that are null",
         assertion: `${btoa('{"alg":"RS256"}')}.bnVsbA.e30`.replaceAll("=", ""),

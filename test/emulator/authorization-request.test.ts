@@ -1,4 +1,4 @@
-// Variant B's authorization endpoint: what is shown a page, what is told to the client, and what goes on to a login.
+// Variant B's authorization endpoint: error pages, errors for the client, and logins.
 import { describe, expect, test } from "vitest";
 import { EmulatorError } from "../../src/emulator/index.js";
 import { FormBrowser } from "./form-browser.js";

@@ -92,7 +92,7 @@ describe("armed faults", () => {
       expect(faults.list()).toHaveLength(1);
     });
 
-    test("is no other emulator's", async () => {
+    test("are not shared with another emulator", async () => {
       const [one, other] = [createEmulator(), createEmulator()];
       one.faults.add({ name: "reset", count: "always" });
       expect((await other.fetch("/v1/auth/token", { method: "POST" })).status).toBe(415);
@@ -128,7 +128,7 @@ describe("refused faults", () => {
     { name: "a count by another word", fault: { name: "reset", count: "forever" }, field: "count" },
     { name: "an unknown match", fault: { name: "reset", match: { tenant: "acme" } }, field: "match" },
     {
-      name: "a match that is no string",
+      name: "a match that is not a string",
       fault: { name: "reset", match: { tenantId: 1 } },
       field: "match.tenantId",
     },
@@ -136,19 +136,23 @@ describe("refused faults", () => {
     {
       name: "an operation that is served nowhere",
       fault: { name: "reset", match: { operation: "token" } },
-      field: "match.operation: is none of requestToken, authorizeLaunch, listDevices",
+      field: "match.operation: must be one of requestToken, authorizeLaunch, listDevices",
     },
     {
       name: "an unknown grant",
       fault: { name: "reset", match: { grant: "password" } },
       field: "match.grant",
     },
-    { name: "a path that is none", fault: { name: "reset", match: { path: "v1" } }, field: "match.path" },
+    {
+      name: "a path without a leading slash",
+      fault: { name: "reset", match: { path: "v1" } },
+      field: "match.path",
+    },
     { name: "a probability of nothing", fault: { name: "reset", probability: 0 }, field: "probability" },
     { name: "a probability above 1", fault: { name: "reset", probability: 1.1 }, field: "probability" },
     { name: "a seed without a probability", fault: { name: "reset", seed: 1 }, field: "seed" },
     {
-      name: "a seed that is no whole number",
+      name: "a seed that is not a whole number",
       fault: { name: "reset", probability: 1, seed: 0.5 },
       field: "seed",
     },
@@ -156,7 +160,7 @@ describe("refused faults", () => {
     { name: "a status below 200", fault: { name: "status", status: 101 }, field: "status" },
     { name: "a status above 599", fault: { name: "status", status: 600 }, field: "status" },
     { name: "a 204 with a body", fault: { name: "status", status: 204, body: {} }, field: "body" },
-    { name: "a body that is no JSON", fault: { name: "status", status: 500, body: () => 1 }, field: "body" },
+    { name: "a body that is not JSON", fault: { name: "status", status: 500, body: () => 1 }, field: "body" },
     {
       name: "a body that contains itself",
       fault: { name: "status", status: 500, body: cyclic },
@@ -214,7 +218,7 @@ describe("refused faults", () => {
     { name: "no content type", fault: { name: "content-type" }, field: "contentType" },
     { name: "no fields", fault: { name: "fields" }, field: "fields" },
     {
-      name: "fields that are no JSON",
+      name: "fields that are not JSON",
       fault: { name: "fields", fields: { a: undefined } },
       field: "fields.a",
     },

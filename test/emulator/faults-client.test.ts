@@ -69,7 +69,7 @@ describe("machines", () => {
     { name: "a 429 without Retry-After", fault: { name: "rate-limited", retryAfter: "absent" } },
     { name: "a 429 with garbage", fault: { name: "rate-limited", retryAfter: "soon" } },
   ];
-  /** Over HTTP the connection has timers too, which nobody may skip. */
+  /** Over HTTP the connection has timers too, which a test must not skip. */
   const inProcess = ways[0] as WayIn;
 
   describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
@@ -250,7 +250,7 @@ describe("machines", () => {
       expect(emulator.journal.apiCalls().map(({ status }) => status)).toEqual([401, 200]);
     });
 
-    test("a Date that is off is told, and the next assertion goes by it", async () => {
+    test("a skewed Date is reported, and the next assertion follows it", async () => {
       const { emulator, auth, events } = await deployed();
       emulator.faults.add({ name: "skewed-date", byMs: 20_000, count: 2 });
       await auth.getAccessToken();

@@ -1,4 +1,4 @@
-// A slow answer: it drips, it ends at once when nobody waits for it any more, and it leaves no timer behind.
+// A slow answer: it drips, ends at once when its caller leaves, and leaves no timer behind.
 import { once } from "node:events";
 import { Server } from "node:http";
 import { connect } from "node:net";
@@ -136,7 +136,7 @@ describe.each(slow)("$name", ({ fault }) => {
   });
 });
 
-test("a drip that nobody reads to its end leaves no timer behind", async () => {
+test("a drip whose reader leaves early leaves no timer behind", async () => {
   const plugin = new PluginClient();
   const timers = watchedTimers(HOUR_MS, DROP_MS);
   plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 0.01 });

@@ -150,7 +150,7 @@ describe("matched requests", () => {
       expect(await strikes({ tenantId: "globex" })).toEqual([]);
     });
 
-    test("what nobody registered is matched, and not shown", async () => {
+    test("an unregistered client is matched, and not shown in the journal", async () => {
       const { emulator, askers } = crowd();
       emulator.faults.add({ name: "reset", match: { clientId: "nobody" } });
       await expect(askers.nobody?.()).rejects.toThrow("fetch failed");
@@ -162,7 +162,7 @@ describe("matched requests", () => {
 
     test("a body that is too large, broken or in another encoding is read by the handler all the same", async () => {
       const { emulator } = crowd();
-      emulator.faults.add({ name: "reset", match: { clientId: "somebody else" }, count: "always" });
+      emulator.faults.add({ name: "reset", match: { clientId: "another" }, count: "always" });
       const bodies = [
         "x".repeat(200_000),
         "%%%",
@@ -465,7 +465,7 @@ describe("the duplicate auth code", () => {
     expect(launch.authorize(newPkce()).posts).toBe(2);
   });
 
-  test("the host's page is told, and the journal says so", async () => {
+  test("the host's page receives two posts, and the journal shows the fault", async () => {
     const plugin = new LaunchedPlugin();
     const browser = await new FormBrowser(plugin.emulator).open("/host/acme");
     await browser.submit({ userId: "ada", password: "" });

@@ -73,7 +73,7 @@ describe("a code is exchanged up to its two minutes, its last millisecond includ
     }
   });
 
-  test("or whatever codeLifetimeSeconds says", async () => {
+  test("or as long as codeLifetimeSeconds says", async () => {
     const plugin = new LaunchedPlugin({ codeLifetimeSeconds: 1 });
     const [first, second] = [plugin.launchedCode(), plugin.launchedCode()];
     plugin.now += 1000;
@@ -141,7 +141,7 @@ describe("a code is spent on the first attempt, whether it succeeds or fails", (
     }
   });
 
-  test("a request that is no exchange leaves the code unspent", async () => {
+  test("a request that is not an exchange leaves the code unspent", async () => {
     const plugin = new LaunchedPlugin({ rateLimit: { requests: 3, windowSeconds: 60 } });
     const launched = plugin.launchedCode();
     await plugin.exchange(launched, { form: { grant_type: "client_credentials" } });

@@ -115,11 +115,15 @@ describe("listen", () => {
       { name: "no HTTP at all", text: "hello\r\n\r\n", status: 400 },
       { name: "HTTP/1.1 without Host", text: `GET / HTTP/1.1\r\n${close}`, status: 400 },
       {
-        name: "a Host that is none",
+        name: "an invalid Host",
         text: `GET /v1/devices HTTP/1.1\r\nHost: a b/c\r\n${close}`,
         status: 400,
       },
-      { name: "a path that is none", text: `GET //[ HTTP/1.1\r\nHost: h\r\n${close}`, status: 404 },
+      {
+        name: "a path without a leading slash",
+        text: `GET //[ HTTP/1.1\r\nHost: h\r\n${close}`,
+        status: 404,
+      },
       {
         name: "an absolute URL of another host",
         text: `GET http://evil.example/v1/devices HTTP/1.1\r\nHost: h\r\n${close}`,

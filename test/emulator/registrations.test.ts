@@ -120,7 +120,7 @@ describe("registrations", () => {
         issue: /key_ops/,
       },
       {
-        name: "with a kid that is no string",
+        name: "with a kid that is not a string",
         input: withKey({ ...pluginKey.publicJwk, kid: 1 }),
         code: "key_invalid",
         issue: /kid/,
@@ -218,8 +218,8 @@ describe("registrations", () => {
         issue: undefined,
       },
       { name: "may be http", input: { ...page, pageUrl: "http://localhost:3000/" }, issue: undefined },
-      { name: "is no script", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
-      { name: "is no path", input: { ...page, pageUrl: "/page" }, issue: /^pageUrl/ },
+      { name: "is a script", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
+      { name: "is a path", input: { ...page, pageUrl: "/page" }, issue: /^pageUrl/ },
       {
         name: "is not a service plugin's",
         input: { ...sheet, pageUrl: "https://p.example" },
@@ -530,7 +530,7 @@ describe("updates of clients", () => {
         issue: /^clientSecret: /,
       },
       {
-        name: "with a scope that is none",
+        name: "with a malformed scope",
         method: "updateServiceAccount",
         input: { ...worker, scopes: ["devices"] },
         code: "registration_invalid",
@@ -564,7 +564,7 @@ describe("updates of clients", () => {
         issue: /^redirectUris: /,
       },
       {
-        name: "with a redirect URI that is none",
+        name: "with an invalid redirect URI",
         method: "updateApiClient",
         input: { clientId: "portal", redirectUris: ["javascript:alert(1)"] },
         code: "registration_invalid",

@@ -49,10 +49,10 @@ describe("a seed", () => {
     },
     { name: "the same registration twice", seed: { operators: [ada, ada] }, issue: /^operators\.1: / },
     { name: "an unknown member", seed: { plugin: [] }, issue: /plugin/ },
-    { name: "a list that is none", seed: { plugins: {} }, issue: /^plugins: / },
+    { name: "an object in place of a list", seed: { plugins: {} }, issue: /^plugins: / },
     { name: "an instant without a time zone", seed: { clock: { at: "2026-01-01" } }, issue: /^clock: / },
     {
-      name: "what is no data",
+      name: "a value that is not data",
       seed: { operators: [{ ...ada, roles: () => [] }, ada] },
       issue: /^operators\.0: must be plain data$/,
     },
@@ -215,7 +215,7 @@ describe("a seed number", () => {
   });
 });
 
-test("testKey gives nothing for a plugin that has a JWKS of its own", () => {
+test("testKey has no key for a plugin that has a JWKS of its own", () => {
   const { emulator } = new PluginClient();
   expect(() => emulator.testKey(reporter)).toThrow(expect.objectContaining({ code: "not_registered" }));
 });

@@ -193,7 +193,7 @@ describe("an option that is not valid is refused", () => {
   const rows: { name: string; options: object; issue: RegExp }[] = [
     { name: "an unknown variant", options: { variants: ["C"] }, issue: /^variants\.0/ },
     { name: "a misspelt option", options: { variant: "A" }, issue: /variant/ },
-    { name: "a public URL that is none", options: { publicUrl: "acme" }, issue: /^publicUrl/ },
+    { name: "an invalid public URL", options: { publicUrl: "acme" }, issue: /^publicUrl/ },
     {
       name: "a public URL with credentials",
       options: { publicUrl: "https://u:hunter2@h.example" },
@@ -234,7 +234,7 @@ describe("an option that is not valid is refused", () => {
       issue: /^refreshPath/,
     },
     { name: "an unknown launch state", options: { launchState: "none" }, issue: /^launchState/ },
-    { name: "a clock that is no function", options: { now: 1 }, issue: /^now/ },
+    { name: "a clock that is not a function", options: { now: 1 }, issue: /^now/ },
   ];
   test.each(rows)("$name", ({ options, issue }) => {
     const error = (() => {

@@ -165,7 +165,7 @@ describe("requests", () => {
     });
   });
 
-  describe("a body that is no form of single parameters is refused as invalid_request", () => {
+  describe("a body that is not a form of single parameters is refused as invalid_request", () => {
     const form = "application/x-www-form-urlencoded";
     const good = (plugin: PluginClient) => String(plugin.form());
     type Row = {

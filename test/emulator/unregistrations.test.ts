@@ -51,7 +51,7 @@ describe("plugins", () => {
         actual: "registered anew: a token of its former registration",
       });
       expect((await plugin.call(await plugin.accessToken())).status).toBe(200);
-      // Nobody forgets an assertion that was accepted.
+      // An accepted assertion is still remembered.
       expect((await plugin.post(form)).status).toBe(400);
       expect(plugin.lastRule()).toBe("assertion.replay");
       plugin.emulator.rules.enforce("bearer.plugin-enabled", false);

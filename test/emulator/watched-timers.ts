@@ -1,4 +1,4 @@
-// The timers of a certain length that are waiting: whoever sets one is to take it back.
+// Counts the pending timers of given lengths, so that a test can require that each is cleared.
 import { onTestFinished, vi } from "vitest";
 
 /** To be asked for how many there are, from here to the end of the test. */

@@ -32,8 +32,8 @@ describe("an option", () => {
       },
       at: /^now: must not throw$/,
     },
-    { name: "a clock that gives no number", options: { now: () => "noon" }, at: /^now: must give/ },
-    { name: "a clock that gives NaN", options: { now: () => Number.NaN }, at: /^now: must give/ },
+    { name: "a clock that returns a string", options: { now: () => "noon" }, at: /^now: must return/ },
+    { name: "a clock that returns NaN", options: { now: () => Number.NaN }, at: /^now: must return/ },
     {
       name: "an option that throws as it is read",
       options: {
@@ -53,7 +53,7 @@ describe("an option", () => {
     );
   });
 
-  test("that is data is what it was, whatever the caller's object becomes", async () => {
+  test("that is data is copied: later changes to the caller's object have no effect", async () => {
     const extras = { deep: { list: [1] } };
     const devices = [{ id: "door", tags: ["a"] }];
     const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };
@@ -76,7 +76,7 @@ describe("an option", () => {
     expect(await list.json()).toEqual([{ id: "door", tags: ["a"] }]);
   });
 
-  test("a clock that breaks later is told by its name", () => {
+  test("a clock that throws later is reported by its name", () => {
     let now: unknown = START;
     const { clock } = createEmulator({ now: () => now as number });
     now = undefined;

@@ -22,11 +22,12 @@ const parameter = (place: string, name: string, required = place === "path") => 
 const AWKWARD = openapi(
   {
     "/tenants/{tenantId}/things/{thing-id}": {
-      parameters: [parameter("path", "tenantId"), parameter("path", "thing-id")],
+      parameters: [parameter("path", "tenantId"), parameter("path", "thing-id", false)],
       get: {
         operationId: "get-thing",
         parameters: [
           parameter("query", "fields"),
+          parameter("query", "accept"),
           parameter("header", "X-Envelope"),
           parameter("header", "X-Trace"),
           parameter("header", "Authorization"),
@@ -114,6 +115,7 @@ describe("operations.ts", () => {
   test("excludes X-Envelope and headers that are not parameters", () => {
     expect(text).not.toMatch(/\["X-Envelope"\]|\["Authorization"\]/);
     expect(text).toContain(`"X-Trace"?:`);
+    expect(text).toContain(`query?: NonNullable<A.operations["get-thing"]["parameters"]["query"]>`);
   });
 
   test("writes types that an editor shows in plain words", () => {

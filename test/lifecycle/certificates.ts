@@ -1,4 +1,4 @@
-// Certificates of an authority of the tests' own, for servers and clients on loopback; made anew in each process.
+// Certificates of a test authority for servers and clients on loopback, made once per process.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ export interface Certificates {
   readonly ca: string;
   readonly server: Certificate;
   readonly client: Certificate;
-  /** For 127.0.0.1, but signed by nobody else. */
+  /** For 127.0.0.1, self-signed. */
   readonly selfSigned: Certificate;
 }
 

@@ -1,13 +1,13 @@
-// An emulated deployment whose clock and whose answers' Date are told apart from the client's own clock.
+// An emulated deployment with a clock and a Date header that may differ from the client's clock.
 import type { Emulator } from "../../src/emulator/index.js";
 import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { deployment, plugin } from "../support/deployment.js";
 
 export interface ClockDeploymentOptions {
-  /** By how much this machine is ahead of the service. */
+  /** By how much this machine's clock is ahead of the service. */
   readonly clientAheadSeconds?: number;
-  /** What becomes of the headers on the way, a proxy's doing. */
+  /** Changes the headers of answers, as a proxy may. */
   readonly rewrite?: (headers: Headers, serverNow: number) => void;
   readonly key?: Parameters<typeof plugin>[0];
 }
@@ -19,10 +19,10 @@ export interface ClockDeployment {
   readonly clientNow: () => number;
   /** Sets this machine's clock. */
   readonly setAhead: (seconds: number) => void;
-  /** Token requests since the last time this was asked. */
+  /** The number of token requests since the last call. */
   readonly requests: () => number;
   readonly clockOff: () => ServiceEvent[];
-  /** Goes past the expiry of what is held. */
+  /** Advances the clock past the expiry of the held token. */
   readonly expire: () => Promise<void>;
 }
 

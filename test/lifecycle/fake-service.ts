@@ -1,4 +1,4 @@
-// A service in a few lines, for tests of time and order: its token answers come when they are told to, and its API checks every bearer.
+// A small service for tests of time and order: the test answers its token requests, and its API checks each bearer.
 import "../support/load-at-once.js";
 import { type MachineCredential, serviceAccount, servicePlugin, type Variant } from "../../src/index.js";
 
@@ -9,7 +9,7 @@ export interface SeenTokenRequest {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly signal: AbortSignal;
-  /** Gives the answer; a rejection is a fault of the network. */
+  /** Answers the request; an Error is a fault of the network. */
   readonly answer: (response: Response | Error) => void;
 }
 
@@ -17,7 +17,7 @@ export interface FakeServiceOptions {
   readonly variant: Variant;
   readonly now: () => number;
   readonly lifetimeSeconds?: number;
-  /** Called for each token request; when it is not given, each is answered with a token at once. */
+  /** Called for each token request. Default: each is answered with a token at once. */
   readonly onTokenRequest?: (request: SeenTokenRequest) => void;
   /** The status of an API call that bears a valid token. Default 200. */
   readonly apiStatus?: (tenantId: string) => number;
@@ -26,10 +26,10 @@ export interface FakeServiceOptions {
 export interface FakeService {
   readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
   readonly tokenRequests: SeenTokenRequest[];
-  /** Token requests that are neither answered nor aborted, by tenant; the most there ever were. */
+  /** The most token requests of one tenant that were in flight at once. */
   readonly mostInFlight: () => number;
   readonly apiCalls: () => number;
-  /** What no client may do, in words: a token used after its expiry, or for another tenant. */
+  /** Broken rules: a token used after its expiry, or for another tenant. */
   readonly misuses: string[];
   readonly credential: MachineCredential;
   /** A fresh token of a tenant. */
@@ -110,7 +110,7 @@ export function fakeService(options: FakeServiceOptions): FakeService {
   };
 }
 
-/** Signs nothing: this service looks at no signature, and a real one would take real time. */
+/** A signer without a real signature, which would take real time: this service does not check signatures. */
 function unsignedPlugin(): MachineCredential<"A"> {
   const privateKey = { keyId: "key-1", sign: () => new Uint8Array(256) };
   return servicePlugin({ clientId: "plugin", privateKey });

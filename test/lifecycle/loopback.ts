@@ -1,4 +1,4 @@
-// Servers on loopback for what only a real connection shows: TLS, client certificates, a CONNECT proxy. Each closes itself.
+// Servers on loopback for tests of real connections: TLS, client certificates and a CONNECT proxy. Each closes itself.
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";

@@ -115,7 +115,7 @@ describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (v
     expect(emulator.journal.entries()).toEqual([]);
   });
 
-  test("without a demanded client certificate there is no token, and nothing reaches the service", async () => {
+  test("without a demanded client certificate the token request fails and nothing reaches the service", async () => {
     const { ca, server } = certificates();
     const deployed = await tlsDeployment({ ...server, ca, requestCert: true, rejectUnauthorized: true });
     const service = await connectWith(deployed.url, undiciWith(new Agent({ connect: { ca } })));

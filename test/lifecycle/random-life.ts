@@ -1,4 +1,4 @@
-// One random life of a connector with two tenants: what is done to it, and what of it no client may ever do.
+// One random life of a connector with two tenants: the steps, and the rules that no client may break.
 import fc from "fast-check";
 import { vi } from "vitest";
 import { type ConnectorOptions, createConnector, isBivariantError } from "../../src/index.js";
@@ -58,10 +58,10 @@ export const lives: fc.Arbitrary<Life> = fc.record({
   apiStatuses: fc.array(fc.constantFrom(200, 200, 200, 401, 403, 503), { minLength: 1, maxLength: 6 }),
 });
 
-/** What makes a connector that breaks a rule, to show that it is seen. */
+/** Options with which a connector breaks a rule, to show that the property finds it. */
 export type Mutation = (now: () => number) => Partial<ConnectorOptions>;
 
-/** Fake timers and still digests must be in place. Gives what went wrong, in words. */
+/** Needs fake timers and `stillDigests`. Returns the broken rules. */
 export async function live(variant: "A" | "B", life: Life, mutation?: Mutation): Promise<string[]> {
   const wrong: string[] = [];
   // The jitter is part of what must replay.

@@ -1,4 +1,4 @@
-// A real Chromium, headless, for the tests that need one; where there is none they skip and say so.
+// A real headless Chromium for the tests that need one; without it they are skipped with a message.
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe } from "vitest";

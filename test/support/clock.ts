@@ -23,15 +23,15 @@ export function steppedClock(start: number = START): SteppedClock {
   };
 }
 
-/** The time limit to give to what is under test: its timer is left alone, for it is no wait. */
+/** A time limit for the code under test whose timer `skippedWaits` does not skip. */
 export const LIMIT_MS = 9_999;
 
-/** Gives the list of the waits, in milliseconds and in order, that is filled as they are skipped. */
+/** Skips the waits of the retry schedule. Returns the list of skipped waits, in milliseconds and in order. */
 export function skippedWaits(clock: SteppedClock): number[] {
   const waits: number[] = [];
   const real = globalThis.setTimeout;
   const skipping = (task: () => void, ms = 0) => {
-    // Only the waits of the schedule; what Node itself uses timers for is left alone.
+    // Only the waits of the schedule; timers of Node itself run.
     if (ms === LIMIT_MS || ms < 500 || ms > 120_000) return real(task, ms);
     waits.push(ms);
     clock.advance(ms);
@@ -44,10 +44,10 @@ export function skippedWaits(clock: SteppedClock): number[] {
   return waits;
 }
 
-/** The `timeoutMs` to give to what is under test. */
+/** The `timeoutMs` to pass to the code under test. */
 export const HELD_LIMIT_MS = 58_765;
 
-/** `expire` ends the limit that was set last, unless it was taken back. */
+/** Holds time limits of `HELD_LIMIT_MS`: `expire` ends the limit that was set last, unless it was cleared. */
 export function heldTimeLimit(): { expire(): void } {
   const { setTimeout: realSet, clearTimeout: realClear } = globalThis;
   let last: { handle: unknown; task: () => void } | undefined;
@@ -67,7 +67,7 @@ export function heldTimeLimit(): { expire(): void } {
   return { expire: () => last?.task() };
 }
 
-/** The same script, but where it leaves the client waiting the client's time limit is over. */
+/** The same script, except that silence makes the client's time limit expire. */
 export function overWhereSilent(script: Script, { expire }: { expire(): void }): Script {
   return (request) => {
     const answer = script(request);

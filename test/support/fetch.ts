@@ -1,4 +1,4 @@
-// A fetch that answers in-process as it is told, and remembers what it was asked.
+// Scripted fetch functions that answer in-process and record their calls.
 
 export interface FetchCall {
   readonly url: string;
@@ -27,7 +27,7 @@ export function scriptedFetch(script: FetchScript): ScriptedFetch {
   return Object.assign(fetch, { calls });
 }
 
-/** What a fetch does that no answer comes to: it ends when it is aborted. */
+/** A fetch without an answer: it ends when it is aborted. */
 export function noAnswer({ init }: FetchCall): Promise<Response> {
   return new Promise((_resolve, reject) => {
     init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
@@ -40,9 +40,9 @@ function textOf(body: BodyInit | null | undefined): string {
 }
 
 export interface GatedFetch extends ScriptedFetch {
-  /** Resolves when so many requests have come. */
+  /** Resolves when this many requests have arrived. */
   arrived(count: number): Promise<void>;
-  /** Lets the oldest request that waits have its answer. */
+  /** Answers the oldest waiting request. */
   answer(response: Response | Error): void;
 }
 
@@ -71,7 +71,7 @@ export function gatedFetch(): GatedFetch {
   });
 }
 
-// The answer of a token endpoint that gives a token.
+/** The answer of a token endpoint with a token. */
 
 export function tokenAnswer(
   value = "token-1",

@@ -1,4 +1,4 @@
-// Key fixtures, each generated once per process and only when a test asks for it.
+// Key fixtures, each generated once per process when a test first needs it.
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 
 export interface KeyPair {
@@ -14,9 +14,9 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** The key that the tests sign with. */
+/** The signing key of the tests. */
 export const rsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 2048 }));
-/** A second one, for rotation and for what does not match. */
+/** Another key, for rotation and mismatches. */
 export const otherRsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 2048 }));
 export const shortRsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 1024 }));
 export const rsaPssKey: () => KeyPair = once(() => generateKeyPairSync("rsa-pss", { modulusLength: 2048 }));

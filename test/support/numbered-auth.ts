@@ -1,4 +1,4 @@
-// An Auth of the test's own: gives token-1, and after each invalidation the next.
+// An Auth for tests that returns token-1, and the next token after each invalidation.
 import type { AccessToken, Auth, Variant } from "../../src/index.js";
 
 export interface NumberedAuth<V extends Variant> extends Auth {

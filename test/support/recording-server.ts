@@ -1,4 +1,4 @@
-// An HTTP server on loopback that remembers every byte it was sent and answers as it is told.
+// A scripted HTTP server on loopback that records all requests.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 
 export interface RecordedRequest {
   readonly method: string;
-  /** Path and query, as they came over the wire. */
+  /** Path and query, as sent. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -57,7 +57,7 @@ async function record(incoming: IncomingMessage): Promise<RecordedRequest> {
   try {
     for await (const chunk of incoming) chunks.push(chunk);
   } catch {
-    // The client went away: what came until then is what there is to record.
+    // The client closed the connection: the bytes until then are recorded.
   }
   const { method = "", url = "", rawHeaders } = incoming;
   const body = Buffer.concat(chunks).toString("latin1");

@@ -1,7 +1,7 @@
-// Everything that a value shows of itself to a log, an inspection or a serialiser, as one text.
+// All that a value shows to logs, inspections and serialisers, as one text.
 import { inspect } from "node:util";
 
-/** `body` of an ApiError is left out: it is the server's, and the one place where its echo may live. */
+/** Leaves out `body` of an ApiError, the one place where an echo of the server may be. */
 export function shown(value: unknown, seen: Set<unknown> = new Set()): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (seen.has(value)) return "";

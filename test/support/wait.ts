@@ -1,10 +1,10 @@
-// Lets everything that is ready to run, run: for what is asserted not to happen, or to happen in the background.
+// Waits: for background work to settle, for a rejection, for pending cryptography.
 import "./load-at-once.js";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { onTestFinished, vi } from "vitest";
 
-/** Long enough for a signature, which is made on another thread. */
+/** Enough for a signature, which another thread makes. */
 const leastMs = 10;
 
 export async function settled(): Promise<void> {
@@ -29,7 +29,7 @@ export function pendingCrypto(): () => number {
     };
     Object.defineProperty(crypto.subtle, name, { value: counted, configurable: true, writable: true });
     onTestFinished(() => {
-      // It is the prototype's, unless somebody put another in front of it.
+      // The method is the prototype's, unless another test replaced it.
       if (own === undefined) Reflect.deleteProperty(crypto.subtle, name);
       else Object.defineProperty(crypto.subtle, name, own);
     });
@@ -37,7 +37,7 @@ export function pendingCrypto(): () => number {
   return () => pending;
 }
 
-// What a promise rejects with; a test that expects a rejection fails when there is none.
+/** What a promise rejects with. @throws Error when the promise is fulfilled */
 
 export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   try {

@@ -14,7 +14,7 @@ export interface OperatorRegistration {
   readonly userId: string;
   readonly firstname?: string | undefined;
   readonly lastname?: string | undefined;
-  /** The scopes that the person has: a token that acts for them reaches no other. Default: none. */
+  /** The scopes that the person has: a token that acts for the person reaches no others. Default: none. */
   readonly capabilities?: readonly string[] | undefined;
   /** What `revo.roles` says. Default: one invented role. */
   readonly roles?: readonly Role[] | undefined;
