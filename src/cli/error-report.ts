@@ -1,6 +1,7 @@
 /** How an error ends the program: its exit code, its lines for people and its JSON for scripts. */
 import { personRequired } from "../client/refused-call.js";
 import {
+  type Cause,
   isApiError,
   isBivariantError,
   isConfigurationError,
@@ -110,14 +111,9 @@ function head({ code, message }: { readonly code: string; readonly message: stri
   return `${paint("red", "error")} ${paint("bold", code)}: ${message}`;
 }
 
-function list(issues: readonly string[]): string[] {
-  return issues.map((issue) => `  - ${issue}`);
-}
+const list = (issues: readonly string[]) => issues.map((issue) => `  - ${issue}`);
 
-function causeLines(
-  causes: readonly { summary: string; evidence: string; remedy: string }[],
-  paint: Paint,
-): string[] {
+function causeLines(causes: readonly Cause[], paint: Paint): string[] {
   if (causes.length === 0) return [];
   return [
     causes.length === 1 ? "  Likely cause:" : "  Likely causes, most likely first:",
@@ -129,10 +125,7 @@ function causeLines(
   ];
 }
 
-/**
- * For scripts: the code, the message and the public fields of the error's class, with `retryAt` in epoch milliseconds.
- * `body` is that of a refused call, checked to hold no secret.
- */
+/** For scripts: code, message and the public fields of the error's class, with `retryAt` in epoch milliseconds. */
 export function errorJson(error: unknown, body?: unknown): { readonly error: Record<string, unknown> } {
   return {
     error: { ...fieldsOf(error), ...(body === undefined ? {} : { body }), exitCode: exitCodeOf(error) },

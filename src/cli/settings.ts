@@ -189,29 +189,23 @@ export function readSettings(command: Command, env: Environment): Settings {
   return settings;
 }
 
-/** Which setting sets each option of the library. */
+/** The setting of each option of the library whose name differs. */
 const settingOfOption: Readonly<Record<string, SettingName>> = {
-  baseUrl: "baseUrl",
   tenantId: "tenant",
-  variant: "variant",
   privateKey: "aPrivateKeyFile",
   keyId: "aKeyId",
   clientSecret: "bClientSecretFile",
-  authorizationEndpoint: "authorizationEndpoint",
-  refreshPath: "refreshPath",
   key: "storeKeyFile",
-  timeoutMs: "timeoutMs",
-  rateLimitDeadlineMs: "rateLimitDeadlineMs",
-  allowInsecureHttp: "allowInsecureHttp",
 };
 
 /** Says with which flag or variable to set the option that an error of the library names. */
 export function whereToSet({ code, option, variant }: ConfigurationError): string | undefined {
   if (code === "base_url_insecure") return `The flag is ${namesOf("allowInsecureHttp")}.`;
-  if (option === undefined) return undefined;
-  const name =
-    option === "clientId" ? (variant === "B" ? "bClientId" : "aClientId") : settingOfOption[option];
-  return name === undefined ? undefined : `Set it with ${namesOf(name)}.`;
+  // The message of an error about a file names the setting already.
+  if (option === undefined || option.endsWith("File")) return undefined;
+  const ofClient = variant === "B" ? "bClientId" : "aClientId";
+  const name = option === "clientId" ? ofClient : (settingOfOption[option] ?? option);
+  return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;
 }
 
 /** For example `--tenant or BIVARIANT_TENANT`. */
@@ -220,7 +214,7 @@ export function namesOf(name: SettingName): string {
 }
 
 /** Where to set the credential of each variant. */
-export const waysToConfigure: Readonly<Record<Variant, string>> = {
+const waysToConfigure: Readonly<Record<Variant, string>> = {
   A: `${namesOf("aClientId")}, and ${namesOf("aPrivateKeyFile")}`,
   B: `${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}, or log in as a person with bivariant login`,
 };

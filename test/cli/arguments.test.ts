@@ -27,6 +27,10 @@ describe("arguments", () => {
     { args: `token --a-private-key-file={"d":"${planted}"} --a-client-id x`, says: "path of a file" },
     { args: `token --tenent ${planted}`, says: "Unknown option --tenent. Did you mean --tenant?" },
     { args: `token --tenent=${planted}`, says: "Unknown option --tenent." },
+    {
+      args: `token --a-private-key-file -----BEGIN·PRIVATE·KEY-----${planted}`,
+      says: "must not hold a secret",
+    },
     { args: `token --frobnicate ${planted}`, says: "Unknown option --frobnicate." },
     { args: `token -p${planted}`, says: "There is an unknown option." },
     { args: `token ${planted}`, says: "Too many arguments" },

@@ -124,11 +124,6 @@ describe("keys jwks", () => {
     expect(JSON.parse(stdout).keys[0].kid).toBe(kid);
   });
 
-  it("reads the key from the environment too", async () => {
-    const { stdout } = await cli(["keys", "jwks"], { BIVARIANT_A_PRIVATE_KEY: privateKeyPem });
-    expect(JSON.parse(stdout).keys[0].n).toBe(n);
-  });
-
   const encrypted = pemOf(signingKey.privateKey, { cipher: "aes-256-cbc", passphrase: "planted" });
   const ec = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
   const publicPem = signingKey.publicKey.export({ type: "spki", format: "pem" }).toString();

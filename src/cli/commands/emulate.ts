@@ -13,19 +13,15 @@ import type { Paint } from "../output.js";
 import type { Context } from "../run.js";
 import { serve } from "./serve-emulator.js";
 
-interface EmulateFlags {
+type TextFlag = "publicUrl" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
+
+interface EmulateFlags extends Readonly<Partial<Record<TextFlag, string>>> {
   readonly variant?: "A" | "B" | "both";
   readonly port: number;
   readonly host: string;
-  readonly publicUrl?: string;
-  readonly seedFile?: string;
   readonly watch?: true;
   readonly randomSeed?: number;
-  readonly tenant?: string;
-  readonly aClientId?: string;
-  readonly bClientId?: string;
   readonly scope?: readonly string[];
-  readonly pageUrl?: string;
   readonly rules?: true;
 }
 

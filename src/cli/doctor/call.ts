@@ -118,15 +118,15 @@ function explainRefusal(check: "token" | "api_call", error: BivariantError, refu
 function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctionMs }: Refused): string {
   if (isRateLimitedError(error))
     return `The rate limit of the tenant at the token endpoint is reached until ${instant(error.retryAt)}.`;
-  const [first] = causes;
+  const [first, ...more] = causes;
   if (first === undefined) {
-    const issues = isUnexpectedResponseError(error) ? error.issues.map((issue) => ` ${issue}.`).join("") : "";
-    return error.message + issues;
+    const issues = isUnexpectedResponseError(error) ? error.issues : [];
+    return [error.message, ...issues.map((issue) => `${issue}.`)].join(" ");
   }
-  const summaries = causes.map(({ summary }) => summary);
+  const listed = (some: readonly Cause[]) => some.map(({ summary }) => summary).join("; ");
   if (isApiError(error) && error.status === 403)
-    return `A 403 with an empty body, which has exactly ${causes.length} causes: ${summaries.join("; ")}.`;
-  const others = causes.length === 1 ? "" : ` Less likely: ${summaries.slice(1).join("; ")}.`;
+    return `A 403 with an empty body, which has exactly ${causes.length} causes: ${listed(causes)}.`;
+  const others = more.length === 0 ? "" : ` Less likely: ${listed(more)}.`;
   const corrected =
     correctionMs === 0 ? "" : " The assertion used the server's Date; it also fails if that is wrong.";
   return `${first.summary}. ${first.evidence}${others}${corrected}`;

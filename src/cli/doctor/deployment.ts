@@ -106,11 +106,9 @@ function examineClock({ headers, sentAt, receivedAt }: Answer): { finding: Findi
   const date = Date.parse(headers.get("date") ?? "");
   if (Number.isNaN(date) || headers.has("age")) {
     const why = Number.isNaN(date) ? "The answer has no Date" : "The answer comes from a cache";
+    const evidence = `${why}, so the clocks cannot be compared.`;
     const remedy = "Compare this machine's clock with another clock.";
-    return {
-      finding: unknown("clock", `${why}, so the clocks cannot be compared.`, remedy),
-      correctionMs: 0,
-    };
+    return { finding: unknown("clock", evidence, remedy), correctionMs: 0 };
   }
   // `Date` has whole seconds, so on average it is half a second old.
   const offsetMs = date + 500 - (sentAt + receivedAt) / 2;
@@ -169,13 +167,10 @@ function onlyVariant({ variant, plugin, account, login }: DoctorInput): Variant 
 }
 
 function noVariant(served: Detection["served"]): Finding {
-  return served.A === "no" && served.B === "no"
-    ? fail("detection", "Neither variant is served.", checkTenant)
-    : fail(
-        "detection",
-        "It is unknown which variant is served.",
-        `If you know it, set ${namesOf("variant")}. ${checkTenant}`,
-      );
+  if (served.A === "no" && served.B === "no")
+    return fail("detection", "Neither variant is served.", checkTenant);
+  const remedy = `If you know it, set ${namesOf("variant")}. ${checkTenant}`;
+  return fail("detection", "It is unknown which variant is served.", remedy);
 }
 
 function verdictOn(chosen: Variant, served: Detection["served"], { variant }: DoctorInput): Finding {
@@ -183,11 +178,7 @@ function verdictOn(chosen: Variant, served: Detection["served"], { variant }: Do
   const use = `${variant === undefined ? "The only credential is for" : "The named variant is"} Variant ${chosen}`;
   if (served[chosen] === "unknown")
     return unknown("detection", `It is unknown whether Variant ${chosen} is served. ${use}, so it is tried.`);
-  if (served[chosen] === "yes") {
-    // As in `connect`, Variant A comes first.
-    const also = served[other] === "yes" ? ` Variant ${other} is served too.` : "";
-    return pass("detection", `Variant ${chosen} is served.${also}`);
-  }
+  if (served[chosen] === "yes") return pass("detection", `Variant ${chosen} is served.`);
   const isOther = served[other] === "yes";
   return fail(
     "detection",

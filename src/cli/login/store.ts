@@ -1,5 +1,6 @@
 /** The stored logins of the command line: an encrypted file, its key, and the list of the logins in it. */
 import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
@@ -21,19 +22,10 @@ export function storePath({ storeFile }: Settings, env: Environment): string {
   return join(state, "bivariant", "grants.json");
 }
 
-/**
- * Opens the store; undefined if its file does not exist.
- *
- * @throws ConfigurationError, StoreError when it cannot be read
- */
+/** Opens the store; undefined if its file does not exist. @throws ConfigurationError, StoreError if it cannot be read */
 export async function openLoginStore(settings: Settings, env: Environment): Promise<TokenStore | undefined> {
   const file = storePath(settings, env);
-  try {
-    await stat(file);
-  } catch (fault) {
-    if (codeOf(fault) === "ENOENT") return undefined;
-  }
-  return openStore(file, settings);
+  return existsSync(file) ? openStore(file, settings) : undefined;
 }
 
 /** Opens the store, and makes its folder and its key if necessary. @throws ConfigurationError, StoreError */
