@@ -9,7 +9,7 @@ export interface PluginSettings {
   readonly keyId: string | undefined;
 }
 
-/** The service plugin; undefined if none of its settings is set. @throws ConfigurationError `credential_missing`, `credential_invalid` */
+/** The service plugin; undefined if none of its settings is set. @throws ConfigurationError as `readPrivateKey` */
 export async function readPlugin(settings: Settings): Promise<PluginSettings | undefined> {
   const { aClientId: clientId, aPrivateKey, aPrivateKeyFile, aKeyId: keyId } = settings;
   if (clientId !== undefined) return { clientId, privateKey: await readPrivateKey(settings), keyId };
@@ -31,7 +31,7 @@ export interface AccountSettings {
   readonly clientSecret: string;
 }
 
-/** The service account; undefined if none of its settings is set. @throws ConfigurationError as `readPlugin` */
+/** The service account; undefined if none of its settings is set. @throws ConfigurationError as `readPrivateKey` */
 export async function readAccount(settings: Settings): Promise<AccountSettings | undefined> {
   const { bClientId: clientId, bClientSecret, bClientSecretFile } = settings;
   if (clientId === undefined) {

@@ -114,7 +114,7 @@ function readHeaders(given: readonly string[]): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** The values of path and query parameters; a list where a name is repeated. @throws ConfigurationError `option_invalid` */
+/** Path and query parameters; a list where a name is repeated. @throws ConfigurationError `option_invalid` */
 function readParameters(given: readonly string[]): Map<string, string | string[]> {
   const values = new Map<string, string | string[]>();
   for (const one of given) {
