@@ -22,7 +22,7 @@ const tokenOptions =
  */
 export function refuseSecrets(argv: readonly string[]): void {
   for (const argument of argv) {
-    const name = argument.split("=", 1)[0] ?? "";
+    const [name = ""] = argument.split("=", 1);
     const variable = /PRIVATE KEY-----/.test(argument)
       ? "A_PRIVATE_KEY"
       : secretOptions.find(({ flags }) => flags.test(name))?.variable;
@@ -66,7 +66,8 @@ export function usageError(
   program: Command,
   argv: readonly string[],
 ): ConfigurationError {
-  const command = commandOf(program, argv);
+  let command = program;
+  for (const word of argv) command = command.commands.find((one) => one.name() === word) ?? command;
   const suggestion = /\(Did you mean (?:one of )?([^)?]+)\?\)/.exec(message)?.[1];
   const meant = suggestion === undefined ? "" : ` Did you mean ${suggestion}?`;
   const names: string[] = [];
@@ -75,12 +76,6 @@ export function usageError(
     "option_invalid",
     `${problemOf(code, message, command)}${meant} See ${names.join(" ")} --help.`,
   );
-}
-
-function commandOf(program: Command, argv: readonly string[]): Command {
-  let command = program;
-  for (const word of argv) command = command.commands.find((one) => one.name() === word) ?? command;
-  return command;
 }
 
 function problemOf(code: string, message: string, command: Command): string {

@@ -1,40 +1,29 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
 import { createReadStream } from "node:fs";
 import { ConfigurationError, type Variant } from "../errors.js";
-import { type MachineCredential, serviceAccount, servicePlugin } from "../index.js";
-import { namesOf, type Settings, waysToConfigure } from "./settings.js";
+import { namesOf, type Settings, secretTable } from "./settings.js";
 
 export interface PluginSettings {
   readonly clientId: string;
   readonly privateKey: string;
-  readonly keyId?: string;
+  readonly keyId: string | undefined;
 }
 
-/**
- * The service plugin; undefined if none of its settings is set.
- *
- * @throws ConfigurationError `credential_missing`, `credential_invalid`
- */
+/** The service plugin; undefined if none of its settings is set. @throws ConfigurationError as `readPrivateKey` */
 export async function readPlugin(settings: Settings): Promise<PluginSettings | undefined> {
   const { aClientId: clientId, aPrivateKey, aPrivateKeyFile, aKeyId: keyId } = settings;
-  if (clientId === undefined) {
-    if ([aPrivateKey, aPrivateKeyFile, keyId].every((one) => one === undefined)) return undefined;
-    throw incomplete("A", "client id", namesOf("aClientId"));
-  }
-  return {
-    clientId,
-    privateKey: await readPrivateKey(settings),
-    ...(keyId === undefined ? {} : { keyId }),
-  };
+  if (clientId !== undefined) return { clientId, privateKey: await readPrivateKey(settings), keyId };
+  if ((aPrivateKey ?? aPrivateKeyFile ?? keyId) === undefined) return undefined;
+  throw incomplete("A", "client id", namesOf("aClientId"));
 }
 
 /** @throws ConfigurationError `credential_missing`, `credential_invalid` */
 export async function readPrivateKey(settings: Settings): Promise<string> {
   const key = await readSecret(settings, "aPrivateKey");
-  if (key === undefined)
-    throw incomplete("A", "private key", `${namesOf("aPrivateKeyFile")}, or with ${namesOf("aPrivateKey")}`);
   // Variables often hold a PEM on one line, with `\n` for its line breaks.
-  return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
+  if (key !== undefined)
+    return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
+  throw incomplete("A", "private key", `${namesOf("aPrivateKeyFile")}, or with ${namesOf("aPrivateKey")}`);
 }
 
 export interface AccountSettings {
@@ -42,11 +31,7 @@ export interface AccountSettings {
   readonly clientSecret: string;
 }
 
-/**
- * The service account; undefined if none of its settings is set.
- *
- * @throws ConfigurationError `credential_missing`, `credential_invalid`
- */
+/** The service account; undefined if none of its settings is set. @throws ConfigurationError as `readPrivateKey` */
 export async function readAccount(settings: Settings): Promise<AccountSettings | undefined> {
   const { bClientId: clientId, bClientSecret, bClientSecretFile } = settings;
   if (clientId === undefined) {
@@ -96,36 +81,6 @@ export async function readLoginClient(
   };
 }
 
-/**
- * The credentials of the named variant, or of both variants as far as they are configured, the plugin first. `secrets`
- * must not be printed.
- *
- * @throws ConfigurationError `credential_missing`, `credential_invalid`
- */
-export async function readCredentials(
-  settings: Settings,
-): Promise<{ readonly credentials: readonly MachineCredential[]; readonly secrets: readonly string[] }> {
-  const { variant } = settings;
-  const plugin = variant === "B" ? undefined : await readPlugin(settings);
-  const account = variant === "A" ? undefined : await readAccount(settings);
-  if (plugin === undefined && account === undefined) {
-    const { A, B } = waysToConfigure;
-    const ways = variant === undefined ? `for Variant A ${A}; for Variant B ${B}` : waysToConfigure[variant];
-    throw new ConfigurationError("credential_missing", `No credential is configured. Set ${ways}.`);
-  }
-  return {
-    credentials: [...(plugin ? [servicePlugin(plugin)] : []), ...(account ? [serviceAccount(account)] : [])],
-    secrets: [plugin?.privateKey, account?.clientSecret].filter((one) => one !== undefined),
-  };
-}
-
-const secretTexts = {
-  aPrivateKey: { variant: "A", what: "private key", fileName: "aPrivateKeyFile" },
-  bClientSecret: { variant: "B", what: "client secret", fileName: "bClientSecretFile" },
-  bLoginClientSecret: { variant: "B", what: "client secret", fileName: "bLoginClientSecretFile" },
-  storeKey: { variant: "B", what: "key of the store", fileName: "storeKeyFile" },
-} as const;
-
 /** In bytes. A key of 4096 bits takes 3 KiB as PEM. */
 const longestSecret = 65_536;
 
@@ -137,36 +92,30 @@ const longestSecret = 65_536;
  */
 export async function readSecret(
   settings: Settings,
-  name: keyof typeof secretTexts,
+  name: keyof typeof secretTable,
 ): Promise<string | undefined> {
-  const { variant, what, fileName } = secretTexts[name];
-  const { [name]: value, [fileName]: path } = settings;
-  const names = namesOf(fileName);
+  const { variant, what, file } = secretTable[name];
+  const { [name]: value, [file]: path } = settings;
+  const names = namesOf(file);
   const invalid = (message: string) =>
-    new ConfigurationError("credential_invalid", message, { option: fileName, variant });
+    new ConfigurationError("credential_invalid", message, { option: file, variant });
   if (value !== undefined && path !== undefined)
     throw invalid(`The ${what} is set twice, by ${namesOf(name)} and by ${names}. Remove one.`);
   if (path === undefined) return value;
-  const bytes = await readBounded(path).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+  const chunks: Buffer[] = [];
+  try {
+    // At most one byte more than a secret may have, because a device such as /dev/zero has no end.
+    for await (const chunk of createReadStream(path, { end: longestSecret })) chunks.push(chunk);
+  } catch (fault) {
+    const { code = "no code" } = fault as NodeJS.ErrnoException;
     throw invalid(
       `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
     );
-  });
-  if (bytes.length > longestSecret)
-    throw invalid(
-      `The file with the ${what} is larger than ${longestSecret} bytes. Check the path in ${names}.`,
-    );
-  const secret = bytes
-    .toString("utf8")
-    .replace(/^\ufeff/, "")
-    .replace(/\r?\n$/, "");
-  if (secret.trim() === "") throw invalid(`The file with the ${what} is empty. Check the path in ${names}.`);
+  }
+  const bytes = Buffer.concat(chunks);
+  const problem = (text: string) => invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
+  if (bytes.length > longestSecret) throw problem(`is larger than ${longestSecret} bytes`);
+  const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");
+  if (secret.trim() === "") throw problem("is empty");
   return secret;
-}
-
-/** Reads at most one byte more than a secret may have, because a device such as /dev/zero has no end. */
-async function readBounded(path: string): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of createReadStream(path, { end: longestSecret })) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }

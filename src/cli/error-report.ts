@@ -1,7 +1,7 @@
 /** How an error ends the program: its exit code, its lines for people and its JSON for scripts. */
 import { personRequired } from "../client/refused-call.js";
-import type { EmulatorError } from "../emulator/index.js";
 import {
+  type Cause,
   isApiError,
   isBivariantError,
   isConfigurationError,
@@ -64,8 +64,9 @@ function isToolError(error: unknown): error is Error & ToolError {
   return error instanceof Error && (error.name === "EmulatorError" || error.name === "GenerateError");
 }
 
-interface ToolError extends Partial<Pick<EmulatorError, "issues">> {
+interface ToolError {
   readonly code: string;
+  readonly issues?: readonly string[];
   readonly document?: string;
   readonly pointer?: string;
 }
@@ -85,7 +86,13 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     const system = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? [`  ${code}`] : [];
     return [head(error, paint), ...system, ...list(issues.filter((issue) => !message.includes(issue)))];
   }
-  if (!isBivariantError(error)) return faultLines(error, paint);
+  if (!isBivariantError(error)) {
+    // A fault of this program. Its message is not shown, because it may quote anything.
+    const { name, stack = "" } = error instanceof Error ? error : { name: "not an Error" };
+    const frames = stack.split("\n").filter((line) => /^\s+at /.test(line));
+    const message = `a fault of this program (${name}). Please report it with these lines:`;
+    return [head({ code: "internal", message }, paint), ...frames.slice(0, 10)];
+  }
   const lines = [head(error, paint)];
   const where = isConfigurationError(error) ? whereToSet(error) : undefined;
   if (where !== undefined) lines.push(`  ${where}`);
@@ -104,14 +111,9 @@ function head({ code, message }: { readonly code: string; readonly message: stri
   return `${paint("red", "error")} ${paint("bold", code)}: ${message}`;
 }
 
-function list(issues: readonly string[]): string[] {
-  return issues.map((issue) => `  - ${issue}`);
-}
+const list = (issues: readonly string[]) => issues.map((issue) => `  - ${issue}`);
 
-function causeLines(
-  causes: readonly { summary: string; evidence: string; remedy: string }[],
-  paint: Paint,
-): string[] {
+function causeLines(causes: readonly Cause[], paint: Paint): string[] {
   if (causes.length === 0) return [];
   return [
     causes.length === 1 ? "  Likely cause:" : "  Likely causes, most likely first:",
@@ -123,35 +125,20 @@ function causeLines(
   ];
 }
 
-/** A fault of this program. Its message is not shown, because it may quote anything. */
-function faultLines(error: unknown, paint: Paint): string[] {
-  const { name, stack = "" } = error instanceof Error ? error : { name: "not an Error" };
-  const frames = stack.split("\n").filter((line) => /^\s+at /.test(line));
-  return [
-    `${paint("red", "error")} ${paint("bold", "internal")}: a fault of this program (${name}). Please report it with these lines:`,
-    ...frames.slice(0, 10),
-  ];
-}
-
-/**
- * For scripts: the code, the message and the public fields of the error's class, with `retryAt` in epoch milliseconds.
- * `body` is that of a refused call, checked to hold no secret.
- */
+/** For scripts: code, message and the public fields of the error's class, with `retryAt` in epoch milliseconds. */
 export function errorJson(error: unknown, body?: unknown): { readonly error: Record<string, unknown> } {
   return {
     error: { ...fieldsOf(error), ...(body === undefined ? {} : { body }), exitCode: exitCodeOf(error) },
   };
 }
 
-function fieldsOf(error: unknown): Record<string, unknown> {
+function fieldsOf(error: unknown): object {
   if (isBivariantError(error)) {
     const { code, message, name, ...rest } = error.toJSON();
     return { code, message, name, ...rest };
   }
-  if (isToolError(error)) {
-    const { code, message, name, issues, document, pointer } = error;
-    return { code, message, name, issues, document, pointer };
-  }
   const name = error instanceof Error ? error.name : "not an Error";
-  return { code: "internal", message: `A fault of this program (${name}).` };
+  if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };
+  const { code, message, issues, document, pointer } = error;
+  return { code, message, name, issues, document, pointer };
 }

@@ -22,6 +22,8 @@ const nextNoteMs = 10_000;
 export class Output {
   /** `--json`: stdout holds JSON and nothing else. */
   readonly json: boolean;
+  /** Whether stdout is a terminal. */
+  readonly isTerminal: boolean;
   /** Colours for stdout. */
   readonly paint: Paint;
   /** Colours for stderr. */
@@ -31,13 +33,9 @@ export class Output {
   constructor(streams: Streams, env: Environment, json: boolean) {
     this.json = json;
     this.#streams = streams;
+    this.isTerminal = streams.stdout.isTTY === true;
     this.paint = painter(streams.stdout, env);
     this.paintNote = painter(streams.stderr, env);
-  }
-
-  /** Whether stdout is a terminal. */
-  get isTerminal(): boolean {
-    return this.#streams.stdout.isTTY === true;
   }
 
   /** Writes lines of a result. */
@@ -80,30 +78,22 @@ export class Output {
 
   /** Notes the events that explain a wait or a warning. For the option `onEvent`. */
   readonly onEvent = (event: ServiceEvent): void => {
-    const note = noteOf(event);
-    if (note !== undefined) this.note(note);
+    const seconds = (ms: number) => Math.max(0, Math.ceil(ms / 1000));
+    if (event.type === "rate_limited")
+      this.note(
+        `The rate limit of the tenant is reached. The next token request is possible at ${new Date(event.retryAt).toISOString()} (in ${seconds(event.retryAt - event.at)} s).`,
+      );
+    if (event.type === "token_requested" && event.attempt > 1)
+      this.note(`Requesting a token again, attempt ${event.attempt}.`);
+    if (event.type === "clock_off")
+      this.note(
+        `The server's clock is ${seconds(Math.abs(event.offsetMs))} s ${event.offsetMs > 0 ? "ahead of" : "behind"} this machine's.`,
+      );
+    if (event.type === "tenant_differs")
+      this.note("The token response names another tenant than the requested one.");
+    if (event.type === "call_replayed")
+      this.note("The call was answered 401. It was sent again with a new token.");
   };
-}
-
-function noteOf(event: ServiceEvent): string | undefined {
-  switch (event.type) {
-    case "rate_limited":
-      return `The rate limit of the tenant is reached. The next token request is possible at ${new Date(event.retryAt).toISOString()} (in ${seconds(event.retryAt - event.at)} s).`;
-    case "token_requested":
-      return event.attempt > 1 ? `Requesting a token again, attempt ${event.attempt}.` : undefined;
-    case "clock_off":
-      return `The server's clock is ${seconds(Math.abs(event.offsetMs))} s ${event.offsetMs > 0 ? "ahead of" : "behind"} this machine's.`;
-    case "tenant_differs":
-      return "The token response names another tenant than the requested one.";
-    case "call_replayed":
-      return "The call was answered 401. It was sent again with a new token.";
-    default:
-      return undefined;
-  }
-}
-
-function seconds(ms: number): number {
-  return Math.max(0, Math.ceil(ms / 1000));
 }
 
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
@@ -131,15 +121,10 @@ export function printableJson(value: unknown, indent?: number): string {
 /** The evidence of a detection, two lines for each request: question, answer, verdict and reason; then the URL. */
 export function evidenceLines(evidence: readonly Evidence[], paint: Paint): string[] {
   if (evidence.length === 0) return ["  (no request was sent)"];
-  const rows = evidence.map(({ variant, question, status, contentType, ...row }) => ({
-    ...row,
-    asked: `Variant ${variant}, ${question}`,
-    answer: `${status} ${contentType ?? ""}`.trimEnd(),
-  }));
-  const askedWidth = Math.max(...rows.map(({ asked }) => asked.length));
-  const answerWidth = Math.max(...rows.map(({ answer }) => answer.length));
-  return rows.flatMap(({ asked, answer, says, reason, url }) => [
-    `  ${asked.padEnd(askedWidth)}  ${answer.padEnd(answerWidth)}  ${paintVerdict(says, paint, says.padEnd("unknown".length))}  ${reason}`,
+  const answers = evidence.map(({ status, contentType = "" }) => `${status} ${contentType}`.trimEnd());
+  const width = Math.max(...answers.map((answer) => answer.length));
+  return evidence.flatMap(({ variant, question, says, reason, url }, index) => [
+    `  Variant ${variant}, ${question.padEnd("token endpoint".length)}  ${answers[index]?.padEnd(width)}  ${paintVerdict(says, paint, says.padEnd("unknown".length))}  ${reason}`,
     paint("dim", `    POST ${url}`),
   ]);
 }

@@ -3,6 +3,7 @@ import type { RequestInfo, RequestInit as UndiciInit } from "undici";
 import { ConfigurationError, TransportError } from "../errors.js";
 import { transportError } from "../http/exchange.js";
 import type { Fetch } from "../index.js";
+import { isLoopback } from "../variants/target.js";
 import type { Environment } from "./output.js";
 
 interface Proxy {
@@ -27,7 +28,7 @@ export function proxyFetch(env: Environment): Fetch | undefined {
     const target = new URL(url);
     const proxy = target.protocol === "https:" ? https : http;
     // Plain http is allowed to this machine only. A proxy elsewhere would carry the secrets over the network.
-    if (proxy === undefined || (isLoopback(target) && !isLoopback(proxy.url)))
+    if (proxy === undefined || (isLoopback(target.hostname) && !isLoopback(proxy.url.hostname)))
       return globalThis.fetch(url, init);
     loading ??= load(http, https, env);
     const throughProxy = await loading;
@@ -70,10 +71,6 @@ function readProxy(env: Environment, name: string): Proxy | undefined {
   );
 }
 
-function isLoopback({ hostname }: URL): boolean {
-  return /^(?:.*\.)?localhost$|^\[::1\]$|^127(?:\.\d{1,3}){3}$/.test(hostname);
-}
-
 /** The error of a request that may have gone through a proxy. It names the variable, never its value. */
 function proxyFault(fault: unknown, { url, variable }: Proxy, target: URL): unknown {
   const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/m.exec(messagesOf(fault))?.[1];
@@ -92,10 +89,8 @@ function proxyFault(fault: unknown, { url, variable }: Proxy, target: URL): unkn
     error.code === "tls_failed"
       ? `Most proxies use http, even for https deployments. Check the URL in ${variable}.`
       : `If it goes through the proxy in ${variable}, check that proxy, or name the host in NO_PROXY.`;
-  return new TransportError(error.code, `${error.message} ${hint}`, {
-    retryable: error.retryable,
-    cause: fault,
-  });
+  const { code, message: reason, retryable } = error;
+  return new TransportError(code, `${reason} ${hint}`, { retryable, cause: fault });
 }
 
 /** The messages of an error and its causes, one on each line. */

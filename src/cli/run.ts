@@ -15,58 +15,39 @@ export interface Context {
   readonly finish: (exitCode: ExitCode) => void;
 }
 
-export interface Process extends Streams {
-  readonly env: Environment;
-  /** Its reason is the exit code. */
-  readonly signal: AbortSignal;
-}
+/** The reason of the signal is the exit code. */
+export type Process = Streams & Pick<Context, "env" | "signal">;
 
 /** Declares the options, the help and the action of a command. */
 type Define = (command: Command, context: Context) => void;
 
+const descriptions = {
+  demo: "Visit four emulated deployments with both credentials: A only, B only, both, neither.",
+  detect: "Find out which variant a deployment serves, with at most three requests and no credential.",
+  token: "Print an access token on stdout, and its details on stderr.",
+  call: "Call an operation by its id and print the data as JSON.",
+  login: "Log in to Variant B in the browser, so that token and call act for you.",
+  doctor: "Check a deployment and the credential or login for it, with one token request and one API call.",
+  keys: "Make a key for a plugin, print its JWKS, and write its registration sheet.",
+  emulate: "Serve an emulated deployment until Ctrl-C.",
+  generate: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
+  unknowns: "List what the description of the service does not show.",
+} as const;
+
+type CommandName = keyof typeof descriptions;
+
 /** Only the command that runs is loaded: help must not wait for the emulator, zod or jose. */
-const commands: Readonly<Record<string, { description: string; load: () => Promise<Define> }>> = {
-  demo: {
-    description: "Visit four emulated deployments with both credentials: A only, B only, both, neither.",
-    load: async () => (await import("./commands/demo.js")).defineDemo,
-  },
-  detect: {
-    description: "Find out which variant a deployment serves, with at most three requests and no credential.",
-    load: async () => (await import("./commands/detect.js")).defineDetect,
-  },
-  token: {
-    description: "Print an access token on stdout, and its details on stderr.",
-    load: async () => (await import("./commands/token.js")).defineToken,
-  },
-  call: {
-    description: "Call an operation by its id and print the data as JSON.",
-    load: async () => (await import("./commands/call.js")).defineCall,
-  },
-  login: {
-    description: "Log in to Variant B in the browser, so that token and call act for you.",
-    load: async () => (await import("./commands/login.js")).defineLogin,
-  },
-  doctor: {
-    description:
-      "Check a deployment and the credential or login for it, with one token request and one API call.",
-    load: async () => (await import("./commands/doctor.js")).defineDoctor,
-  },
-  keys: {
-    description: "Make a key for a plugin, print its JWKS, and write its registration sheet.",
-    load: async () => (await import("./commands/keys.js")).defineKeys,
-  },
-  emulate: {
-    description: "Serve an emulated deployment until Ctrl-C.",
-    load: async () => (await import("./commands/emulate.js")).defineEmulate,
-  },
-  generate: {
-    description: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
-    load: async () => (await import("./commands/generate.js")).defineGenerate,
-  },
-  unknowns: {
-    description: "List what the description of the service does not show.",
-    load: async () => (await import("./commands/unknowns.js")).defineUnknowns,
-  },
+const loaders: Readonly<Record<CommandName, () => Promise<Define>>> = {
+  demo: async () => (await import("./commands/demo.js")).defineDemo,
+  detect: async () => (await import("./commands/detect.js")).defineDetect,
+  token: async () => (await import("./commands/token.js")).defineToken,
+  call: async () => (await import("./commands/call.js")).defineCall,
+  login: async () => (await import("./commands/login.js")).defineLogin,
+  doctor: async () => (await import("./commands/doctor.js")).defineDoctor,
+  keys: async () => (await import("./commands/keys.js")).defineKeys,
+  emulate: async () => (await import("./commands/emulate.js")).defineEmulate,
+  generate: async () => (await import("./commands/generate.js")).defineGenerate,
+  unknowns: async () => (await import("./commands/unknowns.js")).defineUnknowns,
 };
 
 /** Runs a command. Errors go to stderr as text or, with `--json`, to stdout as an object. */
@@ -90,23 +71,19 @@ export async function run(
   } catch (error) {
     if (signal.aborted) {
       const exitCode: ExitCode = signal.reason;
-      const message = "Interrupted.";
       // Otherwise the output is closed.
       if (exitCode === exitCodes.interrupted)
-        if (json) output.value({ error: { code: "interrupted", message, exitCode } });
-        else output.note(message);
+        if (json) output.value({ error: { code: "interrupted", message: "Interrupted.", exitCode } });
+        else output.note("Interrupted.");
       return exitCode;
     }
-    if (!(error instanceof CommanderError)) return fail(error);
-    if (error.exitCode === 0) return exitCodes.done;
+    const isUsage = error instanceof CommanderError;
+    if (isUsage && error.exitCode === 0) return exitCodes.done;
     // An incomplete command has printed its help already.
-    if (error.code === "commander.help" && !json) return exitCodes.configuration;
-    return fail(usageError(error, program, argv));
-  }
-
-  function fail(error: unknown): ExitCode {
-    reportError(output, error);
-    return exitCodeOf(error);
+    if (isUsage && error.code === "commander.help" && !json) return exitCodes.configuration;
+    const reported = isUsage ? usageError(error, program, argv) : error;
+    reportError(output, reported);
+    return exitCodeOf(reported);
   }
 }
 
@@ -138,10 +115,9 @@ With --json an error is { "error": { "code", "message", ... } } on stdout.
 ${exitCodesHelp}`,
     )
     .hook("preSubcommand", async (_, command) => {
-      const define = await commands[command.name()]?.load();
-      define?.(command, context);
+      (await loaders[command.name() as CommandName]())(command, context);
     });
-  for (const [name, { description }] of Object.entries(commands))
+  for (const [name, description] of Object.entries(descriptions))
     program.command(name).description(description);
   return program;
 }

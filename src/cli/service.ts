@@ -1,53 +1,62 @@
 /** From settings to a service that holds a token, with notes while the user waits. */
-import { type AccessToken, connect, createService, type Service } from "../index.js";
-import { readCredentials } from "./credentials.js";
-import { useLogin } from "./login/identity.js";
+import { ConfigurationError } from "../errors.js";
+import {
+  type AccessToken,
+  connect,
+  createService,
+  type Service,
+  serviceAccount,
+  servicePlugin,
+} from "../index.js";
+import { readAccount, readPlugin } from "./credentials.js";
+import { wantedLogin } from "./login/identity.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
-import type { Settings } from "./settings.js";
+import { type Settings, waysToSet } from "./settings.js";
 
-export interface OpenService {
-  readonly service: Service;
-  readonly token: AccessToken;
-  /** The credentials and the token, which must not be printed. */
-  readonly secrets: readonly string[];
-}
-
-/** @throws every error of `connect` and `getAccessToken` */
-export async function openService(settings: Settings, context: Context): Promise<OpenService> {
-  const { output, env, signal } = context;
+/**
+ * Opens a service with the plugin, the service account or the stored login that the settings describe. `secrets` are the
+ * credentials and the token, which must not be printed.
+ *
+ * @throws LoginRequiredError if the login is over, or was asked for and does not exist
+ * @throws every error of `connect` and `getAccessToken`
+ */
+export async function openService(
+  settings: Settings,
+  { output, env, signal }: Context,
+): Promise<{ readonly service: Service; readonly token: AccessToken; readonly secrets: readonly string[] }> {
+  const { baseUrl = "", tenant, variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
   const { onEvent } = output;
-  const login = await output.during("looking for a login and for the served variant", () =>
-    useLogin(settings, { env, onEvent, signal }),
-  );
-  const { service, secrets } =
-    login === undefined || login === "plugin"
-      ? await connectMachine(login === undefined ? settings : { ...settings, variant: "A" }, context)
-      : { service: createService(login.auth) as Service, secrets: login.secrets };
+  const login = await wantedLogin(settings, env, onEvent);
+  const plugin = variant === "B" || settings.login ? undefined : await readPlugin(settings);
+  const account = variant === "A" || login !== undefined ? undefined : await readAccount(settings);
+  if (plugin === undefined && account === undefined && login === undefined)
+    throw new ConfigurationError("credential_missing", `No credential is configured. ${waysToSet(variant)}`);
+  const isLoginChosen = login !== undefined && plugin === undefined;
+  const connected = isLoginChosen
+    ? undefined
+    : await output.during("asking which variant is served", () =>
+        connect({
+          baseUrl,
+          tenantId: tenant,
+          ...{ variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, onEvent, signal },
+          fetch: proxyFetch(env),
+          credentials: [
+            ...(plugin ? [servicePlugin(plugin)] : []),
+            ...(account ? [serviceAccount(account)] : []),
+            // Makes the deployment be asked for Variant B too. It is never sent.
+            ...(login ? [serviceAccount({ clientId: "stored-login", clientSecret: "unused" })] : []),
+          ],
+        }),
+      );
+  const secrets = [plugin?.privateKey, account?.clientSecret].filter((one) => one !== undefined);
+  let service = connected as Service;
+  if (login !== undefined && connected?.variant !== "A") {
+    if (login.found instanceof Error) throw login.found;
+    service = createService(login.found) as Service;
+    secrets.push(...login.options.secrets);
+  }
   // Before any call, so that the time limit of a call does not include the wait for a token.
   const token = await output.during("waiting for a token", () => service.auth.getAccessToken({ signal }));
   return { service, token, secrets: [...secrets, token.value] };
-}
-
-async function connectMachine(
-  settings: Settings,
-  { output, env, signal }: Context,
-): Promise<Pick<OpenService, "service" | "secrets">> {
-  const { credentials, secrets } = await readCredentials(settings);
-  const { baseUrl = "", tenant, variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
-  const service = await output.during("asking which variant is served", () =>
-    connect({
-      ...{
-        baseUrl,
-        tenantId: tenant,
-        variant,
-        credentials,
-        timeoutMs,
-        rateLimitDeadlineMs,
-        allowInsecureHttp,
-      },
-      ...{ fetch: proxyFetch(env), onEvent: output.onEvent, signal },
-    }),
-  );
-  return { service, secrets };
 }

@@ -5,109 +5,75 @@ import { wholeNumber } from "./arguments.js";
 import type { Environment } from "./output.js";
 
 interface Setting {
-  /** As commander takes it. Absent for secrets, which never come from the command line. */
-  readonly flag?: string;
-  readonly env?: string;
   readonly text: string;
+  /** The name of the value in the help. Absent for switches and secrets. */
+  readonly value?: string;
+  /** Has no flag: a secret never comes from the command line. */
+  readonly isSecret?: true;
+  /** Default: BIVARIANT_ and the name in upper case. False: there is no variable. */
+  readonly env?: string | false;
   readonly choices?: readonly string[];
   /** The least number of milliseconds. */
   readonly least?: number;
 }
 
-/** The keys are those that commander derives from the flags. */
+/** The flags follow from the keys: `aClientId` is --a-client-id, and its variable BIVARIANT_A_CLIENT_ID. */
 const settingTable = {
-  baseUrl: {
-    flag: "--base-url <url>",
-    env: "BIVARIANT_BASE_URL",
-    text: "address of the deployment, with its path prefix if it has one",
-  },
-  tenant: {
-    flag: "--tenant <id>",
-    env: "BIVARIANT_TENANT",
-    text: "tenant id; not needed with --variant B",
-  },
-  variant: {
-    flag: "--variant <A|B>",
-    env: "BIVARIANT_VARIANT",
-    text: "use this variant without asking the deployment",
-    choices: ["A", "B"],
-  },
-  aClientId: {
-    flag: "--a-client-id <id>",
-    env: "BIVARIANT_A_CLIENT_ID",
-    text: "Variant A: client id of the service plugin",
-  },
-  aPrivateKeyFile: {
-    flag: "--a-private-key-file <path>",
-    env: "BIVARIANT_A_PRIVATE_KEY_FILE",
-    text: "Variant A: file with the private key, PEM or JWK",
-  },
-  aPrivateKey: { env: "BIVARIANT_A_PRIVATE_KEY", text: "Variant A: the private key itself" },
+  baseUrl: { value: "url", text: "address of the deployment, with its path prefix if it has one" },
+  tenant: { value: "id", text: "tenant id; not needed with --variant B" },
+  variant: { value: "A|B", text: "use this variant without asking the deployment", choices: ["A", "B"] },
+  aClientId: { value: "id", text: "Variant A: client id of the service plugin" },
+  aPrivateKeyFile: { value: "path", text: "Variant A: file with the private key, PEM or JWK" },
+  aPrivateKey: { isSecret: true, text: "Variant A: the private key itself" },
   aKeyId: {
-    flag: "--a-key-id <kid>",
-    env: "BIVARIANT_A_KEY_ID",
+    value: "kid",
     text: "Variant A: kid of the registered key (default: that of the JWK, else the thumbprint)",
   },
   bClientId: {
-    flag: "--b-client-id <id>",
-    env: "BIVARIANT_B_CLIENT_ID",
+    value: "id",
     text: "Variant B: client id of the service account, and of the API client unless that has its own",
   },
-  bClientSecretFile: {
-    flag: "--b-client-secret-file <path>",
-    env: "BIVARIANT_B_CLIENT_SECRET_FILE",
-    text: "Variant B: file with the client secret",
-  },
-  bClientSecret: { env: "BIVARIANT_B_CLIENT_SECRET", text: "Variant B: the client secret itself" },
+  bClientSecretFile: { value: "path", text: "Variant B: file with the client secret" },
+  bClientSecret: { isSecret: true, text: "Variant B: the client secret itself" },
   bLoginClientId: {
-    flag: "--b-login-client-id <id>",
-    env: "BIVARIANT_B_LOGIN_CLIENT_ID",
+    value: "id",
     text: "Variant B: client id of the API client that people log in to (default: --b-client-id)",
   },
   bLoginClientSecretFile: {
-    flag: "--b-login-client-secret-file <path>",
-    env: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE",
+    value: "path",
     text: "Variant B: file with the secret of the API client, if it has one",
   },
-  bLoginClientSecret: {
-    env: "BIVARIANT_B_LOGIN_CLIENT_SECRET",
-    text: "Variant B: the secret of the API client itself",
-  },
+  bLoginClientSecret: { isSecret: true, text: "Variant B: the secret of the API client itself" },
   authorizationEndpoint: {
-    flag: "--authorization-endpoint <url>",
+    value: "url",
     env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
     text: "where people log in: a URL, or a path under the base URL (the description does not show it)",
   },
-  scope: { flag: "--scope <scopes>", text: "scopes to request, separated by spaces (default: none)" },
+  scope: { value: "scopes", env: false, text: "scopes to request, separated by spaces (default: none)" },
   refreshPath: {
-    flag: "--refresh-path <path>",
+    value: "path",
     env: "BIVARIANT_B_REFRESH_PATH",
     text: "where a login is renewed, under the base URL (not shown either; default: the token path)",
   },
   storeFile: {
-    flag: "--store-file <path>",
-    env: "BIVARIANT_STORE_FILE",
+    value: "path",
     text: "encrypted file of the stored logins (default: bivariant/grants.json in $XDG_STATE_HOME or ~/.local/state)",
   },
   storeKeyFile: {
-    flag: "--store-key-file <path>",
-    env: "BIVARIANT_STORE_KEY_FILE",
+    value: "path",
     text: "file with its key, 32 bytes as base64 (default: <store file>.key, made at the first login)",
   },
-  storeKey: { env: "BIVARIANT_STORE_KEY", text: "the key of the store file itself" },
-  login: { flag: "--login", text: "use the stored login, even if a secret or a plugin is configured" },
-  timeoutMs: {
-    flag: "--timeout-ms <ms>",
-    text: "time limit of one HTTP request (default 10000)",
-    least: 1,
-  },
+  storeKey: { isSecret: true, text: "the key of the store file itself" },
+  login: { env: false, text: "use the stored login, even if a secret or a plugin is configured" },
+  timeoutMs: { value: "ms", env: false, least: 1, text: "time limit of one HTTP request (default 10000)" },
   rateLimitDeadlineMs: {
-    flag: "--rate-limit-deadline-ms <ms>",
-    text: "how long to wait for a rate limit or a failing token endpoint (default 60000)",
+    value: "ms",
+    env: false,
     least: 0,
+    text: "how long to wait for a rate limit or a failing token endpoint (default 60000)",
   },
   allowInsecureHttp: {
-    flag: "--allow-insecure-http",
+    env: false,
     text: "allow plain http to another machine, in a network that you trust",
   },
 } as const;
@@ -125,43 +91,61 @@ type ValueOf<Name> = Name extends "variant"
 /** The values of one run. */
 export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> };
 
+function flagOf(name: SettingName): string | undefined {
+  const { isSecret }: Setting = settingTable[name];
+  return isSecret ? undefined : `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+function variableOf(name: SettingName): string | undefined {
+  const { env }: Setting = settingTable[name];
+  return env === false
+    ? undefined
+    : (env ?? `BIVARIANT_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`);
+}
+
+/** The environment variables of all settings. */
+export const settingVariables: readonly string[] = (Object.keys(settingTable) as SettingName[]).flatMap(
+  (name) => variableOf(name) ?? [],
+);
+
 /** The settings that find a deployment. */
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
 
-/** The settings that find, renew and store a login. */
-const storedLoginSettings: readonly SettingName[] = [
+const accountSettings = ["bClientId", "bClientSecretFile", "bClientSecret"] as const;
+const requestSettings = ["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"] as const;
+const storedLoginSettings = [
   ...(["bLoginClientId", "bLoginClientSecretFile", "bLoginClientSecret"] as const),
   ...(["refreshPath", "storeFile", "storeKeyFile", "storeKey"] as const),
-];
+] as const;
 
 /** The settings for a token, of a machine or of a person who logged in. */
 export const identitySettings: readonly SettingName[] = [
-  ...(["baseUrl", "tenant", "variant"] as const),
-  ...(["aClientId", "aPrivateKeyFile", "aPrivateKey", "aKeyId"] as const),
-  ...(["bClientId", "bClientSecretFile", "bClientSecret"] as const),
-  ...(["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"] as const),
+  ...(["baseUrl", "tenant", "variant", "aClientId", "aPrivateKeyFile", "aPrivateKey", "aKeyId"] as const),
+  ...accountSettings,
+  ...requestSettings,
   ...storedLoginSettings,
   "login",
 ];
 
 /** The settings to log a person in. */
 export const loginSettings: readonly SettingName[] = [
-  ...(["baseUrl", "tenant", "bClientId", "bClientSecretFile", "bClientSecret"] as const),
-  ...(["authorizationEndpoint", "scope"] as const),
+  ...(["baseUrl", "tenant", ...accountSettings, "authorizationEndpoint", "scope"] as const),
   ...storedLoginSettings,
-  ...(["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"] as const),
+  ...requestSettings,
 ];
 
 /** Adds the options of some settings to a command, and lists the variables of secrets in its help. */
 export function addSettings(command: Command, names: readonly SettingName[], env: Environment): Command {
-  const secrets: string[] = [];
+  const secretLines: string[] = [];
   for (const name of names) {
-    const { flag, env: variable, text, choices, least }: Setting = settingTable[name];
+    const { value, text, choices, least }: Setting = settingTable[name];
+    const flag = flagOf(name);
+    const variable = variableOf(name);
     if (flag === undefined) {
-      secrets.push(`  ${variable?.padEnd(34)}${text}`);
+      secretLines.push(`  ${variable?.padEnd(34)}${text}`);
       continue;
     }
-    const option = new Option(flag, text);
+    const option = new Option(value === undefined ? flag : `${flag} <${value}>`, text);
     if (choices !== undefined) option.choices(choices);
     if (least !== undefined)
       option.argParser(wholeNumber(least, 999_999_999, "a whole number of milliseconds"));
@@ -169,18 +153,23 @@ export function addSettings(command: Command, names: readonly SettingName[], env
     if (variable !== undefined && env[variable] !== "") option.env(variable);
     command.addOption(option);
   }
-  if (secrets.length > 0)
-    command.addHelpText("after", `\nSecrets, from the environment only:\n${secrets.join("\n")}`);
+  if (secretLines.length > 0)
+    command.addHelpText("after", `\nSecrets, from the environment only:\n${secretLines.join("\n")}`);
   return command;
 }
 
-/** A secret, the file that may hold it, and the client that it belongs to. */
-const secretSettings = [
-  { value: "aPrivateKey", file: "aPrivateKeyFile" },
-  { value: "bClientSecret", file: "bClientSecretFile", client: "bClientId" },
-  { value: "bLoginClientSecret", file: "bLoginClientSecretFile", client: "bLoginClientId" },
-  { value: "storeKey", file: "storeKeyFile" },
-] as const;
+/** The secrets: the file that may hold each, and the client that it belongs to. */
+export const secretTable = {
+  aPrivateKey: { variant: "A", what: "private key", file: "aPrivateKeyFile", client: undefined },
+  bClientSecret: { variant: "B", what: "client secret", file: "bClientSecretFile", client: "bClientId" },
+  bLoginClientSecret: {
+    variant: "B",
+    what: "client secret",
+    file: "bLoginClientSecretFile",
+    client: "bLoginClientId",
+  },
+  storeKey: { variant: "B", what: "key of the store", file: "storeKeyFile", client: undefined },
+} as const;
 
 /**
  * The settings of a command that commander has parsed: flags before variables, with the secrets of the environment. A
@@ -189,54 +178,43 @@ const secretSettings = [
  */
 export function readSettings(command: Command, env: Environment): Settings {
   const settings: Partial<Record<string, unknown>> = { ...command.opts() };
-  const isFlag = (name: SettingName) => command.getOptionValueSource(name) === "cli";
-  const variableOf = (name: SettingName) => {
-    const { env: variable }: Setting = settingTable[name];
-    return (variable && env[variable]) || undefined;
-  };
-  for (const { value, file, ...owner } of secretSettings) {
-    const client = "client" in owner ? variableOf(owner.client) : undefined;
-    const isOfAnother = "client" in owner && client !== undefined && client !== settings[owner.client];
-    if (isFlag(file)) continue;
-    if (isOfAnother) delete settings[file];
-    else settings[value] = variableOf(value);
+  const valueIn = (name: SettingName) => env[variableOf(name) ?? ""] || undefined;
+  for (const name of Object.keys(secretTable) as (keyof typeof secretTable)[]) {
+    const { file, client } = secretTable[name];
+    if (command.getOptionValueSource(file) === "cli") continue;
+    const owner = client && valueIn(client);
+    if (client !== undefined && owner !== undefined && owner !== settings[client]) delete settings[file];
+    else settings[name] = valueIn(name);
   }
   return settings;
 }
 
-/** Which setting sets each option of the library. */
+/** The setting of each option of the library whose name differs. */
 const settingOfOption: Readonly<Record<string, SettingName>> = {
-  baseUrl: "baseUrl",
   tenantId: "tenant",
-  variant: "variant",
   privateKey: "aPrivateKeyFile",
   keyId: "aKeyId",
   clientSecret: "bClientSecretFile",
-  authorizationEndpoint: "authorizationEndpoint",
-  refreshPath: "refreshPath",
   key: "storeKeyFile",
-  timeoutMs: "timeoutMs",
-  rateLimitDeadlineMs: "rateLimitDeadlineMs",
-  allowInsecureHttp: "allowInsecureHttp",
 };
 
 /** Says with which flag or variable to set the option that an error of the library names. */
 export function whereToSet({ code, option, variant }: ConfigurationError): string | undefined {
   if (code === "base_url_insecure") return `The flag is ${namesOf("allowInsecureHttp")}.`;
-  if (option === undefined) return undefined;
-  const name =
-    option === "clientId" ? (variant === "B" ? "bClientId" : "aClientId") : settingOfOption[option];
-  return name === undefined ? undefined : `Set it with ${namesOf(name)}.`;
+  // The message of an error about a file names the setting already.
+  if (option === undefined || option.endsWith("File")) return undefined;
+  const ofClient = variant === "B" ? "bClientId" : "aClientId";
+  const name = option === "clientId" ? ofClient : (settingOfOption[option] ?? option);
+  return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;
 }
 
 /** For example `--tenant or BIVARIANT_TENANT`. */
 export function namesOf(name: SettingName): string {
-  const { flag, env }: Setting = settingTable[name];
-  return [flag?.split(" ")[0], env].filter((one) => one !== undefined).join(" or ");
+  return [flagOf(name), variableOf(name)].filter((one) => one !== undefined).join(" or ");
 }
 
 /** Where to set the credential of each variant. */
-export const waysToConfigure: Readonly<Record<Variant, string>> = {
+const waysToConfigure: Readonly<Record<Variant, string>> = {
   A: `${namesOf("aClientId")}, and ${namesOf("aPrivateKeyFile")}`,
   B: `${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}, or log in as a person with bivariant login`,
 };
@@ -247,4 +225,12 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
     const isPlain = /^[\w@%+=:,./-]+$/.test(value);
     return `export ${name}=${isPlain ? value : `'${value.replaceAll("'", `'\\''`)}'`}`;
   });
+}
+
+/** How to configure a credential: of the variant, if it is known. */
+export function waysToSet(variant: Variant | undefined): string {
+  const { A, B } = waysToConfigure;
+  return variant === undefined
+    ? `Set for Variant A ${A}; for Variant B ${B}.`
+    : `Set ${waysToConfigure[variant]}.`;
 }

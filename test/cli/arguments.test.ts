@@ -1,7 +1,7 @@
 // Arguments, settings and secrets: which source wins, and errors with exit code 2 that never repeat a value.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import {
   type CliDeployment,
   clientSecret,
@@ -23,16 +23,14 @@ describe("arguments", () => {
     { args: `login --store-key ${planted}`, says: "BIVARIANT_STORE_KEY_FILE" },
     { args: `login --b-login-client-secret ${planted}`, says: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE" },
     { args: `call listDevices --token ${planted}`, says: "bivariant token --help" },
-    {
-      args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`,
-      says: "BIVARIANT_A_PRIVATE_KEY_FILE",
-    },
-    {
-      args: `token --a-private-key-file={"kty":"RSA","d":"${planted}"} --a-client-id x`,
-      says: "path of a file",
-    },
+    { args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`, says: "A_PRIVATE_KEY_FILE" },
+    { args: `token --a-private-key-file={"d":"${planted}"} --a-client-id x`, says: "path of a file" },
     { args: `token --tenent ${planted}`, says: "Unknown option --tenent. Did you mean --tenant?" },
     { args: `token --tenent=${planted}`, says: "Unknown option --tenent." },
+    {
+      args: `token --a-private-key-file -----BEGIN·PRIVATE·KEY-----${planted}`,
+      says: "must not hold a secret",
+    },
     { args: `token --frobnicate ${planted}`, says: "Unknown option --frobnicate." },
     { args: `token -p${planted}`, says: "There is an unknown option." },
     { args: `token ${planted}`, says: "Too many arguments" },
@@ -44,12 +42,9 @@ describe("arguments", () => {
     { args: `call listDevices --data ${planted} --data-file ${planted}`, says: "cannot be used with" },
     {
       args: `token --variant ${planted}`,
-      says: "--variant or BIVARIANT_VARIANT is not valid. Allowed choices are A, B.",
+      says: "--variant or BIVARIANT_VARIANT is not valid. Allowed choices",
     },
-    {
-      args: `token --timeout-ms ${planted}`,
-      says: "--timeout-ms is not valid. It must be a whole number of milliseconds",
-    },
+    { args: `token --timeout-ms ${planted}`, says: "--timeout-ms is not valid. It must be a whole number" },
     { args: "detect --timeout-ms 0", says: "from 1 to" },
     { args: "detect", says: "--base-url or BIVARIANT_BASE_URL" },
     { args: `detect ${https}`, says: "--tenant or BIVARIANT_TENANT" },
@@ -117,6 +112,7 @@ describe("help", () => {
 
 describe("a credential", () => {
   let deployment: CliDeployment;
+  const at = (name: string) => join(deployment.folder, name);
   beforeAll(async () => {
     deployment = await startDeployment();
     await mkdir(at("directory"));
@@ -125,109 +121,78 @@ describe("a credential", () => {
     for (const [name, content] of Object.entries({ ...files, ...accepted }))
       await writeFile(at(name), content);
   });
-  afterAll(() => deployment.close());
 
-  const at = (name: string) => join(deployment.folder, name);
-
-  async function expectRefused(changes: Environment, code: string, says: string) {
+  const keyFile = "BIVARIANT_A_PRIVATE_KEY_FILE";
+  const secretFile = "BIVARIANT_B_CLIENT_SECRET_FILE";
+  const [idA, idB] = ["BIVARIANT_A_CLIENT_ID", "BIVARIANT_B_CLIENT_ID"];
+  const A = { BIVARIANT_VARIANT: "A" };
+  const B = { BIVARIANT_VARIANT: "B" };
+  const noPlugin = { [idA]: "", [keyFile]: "", BIVARIANT_A_KEY_ID: "" };
+  const noAccount = { [idB]: "", [secretFile]: "" };
+  const inFile = (name: string) => () => ({ ...A, [keyFile]: at(name) });
+  const [missing, invalid] = ["credential_missing", "credential_invalid"];
+  const refused: { name: string; env: Environment | (() => Environment); code: string; says: string }[] = [
+    { name: "no plugin", env: { ...A, ...noPlugin }, code: missing, says: idA },
+    { name: "a plugin without a key", env: { ...A, [keyFile]: "" }, code: missing, says: keyFile },
+    { name: "a plugin without a client id", env: { ...A, [idA]: "" }, code: missing, says: idA },
+    { name: "an account without a secret", env: { ...B, [secretFile]: "" }, code: missing, says: secretFile },
+    { name: "an account without a client id", env: { ...B, [idB]: "" }, code: missing, says: idB },
+    { name: "no account", env: { ...B, ...noAccount }, code: missing, says: "or log in as a person" },
+    { name: "no credential", env: { ...noPlugin, ...noAccount }, code: missing, says: "for Variant A" },
+    {
+      ...{ name: "a secret that is set twice", env: { ...B, BIVARIANT_B_CLIENT_SECRET: clientSecret } },
+      ...{ code: invalid, says: "is set twice" },
+    },
+    { name: "a missing key file", env: inFile("no-such-file"), code: invalid, says: "(ENOENT). Set" },
+    { name: "a folder for a key file", env: inFile("directory"), code: invalid, says: "(EISDIR). Set" },
+    { name: "an empty key file", env: inFile("empty"), code: invalid, says: "is empty. Check" },
+    { name: "a large key file", env: inFile("large"), code: invalid, says: "larger than 65536 bytes" },
+    { name: "a key file with garbage", env: inFile("garbage"), code: "key_invalid", says: keyFile },
+  ];
+  it.each(refused)("exits 2 before anything is sent: $name", async ({ env, code, says }) => {
     const before = deployment.emulator.journal.entries().length;
+    const changes = typeof env === "function" ? env() : env;
     const result = await cli(["token"], { ...deployment.env, ...changes });
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(`error ${code}: `);
     expect(result.stderr).toContain(says);
     expect(leaksOf(result, ["planted-garbage"])).toEqual([]);
     expect(deployment.emulator.journal.entries()).toHaveLength(before);
-  }
-
-  const A = { BIVARIANT_VARIANT: "A" };
-  const B = { BIVARIANT_VARIANT: "B" };
-  const noPlugin = { BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "" };
-  const noAccount = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" };
-  const missing = "credential_missing";
-  const incomplete = [
-    { name: "no plugin", env: { ...A, ...noPlugin }, code: missing, says: "BIVARIANT_A_CLIENT_ID" },
-    {
-      ...{ name: "a plugin without a key", env: { ...A, BIVARIANT_A_PRIVATE_KEY_FILE: "" } },
-      ...{ code: missing, says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
-    },
-    {
-      ...{ name: "a plugin without a client id", env: { ...A, BIVARIANT_A_CLIENT_ID: "" } },
-      ...{ code: missing, says: "BIVARIANT_A_CLIENT_ID" },
-    },
-    {
-      ...{ name: "an account without a secret", env: { ...B, BIVARIANT_B_CLIENT_SECRET_FILE: "" } },
-      ...{ code: missing, says: "BIVARIANT_B_CLIENT_SECRET_FILE" },
-    },
-    {
-      ...{ name: "an account without a client id", env: { ...B, BIVARIANT_B_CLIENT_ID: "" } },
-      ...{ code: missing, says: "BIVARIANT_B_CLIENT_ID" },
-    },
-    { name: "no account", env: { ...B, ...noAccount }, code: missing, says: "or log in as a person" },
-    { name: "no credential", env: { ...noPlugin, ...noAccount }, code: missing, says: "for Variant A" },
-    {
-      ...{ name: "a secret that is set twice", env: { ...B, BIVARIANT_B_CLIENT_SECRET: clientSecret } },
-      ...{ code: "credential_invalid", says: "is set twice" },
-    },
-  ];
-  it.each(incomplete)("exits 2 before anything is sent: $name", async ({ env, code, says }) => {
-    await expectRefused(env, code, says);
   });
 
-  it.each([
-    { file: "no-such-file", code: "credential_invalid", says: "(ENOENT). Set" },
-    { file: "directory", code: "credential_invalid", says: "(EISDIR). Set" },
-    { file: "empty", code: "credential_invalid", says: "is empty. Check" },
-    { file: "large", code: "credential_invalid", says: "larger than 65536 bytes" },
-    { file: "garbage", code: "key_invalid", says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
-  ])("exits 2 before anything is sent, with a key file that is $file", async ({ file, code, says }) => {
-    await expectRefused({ ...A, BIVARIANT_A_PRIVATE_KEY_FILE: at(file) }, code, says);
-  });
-
-  const inEnvironment = (key: string) => ({
-    ...A,
-    BIVARIANT_A_PRIVATE_KEY_FILE: "",
-    BIVARIANT_A_PRIVATE_KEY: key,
-  });
+  const inVariable = (key: string) => () => ({ ...A, [keyFile]: "", BIVARIANT_A_PRIVATE_KEY: key });
+  const oneLine = privateKeyPem.replaceAll("\n", "\\n");
   const elsewhere = {
-    ...{ BIVARIANT_BASE_URL: "https://x.invalid", BIVARIANT_A_CLIENT_ID: "stranger", BIVARIANT_VARIANT: "B" },
+    ...{ BIVARIANT_BASE_URL: "https://x.invalid", [idA]: "stranger", BIVARIANT_VARIANT: "B" },
     ...{ BIVARIANT_TENANT: "nowhere", BIVARIANT_A_KEY_ID: "" },
   };
   const flags = () =>
     `--base-url ${deployment.env.BIVARIANT_BASE_URL}/ --a-client-id reporter --tenant acme --variant A --a-key-id cli-key`;
-  it.each([
+  const keyFlag = () => `--a-private-key-file ${at("key.pem")}`;
+  const inSecretVariable = () => ({ ...B, [secretFile]: "", BIVARIANT_B_CLIENT_SECRET: clientSecret });
+  const accepted: { name: string; env: () => Environment; variant?: string; args?: () => string }[] = [
+    { name: "a key in the environment", env: inVariable(privateKeyPem) },
+    { name: "a key on one line, with \\n for its line breaks", env: inVariable(oneLine) },
+    { name: "a key file with a byte order mark", env: inFile("bom.pem") },
     {
-      name: "a key in the environment",
-      variant: "A",
-      env: () => inEnvironment(privateKeyPem),
-      args: () => "",
+      name: "a key file by a flag, before a key in the environment",
+      env: inVariable("garbage"),
+      args: keyFlag,
+    },
+    { name: "a secret in the environment", env: inSecretVariable, variant: "B" },
+    {
+      ...{ name: "a secret file that ends in a line break", variant: "B" },
+      env: () => ({ ...B, [secretFile]: at("one-line-break") }),
     },
     {
-      ...{ name: "a key on one line, with \\n for its line breaks", variant: "A", args: () => "" },
-      env: () => inEnvironment(privateKeyPem.replaceAll("\n", "\\n")),
+      name: "the named variant's, beside an incomplete one",
+      env: () => ({ ...B, [keyFile]: "" }),
+      variant: "B",
     },
-    {
-      ...{ name: "a key file with a byte order mark", variant: "A", args: () => "" },
-      env: () => ({ ...A, BIVARIANT_A_PRIVATE_KEY_FILE: at("bom.pem") }),
-    },
-    {
-      ...{ name: "a key file by a flag, which wins over a key in the environment", variant: "A" },
-      ...{ env: () => inEnvironment("garbage"), args: () => `--a-private-key-file ${at("key.pem")}` },
-    },
-    {
-      ...{ name: "a secret in the environment", variant: "B", args: () => "" },
-      env: () => ({ ...B, BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: clientSecret }),
-    },
-    {
-      ...{ name: "a secret file that ends in a line break", variant: "B", args: () => "" },
-      env: () => ({ ...B, BIVARIANT_B_CLIENT_SECRET_FILE: at("one-line-break") }),
-    },
-    {
-      ...{ name: "the named variant's, although the other is incomplete", variant: "B", args: () => "" },
-      env: () => ({ ...B, BIVARIANT_A_PRIVATE_KEY_FILE: "" }),
-    },
-    { name: "flags, which win over the environment", variant: "A", env: () => elsewhere, args: flags },
-  ])("is read from $name", async ({ variant, env, args }) => {
-    const words = args().split(" ").filter(Boolean);
+    { name: "flags, which win over the environment", env: () => elsewhere, args: flags },
+  ];
+  it.each(accepted)("is read from $name", async ({ variant = "A", env, args }) => {
+    const words = (args?.() ?? "").split(" ").filter(Boolean);
     const result = await cli(["token", ...words], { ...deployment.env, ...env() });
     expect(result.stderr).toContain(`Variant ${variant}, tenant acme`);
     expect(result.code).toBe(0);

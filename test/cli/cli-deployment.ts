@@ -1,56 +1,57 @@
-// An emulated deployment over HTTP with both credentials in files, and the secrets that no output may hold.
-import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+// Emulated deployments over HTTP, with machines or with a person, and the secrets that no output may hold.
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
-import type { Ended } from "./command-line.js";
+import { type Ended, type Environment, type Running, startCli } from "./command-line.js";
+import { whenDone } from "./servers.js";
 
 export const clientSecret = "planted-client-secret-0123456789";
 export const signingKey: SigningKey = newSigningKey("cli-key");
-export const privateKeyPem: string = signingKey.privateKey
-  .export({ type: "pkcs8", format: "pem" })
-  .toString();
+export const privateKeyPem: string = pemOf(signingKey.privateKey);
+
+export function pemOf(key: SigningKey["privateKey"], encryption = {}): string {
+  return key.export({ type: "pkcs8", format: "pem", ...encryption }).toString();
+}
+
+/** An emulator on a free port and a folder for files, until the last test of the file has ended. */
+async function serve(emulator: Emulator) {
+  const { url, close } = await emulator.listen();
+  const folder = await mkdtemp(join(tmpdir(), "cli-test-"));
+  whenDone(async () => {
+    await close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return { emulator, url, folder, closeServer: close };
+}
 
 export interface CliDeployment {
   readonly emulator: Emulator;
-  /** A folder for files of the test's own. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
-  close(): Promise<void>;
 }
 
+/** With a plugin and a service account, whose credentials are in files. */
 export async function startDeployment({
   scopes = ["devices:read"],
   ...options
 }: EmulatorOptions & { readonly scopes?: readonly string[] } = {}): Promise<CliDeployment> {
-  const emulator = createEmulator(options);
+  const { emulator, url, folder } = await serve(createEmulator(options));
   registerBoth(emulator, scopes);
-  const { url, close } = await emulator.listen();
-  const folder = await mkdtemp(join(tmpdir(), "cli-test-"));
   const keyFile = join(folder, "key.pem");
   const secretFile = join(folder, "secret");
   await Promise.all([writeFile(keyFile, privateKeyPem), writeFile(secretFile, `${clientSecret}\n`)]);
-  return {
-    emulator,
-    folder,
-    env: {
-      BIVARIANT_BASE_URL: url,
-      BIVARIANT_TENANT: "acme",
-      BIVARIANT_A_CLIENT_ID: "reporter",
-      BIVARIANT_A_PRIVATE_KEY_FILE: keyFile,
-      BIVARIANT_A_KEY_ID: signingKey.kid,
-      BIVARIANT_B_CLIENT_ID: "account",
-      BIVARIANT_B_CLIENT_SECRET_FILE: secretFile,
-    },
-    async close() {
-      await close();
-      await rm(folder, { recursive: true, force: true });
-    },
+  const env = {
+    BIVARIANT_BASE_URL: url,
+    BIVARIANT_TENANT: "acme",
+    BIVARIANT_A_CLIENT_ID: "reporter",
+    BIVARIANT_A_PRIVATE_KEY_FILE: keyFile,
+    BIVARIANT_A_KEY_ID: signingKey.kid,
+    BIVARIANT_B_CLIENT_ID: "account",
+    BIVARIANT_B_CLIENT_SECRET_FILE: secretFile,
   };
+  return { emulator, folder, env };
 }
 
 /** Registers the plugin and the account that `env` of a deployment names. */
@@ -60,23 +61,61 @@ export function registerBoth(emulator: Emulator, scopes: readonly string[] = ["d
   emulator.registerServiceAccount({ clientId: "account", clientSecret, tenantId: "acme" });
 }
 
-/** Listens on a free port of this machine. */
-export async function listen(server: Server): Promise<{ readonly url: string; close(): void }> {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  return { url: `http://127.0.0.1:${port}`, close };
+export interface LoginDeployment extends CliDeployment {
+  /** The file of the stored logins. */
+  readonly file: string;
+  /** The content of all files in the folder of the store but the key. */
+  stored(): Promise<string>;
+  /** The port is free again; the files stay. */
+  closeServer(): Promise<void>;
 }
 
-/** A URL that refuses connections. */
-export async function closedUrl(): Promise<string> {
-  const { url, close } = await listen(createServer());
-  close();
-  return url;
+/** With the person ada and a public API client. */
+export async function startLoginDeployment(options: EmulatorOptions = {}): Promise<LoginDeployment> {
+  const { emulator, url, folder, closeServer } = await serve(createEmulator(options));
+  emulator.registerApiClient({ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] });
+  emulator.registerOperator({ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] });
+  const env = {
+    BIVARIANT_BASE_URL: url,
+    BIVARIANT_TENANT: "acme",
+    BIVARIANT_B_CLIENT_ID: "portal",
+    BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/v1/auth/authorize",
+    XDG_STATE_HOME: folder,
+  };
+  const file = join(folder, "bivariant", "grants.json");
+  const stored = async () => {
+    const names = await readdir(join(folder, "bivariant"), { recursive: true, withFileTypes: true });
+    const files = names.filter((one) => one.isFile() && !one.name.endsWith(".key"));
+    const texts = await Promise.all(files.map((one) => readFile(join(one.parentPath, one.name), "utf8")));
+    return texts.join("\n");
+  };
+  return { emulator, folder, file, env, stored, closeServer };
+}
+
+/** The address that the command line asks to open. */
+export async function addressOf(running: Running): Promise<URL> {
+  const [address] = await running.seen(/^https?:\S+state=\S+$/m);
+  return new URL(address);
+}
+
+interface LoggedIn {
+  readonly ended: Ended;
+  readonly callbackUrl: string;
+  readonly page: Response;
+  readonly text: string;
+}
+
+/** Logs ada in, as her browser would. */
+export async function logIn(
+  { emulator, env }: LoginDeployment,
+  changes: Environment = {},
+  ...args: string[]
+): Promise<LoggedIn> {
+  const running = startCli(["login", ...args], { ...env, ...changes });
+  const { callbackUrl } = emulator.login({ url: (await addressOf(running)).href, userId: "ada" });
+  const page = await fetch(callbackUrl);
+  const text = await page.text();
+  return { ended: await running.ended, callbackUrl, page, text };
 }
 
 /** The emulator's tokens, and the client secrets that `emulate` makes, are 256 bits in base64url. */

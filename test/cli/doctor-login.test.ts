@@ -2,21 +2,27 @@
 import { writeFile } from "node:fs/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Finding } from "../../src/cli/doctor/finding.js";
-import { clientSecret, leaksOf, privateKeyPem } from "./cli-deployment.js";
+import {
+  clientSecret,
+  type LoginDeployment,
+  leaksOf,
+  logIn,
+  privateKeyPem,
+  startLoginDeployment,
+} from "./cli-deployment.js";
 import { cli, type Environment } from "./command-line.js";
-import { type LoginDeployment, logIn, startLoginDeployment } from "./login-deployment.js";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  vi.restoreAllMocks();
-  for (const end of cleanups.splice(0)) await end();
-});
+afterEach(() => vi.restoreAllMocks());
 
 async function loggedIn(): Promise<LoginDeployment> {
   const deployment = await startLoginDeployment({ variants: ["B"] });
-  cleanups.push(() => deployment.close());
   expect((await logIn(deployment)).ended.code).toBe(0);
   return deployment;
+}
+
+function passTime(hours: number): void {
+  const now = Date.now;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + hours * 3_600_000);
 }
 
 /** The deployment is made anew: it knows the client, and no token. */
@@ -69,66 +75,30 @@ describe("doctor after a login", () => {
 
   it("renews an expired token", async () => {
     const { env, emulator } = await loggedIn();
-    const now = Date.now;
-    vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
+    passTime(2);
     const { of } = await doctor(env);
     expect(of.token).toMatchObject({ verdict: "pass" });
     expect(emulator.journal.tokenRequests({ status: 200 }).length).toBe(2);
   });
 
+  const remedy = "Run bivariant login.";
+  const damage = async ({ file }: LoginDeployment) => writeFile(file, "torn", { mode: 0o600 });
+  const spoiled = async (_: LoginDeployment) => {};
   it.each([
+    { name: "a login that ended elsewhere", spoil: forgetTokens, hours: 2, args: "", remedy },
+    { name: "a forgotten token", spoil: forgetTokens, hours: 0.5, check: "api_call", args: "", remedy },
+    { name: "a login for another tenant", spoil: spoiled, args: "--login --tenant other", remedy },
     {
-      name: "a login that ended elsewhere",
-      args: [],
-      spoil: forgetTokens,
-      check: "token",
-      remedy: "Run bivariant login.",
-      hours: 2,
-    },
-    {
-      name: "a token that the service has forgotten",
-      args: [],
-      spoil: forgetTokens,
-      check: "api_call",
-      remedy: "Run bivariant login.",
-      hours: 0.5,
-    },
-    {
-      name: "a login for another tenant",
-      args: ["--tenant", "other", "--login"],
-      spoil: async () => {},
-      check: "token",
-      remedy: "Run bivariant login.",
-      hours: 0,
-    },
-    {
-      name: "a login for another tenant, without --login",
-      args: ["--tenant", "other"],
-      spoil: async () => {},
-      check: "token",
+      ...{ name: "a login for another tenant, without --login", spoil: spoiled, args: "--tenant other" },
       remedy: "Set it with --tenant or BIVARIANT_TENANT.",
-      hours: 0,
     },
-    {
-      name: "a store that is damaged",
-      args: [],
-      spoil: async ({ file }: LoginDeployment) => writeFile(file, "torn", { mode: 0o600 }),
-      check: "token",
-      remedy: "BIVARIANT_STORE_FILE",
-      hours: 0,
-    },
-  ])("reports $name with a remedy", async ({ args, spoil, check, remedy, hours }) => {
+    { name: "a store that is damaged", spoil: damage, args: "", remedy: "BIVARIANT_STORE_FILE" },
+  ])("reports $name with a remedy", async ({ args, spoil, check = "token", hours = 0, remedy }) => {
     const deployment = await loggedIn();
     await spoil(deployment);
-    const now = Date.now;
-    vi.spyOn(Date, "now").mockImplementation(() => now() + hours * 3_600_000);
-    const { code, of } = await doctor(deployment.env, ...args);
+    passTime(hours);
+    const { code, of } = await doctor(deployment.env, ...args.split(" ").filter(Boolean));
     expect(code).toBe(1);
     expect(of[check]).toMatchObject({ verdict: "fail", remedy: expect.stringContaining(remedy) });
-  });
-
-  it("exits 2 with --login and --variant A", async () => {
-    const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", BIVARIANT_B_CLIENT_ID: "portal" };
-    expect(await cli(["doctor", "--login", "--variant", "A"], env)).toMatchObject({ code: 2 });
   });
 });

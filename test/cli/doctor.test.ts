@@ -1,40 +1,27 @@
 // `bivariant doctor`: the verdict, evidence and remedy of each check, for real faults of an emulated deployment.
 import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
-import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { type Check, type Finding, findingLines } from "../../src/cli/doctor/finding.js";
-import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
-import * as deployments from "./cli-deployment.js";
-import { type CliDeployment, leaksOf, privateKeyPem, signingKey, startDeployment } from "./cli-deployment.js";
+import {
+  type CliDeployment,
+  clientSecret,
+  leaksOf,
+  pemOf,
+  privateKeyPem,
+  signingKey,
+  startDeployment,
+} from "./cli-deployment.js";
 import { cli, type Environment } from "./command-line.js";
-import { plantedToken, startPlanted } from "./planted-server.js";
-import { startSecureFront } from "./secure-front.js";
+import { closedUrl, listen, plantedToken, startPlanted, startSecureFront } from "./servers.js";
 
 const allChecks: readonly Check[] = [
   ...(["base_url", "reachability", "tls", "clock", "key", "jwks", "audience", "assertion"] as const),
   ...(["detection", "token", "api_call"] as const),
 ];
 const settingsPage = "Settings, Tenant Settings, External Plugins";
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-async function start(options: EmulatorOptions & { scopes?: readonly string[] } = {}): Promise<CliDeployment> {
-  const deployment = await startDeployment(options);
-  closing.push(deployment.close);
-  return deployment;
-}
-
-async function serve(listener: RequestListener): Promise<string> {
-  const { url, close } = await deployments.listen(createServer(listener));
-  closing.push(close);
-  return url;
-}
 
 type Findings = Readonly<Partial<Record<Check, Finding>>>;
 
@@ -76,20 +63,17 @@ const notUsed = { token: "unknown", api_call: "unknown" };
 
 describe("doctor on a sound deployment", () => {
   it.each([
-    { name: "Variant A", variants: ["A"], questions: 1 },
-    { name: "Variant B", variants: ["B"], questions: 1 },
-    { name: "both variants", variants: ["A", "B"], questions: 2 },
-  ] as const)(
-    "with $name finds no fault, with one token request and one call",
-    async ({ variants, questions }) => {
-      const { env, emulator } = await start({ variants });
-      expect(troubles(await doctor(env))).toEqual({});
-      expect(sent(emulator, questions)).toEqual({ tokens: 1, calls: 1 });
-    },
-  );
+    { variants: ["A"], questions: 1 },
+    { variants: ["B"], questions: 1 },
+    { variants: ["A", "B"], questions: 2 },
+  ] as const)("that serves $variants finds no fault, with one token request and one call", async (row) => {
+    const { env, emulator } = await startDeployment({ variants: row.variants });
+    expect(troubles(await doctor(env))).toEqual({});
+    expect(sent(emulator, row.questions)).toEqual({ tokens: 1, calls: 1 });
+  });
 
   it("prints one line for each finding, and counts the verdicts", async () => {
-    const { env } = await start();
+    const { env } = await startDeployment();
     const result = await cli(["doctor"], env);
     expect(result).toMatchObject({ code: 0, stderr: "" });
     for (const check of allChecks)
@@ -98,7 +82,7 @@ describe("doctor on a sound deployment", () => {
   });
 
   it("reports the checks of Variant A as unknown if Variant B is named", async () => {
-    const { env, emulator } = await start();
+    const { env, emulator } = await startDeployment();
     const findings = await doctor(env, ["--variant", "B"]);
     expect(troubles(findings)).toEqual({ key: "unknown", audience: "unknown", assertion: "unknown" });
     expect(findings.key?.evidence).toContain("Variant B is named");
@@ -106,7 +90,7 @@ describe("doctor on a sound deployment", () => {
   });
 
   it("needs no tenant id for Variant B alone", async () => {
-    const { env } = await start({ variants: ["B"] });
+    const { env } = await startDeployment({ variants: ["B"] });
     const { BIVARIANT_TENANT: _, BIVARIANT_A_CLIENT_ID: __, ...rest } = env;
     const onlyB = { ...rest, BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "" };
     const { detection, api_call } = await doctor(onlyB);
@@ -114,7 +98,7 @@ describe("doctor on a sound deployment", () => {
   });
 
   it("shows an assertion that it does not send", async () => {
-    const { env, emulator } = await start({ variants: ["A"] });
+    const { env, emulator } = await startDeployment({ variants: ["A"] });
     const findings = await doctor(env);
     expect(findings.assertion?.evidence).toMatch(
       /alg RS256, kid cli-key, iss reporter, sub reporter, .*iat \S+Z .*, exp 60 s later/,
@@ -128,46 +112,33 @@ describe("doctor on a sound deployment", () => {
 });
 
 describe("doctor checks the connection:", () => {
+  const here = ["--base-url", "http://127.0.0.1"];
   it.each([
     { name: "no base URL", args: [], says: "base URL" },
-    {
-      name: "an unknown variant",
-      args: ["--base-url", "http://127.0.0.1", "--variant", "C"],
-      says: "--variant",
-    },
-    { name: "a registered JWKS that is missing", args: ["--jwks", "/no.json"], says: "--jwks" },
+    { name: "a registered JWKS that is missing", args: [...here, "--jwks", "/no.json"], says: "--jwks" },
+    { name: "--login with Variant A", args: [...here, "--login", "--variant", "A"], says: "--login" },
   ])("exits 2 for $name", async ({ args, says }) => {
-    const env = args[0] === "--jwks" ? { BIVARIANT_BASE_URL: "http://127.0.0.1" } : {};
-    const { code, stdout } = await cli(["doctor", "--json", ...args], env);
+    const { code, stdout } = await cli(["doctor", "--json", ...args], {});
     expect(code).toBe(2);
     expect(JSON.parse(stdout).error.message).toContain(says);
   });
 
-  it.each([
-    "customer.example",
-    "ftp://customer.example",
-    "https://{tenant}.example",
-    "http://customer.example",
-  ])("the base URL %s fails, and the checks that need it are unknown", async (baseUrl) => {
-    const { env } = await start();
-    const { tls, key, ...findings } = await doctor(env, ["--base-url", baseUrl]);
-    expect([tls?.verdict, key?.verdict]).toEqual(["unknown", "pass"]);
-    expect(troubles(findings)).toMatchObject({ base_url: "fail", reachability: "unknown", ...unreachable });
-  });
+  it.each(["customer.example", "http://customer.example"])(
+    "the base URL %s fails, and the checks that need it are unknown",
+    async (baseUrl) => {
+      const { env } = await startDeployment();
+      const { tls, key, ...findings } = await doctor(env, ["--base-url", baseUrl]);
+      expect([tls?.verdict, key?.verdict]).toEqual(["unknown", "pass"]);
+      expect(troubles(findings)).toMatchObject({ base_url: "fail", reachability: "unknown", ...unreachable });
+    },
+  );
 
   it("without a server reachability fails and the key is checked anyway", async () => {
-    const { env } = await start();
-    const findings = await doctor(env, ["--base-url", await deployments.closedUrl()]);
+    const { env } = await startDeployment();
+    const findings = await doctor(env, ["--base-url", await closedUrl()]);
     expect(troubles(findings)).toEqual({ reachability: "fail", ...unreachable });
     expect(findings.reachability?.evidence).toContain("ECONNREFUSED");
     expect(findings.reachability?.remedy).toContain("NO_PROXY");
-  });
-
-  it("a server that does not answer in time fails reachability", async () => {
-    const { env } = await start();
-    const url = await serve(() => {});
-    const { reachability } = await doctor(env, ["--base-url", url, "--timeout-ms", "200"]);
-    expect(reachability).toMatchObject({ verdict: "fail", evidence: expect.stringContaining("200 ms") });
   });
 
   it.each([
@@ -175,8 +146,8 @@ describe("doctor checks the connection:", () => {
     { status: 407, verdict: "fail" },
     { status: 301, verdict: "pass" },
   ])("the answer $status at the base URL is $verdict", async ({ status, verdict }) => {
-    const { env } = await start();
-    const url = await serve((_, response) => response.writeHead(status, { location: "/login" }).end());
+    const { env } = await startDeployment();
+    const { url } = await listen((_, response) => response.writeHead(status, { location: "/login" }).end());
     expect((await doctor(env, ["--base-url", url])).reachability?.verdict).toBe(verdict);
   });
 
@@ -184,8 +155,8 @@ describe("doctor checks the connection:", () => {
     { name: "without Date", headers: {} },
     { name: "from a cache", headers: { date: new Date().toUTCString(), age: "7" } },
   ])("an answer $name leaves the clock unknown", async ({ headers }) => {
-    const { env } = await start();
-    const url = await serve((_, response) => {
+    const { env } = await startDeployment();
+    const { url } = await listen((_, response) => {
       response.sendDate = false;
       response.writeHead(404, headers).end();
     });
@@ -194,14 +165,15 @@ describe("doctor checks the connection:", () => {
 
   it.each([
     { seconds: 10, verdict: "pass", says: /10 s ahead/ },
-    { seconds: -10, verdict: "pass", says: /10 s behind/ },
     { seconds: 30, verdict: "unknown", says: /30 s ahead/ },
-    { seconds: 300, verdict: "fail", says: /300 s ahead/ },
     { seconds: -300, verdict: "fail", says: /300 s behind/ },
   ] as const)(
     "a server clock $seconds s ahead is $verdict, and a token is issued",
     async ({ seconds, ...clock }) => {
-      const { env, emulator } = await start({ variants: ["A"], now: () => Date.now() + seconds * 1000 });
+      const { env, emulator } = await startDeployment({
+        variants: ["A"],
+        now: () => Date.now() + seconds * 1000,
+      });
       const findings = await doctor(env);
       expect(findings.clock?.verdict).toBe(clock.verdict);
       expect(findings.clock?.evidence).toMatch(clock.says);
@@ -212,27 +184,18 @@ describe("doctor checks the connection:", () => {
   );
 
   it("a self-signed certificate fails tls, and nothing more is sent", async () => {
-    const { env, folder } = await start();
-    const front = await startSecureFront(async () => new Response(), join(folder, "certificate.pem"));
-    closing.push(front.close);
+    const { env, folder } = await startDeployment();
+    const front = await startSecureFront(join(folder, "certificate.pem"));
     const { reachability, tls, token } = await doctor(env, ["--base-url", front.url]);
     expect([reachability?.verdict, tls?.verdict, token?.verdict]).toEqual(["pass", "fail", "unknown"]);
     expect(tls?.evidence).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
     expect(tls?.remedy).toContain("NODE_EXTRA_CA_CERTS");
   });
-
-  it("https to a port with plain http fails tls", async () => {
-    const { env } = await start();
-    const url = `${env.BIVARIANT_BASE_URL}`.replace("http:", "https:");
-    const { reachability, tls, token } = await doctor(env, ["--base-url", url]);
-    expect([reachability?.verdict, tls?.verdict]).toContain("fail");
-    expect(token?.verdict).toBe("unknown");
-  });
 });
 
 describe("doctor checks the variant:", () => {
   it("neither variant fails detection, with a warning of a wrong tenant id", async () => {
-    const { env, emulator } = await start({ variants: [] });
+    const { env, emulator } = await startDeployment({ variants: [] });
     const findings = await doctor(env);
     expect(troubles(findings)).toEqual({ detection: "fail", ...notUsed });
     expect(findings.detection?.remedy).toContain("tenant id");
@@ -243,7 +206,7 @@ describe("doctor checks the variant:", () => {
     { variant: "A", other: "B", set: "BIVARIANT_B_CLIENT_ID" },
     { variant: "B", other: "A", set: "BIVARIANT_A_CLIENT_ID" },
   ] as const)("Variant $variant named where only $other is served fails", async ({ variant, other, set }) => {
-    const { env, emulator } = await start({ variants: [other] });
+    const { env, emulator } = await startDeployment({ variants: [other] });
     const { detection, token } = await doctor(env, ["--variant", variant]);
     expect([detection?.verdict, token?.verdict]).toEqual(["fail", "unknown"]);
     expect(detection?.remedy).toContain(set);
@@ -251,8 +214,8 @@ describe("doctor checks the variant:", () => {
   });
 
   it("a gateway that answers every question alike leaves it unknown, and a named variant is tried", async () => {
-    const { env, emulator } = await start();
-    const url = await serve(async (request, response) => {
+    const { env, emulator } = await startDeployment();
+    const { url } = await listen(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk);
       const body = Buffer.concat(chunks).toString();
@@ -271,7 +234,7 @@ describe("doctor checks the variant:", () => {
   });
 
   it.each([undefined, "", "{tenantId}", ".."])("the tenant id %s fails aud and detection", async (tenant) => {
-    const { env, emulator } = await start();
+    const { env, emulator } = await startDeployment();
     const args = tenant === undefined ? [] : ["--tenant", tenant];
     const { audience, detection } = await doctor({ ...env, BIVARIANT_TENANT: undefined }, args);
     expect([audience?.verdict, detection?.verdict]).toEqual(["fail", "fail"]);
@@ -281,20 +244,15 @@ describe("doctor checks the variant:", () => {
 });
 
 describe("doctor checks the key:", () => {
-  const pemOf = (key: SigningKey["privateKey"]) => key.export({ type: "pkcs8", format: "pem" }).toString();
-  const encrypted = signingKey.privateKey
-    .export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "planted" })
-    .toString();
+  const encrypted = pemOf(signingKey.privateKey, { cipher: "aes-256-cbc", passphrase: "planted" });
   it.each([
     { name: "of another type", content: pemOf(generateKeyPairSync("ed25519").privateKey), says: /only RSA/ },
     { name: "of 1024 bits", content: pemOf(newSigningKey("s", 1024).privateKey), says: /1024 bits/ },
     { name: "that is encrypted", content: encrypted, says: /encrypted.*openssl/ },
-    { name: "that is cut off", content: privateKeyPem.slice(0, 400), says: /truncated/ },
     { name: "that is not a key", content: "planted-garbage", says: /PEM nor a JWK|PEM or (a )?JWK/ },
-    { name: "that is empty", content: "", says: /is empty/ },
     { name: "that is missing", content: undefined, says: /\(ENOENT\)/ },
   ])("a key $name fails, and no credential is sent", async ({ content, says }) => {
-    const { env, folder, emulator } = await start({ variants: ["A"] });
+    const { env, folder, emulator } = await startDeployment({ variants: ["A"] });
     const path = join(folder, "bad.pem");
     if (content !== undefined) await writeFile(path, content);
     const findings = await doctor(env, ["--a-private-key-file", path]);
@@ -305,7 +263,7 @@ describe("doctor checks the key:", () => {
   });
 
   it("its size and thumbprint are reported, also of a JWK", async () => {
-    const { env } = await start();
+    const { env } = await startDeployment();
     const jwk = JSON.stringify(newSigningKey("big", 3072).privateKey.export({ format: "jwk" }));
     const given = { BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "", BIVARIANT_A_PRIVATE_KEY: jwk };
     expect((await doctor({ ...env, ...given })).key?.evidence).toMatch(/3072 bits.*RFC 7638 thumbprint/);
@@ -319,7 +277,6 @@ describe("doctor compares the key with the registered JWKS:", () => {
   const secret = { ...signingKey.privateKey.export({ format: "jwk" }), kid: "cli-key" };
   const rows: { name: string; jwks: unknown; verdict: Finding["verdict"]; says: RegExp }[] = [
     { name: "the right key", jwks: { keys: [other, right] }, verdict: "pass", says: /with its kid cli-key/ },
-    { name: "both kids", jwks: { keys: [wrongKid, right] }, verdict: "pass", says: /with its kid cli-key/ },
     { name: "another key", jwks: { keys: [other] }, verdict: "fail", says: /The only registered key is not/ },
     { name: "two others", jwks: { keys: [other, other] }, verdict: "fail", says: /None of the 2/ },
     {
@@ -330,7 +287,7 @@ describe("doctor compares the key with the registered JWKS:", () => {
       name: "only a wrong kid",
       jwks: { keys: [wrongKid] },
       verdict: "unknown",
-      says: /the kid wrong.*until a second/,
+      says: /kid wrong.*until a second/,
     },
     { name: "a wrong kid", jwks: { keys: [wrongKid, other] }, verdict: "fail", says: /with the kid wrong/ },
     {
@@ -341,22 +298,16 @@ describe("doctor compares the key with the registered JWKS:", () => {
       ...{ name: "two keys with the right kid", jwks: { keys: [{ ...other, kid: "cli-key" }, right] } },
       ...{ verdict: "fail", says: /2 registered keys share the kid/ },
     },
-    {
-      name: "a key for encryption",
-      jwks: { keys: [{ ...right, use: "enc" }] },
-      verdict: "fail",
-      says: /use/,
-    },
+    { name: "a key to encrypt", jwks: { keys: [{ ...right, use: "enc" }] }, verdict: "fail", says: /use/ },
     { name: "an empty set", jwks: { keys: [] }, verdict: "fail", says: /empty/ },
     { name: "a private key", jwks: { keys: [secret] }, verdict: "fail", says: /holds a private/ },
     { name: "a key without a set", jwks: right, verdict: "fail", says: /single key/ },
     { name: "keys that are not an array", jwks: { keys: "none" }, verdict: "fail", says: /no array "keys"/ },
     { name: "odd keys", jwks: { keys: [null, 7, { kty: "RSA" }] }, verdict: "fail", says: /None of the 3/ },
-    { name: "null", jwks: null, verdict: "fail", says: /no array "keys"/ },
     { name: "a file that is not JSON", jwks: undefined, verdict: "fail", says: /not JSON/ },
   ];
   it.each(rows)("$name is $verdict", async ({ jwks, verdict, says }) => {
-    const { env, folder } = await start({ variants: ["A"] });
+    const { env, folder } = await startDeployment({ variants: ["A"] });
     const path = join(folder, "registered.json");
     await writeFile(path, jwks === undefined ? privateKeyPem : JSON.stringify(jwks));
     const finding = (await doctor(env, ["--jwks", path])).jwks;
@@ -375,54 +326,41 @@ describe("doctor explains a refused token of Variant A:", () => {
     type: "user_interface",
     jwks: keys(signingKey),
   } as const;
-  const rows: {
-    name: string;
-    args?: string;
-    change?: (emulator: CliDeployment["emulator"]) => void;
-    cause: string;
-  }[] = [
-    { name: "not registered", args: "--a-client-id unheard-of", cause: "plugin_not_registered_or_disabled" },
+  const other = keys(newSigningKey("cli-key"));
+  type Change = (emulator: CliDeployment["emulator"]) => void;
+  const rows: { name: string; id?: string; change?: Change; cause: string }[] = [
+    { name: "not registered", id: "unheard-of", cause: "plugin_not_registered_or_disabled" },
     {
       ...{ name: "disabled", cause: "plugin_not_registered_or_disabled" },
       change: (emulator) => emulator.updatePlugin({ ...plugin, enabled: false }),
     },
     {
-      ...{
-        name: "a user-interface plugin",
-        args: "--a-client-id page",
-        cause: "wrong_grant_for_plugin_type",
-      },
+      ...{ name: "a user-interface plugin", id: "page", cause: "wrong_grant_for_plugin_type" },
       change: (emulator) => emulator.registerPlugin(page),
     },
     {
       ...{ name: "another key", cause: "jwks_mismatch" },
-      change: (emulator) => emulator.updatePlugin({ ...plugin, jwks: keys(newSigningKey("cli-key")) }),
+      change: (emulator) => emulator.updatePlugin({ ...plugin, jwks: other }),
     },
   ];
-  it.each(rows)("$name", async ({ args, change, cause }) => {
-    const { env, emulator } = await start({ variants: ["A"] });
+  it.each(rows)("$name", async ({ id = "reporter", change, cause }) => {
+    const { env, emulator } = await startDeployment({ variants: ["A"] });
     change?.(emulator);
-    const findings = await doctor(env, args?.split(" "));
+    const findings = await doctor(env, ["--a-client-id", id]);
     expect(troubles(findings)).toEqual({ token: "fail", api_call: "unknown" });
-    expect(findings.token?.causes?.map(({ id }) => id)).toContain(cause);
+    expect(findings.token?.causes?.map((one) => one.id)).toContain(cause);
     expect(findings.token?.remedy).toContain(settingsPage);
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
   });
 
-  it("a wrong tenant id is named in the evidence", async () => {
-    const { env } = await start({ variants: ["A"] });
-    const { token } = await doctor(env, ["--tenant", "umbrella"]);
-    expect(token).toMatchObject({ verdict: "fail", evidence: expect.stringContaining("umbrella") });
-  });
-
   it("another public URL of the deployment is a possible cause", async () => {
-    const { env } = await start({ variants: ["A"], publicUrl: "https://public.example" });
+    const { env } = await startDeployment({ variants: ["A"], publicUrl: "https://public.example" });
     expect((await doctor(env)).token?.causes?.map(({ id }) => id)).toContain("audience_mismatch");
   });
 
   it("a rate limit is reported with its end, without a second request", async () => {
     const rateLimit = { requests: 1, windowSeconds: 3600 };
-    const { env, emulator } = await start({ variants: ["A"], rateLimit });
+    const { env, emulator } = await startDeployment({ variants: ["A"], rateLimit });
     const { token } = await doctor(env);
     expect(token).toMatchObject({ verdict: "fail", remedy: expect.stringContaining("whole tenant") });
     expect(token?.evidence).toMatch(/rate_limited: .*until \d{4}-\S+Z/);
@@ -430,7 +368,7 @@ describe("doctor explains a refused token of Variant A:", () => {
   });
 
   it("a 403 of the call has three causes", async () => {
-    const { env, emulator } = await start({ variants: ["A"], scopes: ["devices:write"] });
+    const { env, emulator } = await startDeployment({ variants: ["A"], scopes: ["devices:write"] });
     const { token, api_call } = await doctor(env);
     expect([token?.verdict, api_call?.verdict]).toEqual(["pass", "fail"]);
     expect(api_call?.remedy).toContain(settingsPage);
@@ -443,7 +381,7 @@ describe("doctor explains a refused token of Variant A:", () => {
 
 describe("doctor explains Variant B:", () => {
   it("a wrong secret leads to the admin area", async () => {
-    const { env, emulator } = await start({ variants: ["B"] });
+    const { env, emulator } = await startDeployment({ variants: ["B"] });
     const wrong = { BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret" };
     const { token } = await doctor({ ...env, ...wrong });
     expect(token?.verdict).toBe("fail");
@@ -452,7 +390,6 @@ describe("doctor explains Variant B:", () => {
   });
 
   it.each([
-    { status: 401, says: "Service accounts" },
     { status: 403, says: "Service accounts" },
     { status: 404, says: "path prefix" },
     { status: 429, says: "Try again" },
@@ -461,30 +398,28 @@ describe("doctor explains Variant B:", () => {
   ])(
     "the answer $status of the call has a remedy, and echoed secrets are not shown",
     async ({ status, says }) => {
-      const echo = JSON.stringify({ message: `${plantedToken} ${deployments.clientSecret}` });
-      const planted = await startPlanted((response) => response.writeHead(status).end(echo));
-      closing.push(planted.close);
+      const echo = JSON.stringify({ message: `${plantedToken} ${clientSecret}` });
+      const planted = await startPlanted((_, response) => response.writeHead(status).end(echo));
       const { token, api_call } = await doctor(planted.env);
       expect([token?.verdict, api_call?.verdict]).toEqual(["pass", "fail"]);
       expect(api_call?.remedy).toContain(says);
       // One request to the base URL and one call, which is not repeated.
-      expect(planted.requests.map(({ request }) => request.method)).toEqual(["HEAD", "GET"]);
+      expect(planted.requests.map(({ method }) => method)).toEqual(["HEAD", "GET"]);
     },
   );
 
   it("a page instead of a token means another server", async () => {
-    const { env } = await start();
+    const { env } = await startDeployment();
     const html = { "content-type": "text/html" };
-    const url = await serve((_, response) => response.writeHead(200, html).end("<p>"));
+    const { url } = await listen((_, response) => response.writeHead(200, html).end("<p>"));
     const { token } = await doctor(env, ["--base-url", url, "--variant", "B"]);
     expect(token).toMatchObject({ verdict: "fail", remedy: expect.stringContaining("login page") });
   });
 
   it("a call without an answer fails the call, not the token", async () => {
-    const planted = await startPlanted((response) =>
+    const planted = await startPlanted((_, response) =>
       response.req.method === "HEAD" ? response.end() : response.socket?.destroy(),
     );
-    closing.push(planted.close);
     const { token, api_call } = await doctor(planted.env);
     expect([token?.verdict, api_call?.verdict]).toEqual(["pass", "fail"]);
     expect(api_call?.evidence).toContain("network_failed");
@@ -493,7 +428,7 @@ describe("doctor explains Variant B:", () => {
 
 describe("doctor checks the credentials:", () => {
   it("none fails and names the settings for the served variant", async () => {
-    const { env, emulator } = await start({ variants: ["B"] });
+    const { env, emulator } = await startDeployment({ variants: ["B"] });
     const { BIVARIANT_BASE_URL, BIVARIANT_TENANT } = env;
     const { detection, token } = await doctor({ BIVARIANT_BASE_URL, BIVARIANT_TENANT });
     expect([detection?.verdict, token?.verdict]).toEqual(["pass", "fail"]);
@@ -502,7 +437,7 @@ describe("doctor checks the credentials:", () => {
   });
 
   it("an incomplete one fails although the other is complete, as in the client", async () => {
-    const { env, emulator } = await start({ variants: ["A"] });
+    const { env, emulator } = await startDeployment({ variants: ["A"] });
     const { token } = await doctor({ ...env, BIVARIANT_B_CLIENT_ID: "" });
     expect(token).toMatchObject({ verdict: "fail", evidence: expect.stringContaining("B_CLIENT_ID") });
     expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });

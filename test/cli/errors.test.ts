@@ -41,26 +41,16 @@ describe("an error", () => {
     expect(exitCodeOf(error)).toBe(exit);
     const lines = errorLines(error, plain);
     expect(lines[0]).toBe(`error ${error.code}: m`);
-    expect(errorJson(error).error).toMatchObject({
-      code: error.code,
-      message: "m",
-      name: error.name,
-      exitCode: exit,
-    });
+    const { code, name } = error;
+    expect(errorJson(error).error).toMatchObject({ code, message: "m", name, exitCode: exit });
     expect(JSON.stringify([lines, errorJson(error)])).not.toContain("hidden");
     if ("retryAt" in error) expect(lines).toContain("  Try again after 2026-01-01T00:00:00.000Z.");
     if ("issues" in error && error.issues.length > 0) expect(lines).toContain("  - a: b");
   });
 
-  it.each([
-    {
-      message: "seed: plugins: a; operators: b",
-      lines: ["error seed_invalid: seed: plugins: a; operators: b"],
-    },
-    { message: "seed", lines: ["error seed_invalid: seed", "  - plugins: a", "  - operators: b"] },
-  ])("lists the issues that its message does not contain: $message", ({ message, lines }) => {
-    const error = new EmulatorError("seed_invalid", message, { issues: ["plugins: a", "operators: b"] });
-    expect(errorLines(error, plain)).toEqual(lines);
+  it("lists the issues that its message does not contain", () => {
+    const error = new EmulatorError("seed_invalid", "plugins: a", { issues: ["plugins: a", "operators: b"] });
+    expect(errorLines(error, plain)).toEqual(["error seed_invalid: plugins: a", "  - operators: b"]);
   });
 
   it("that is a fault of this program exits 70 and hides its message", () => {

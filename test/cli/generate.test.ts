@@ -29,11 +29,8 @@ describe("bivariant generate", () => {
     rmSync(join(out, "lock.json"));
     const drifted = await cli(["generate", ...documents, "--check", "--json"]);
     expect(drifted.code).toBe(1);
-    expect(JSON.parse(drifted.stdout)).toEqual({
-      missing: ["lock.json"],
-      different: ["operations.ts"],
-      extra: ["stray.ts"],
-    });
+    const drift = { missing: ["lock.json"], different: ["operations.ts"], extra: ["stray.ts"] };
+    expect(JSON.parse(drifted.stdout)).toEqual(drift);
   });
 
   it("exits 2 for an invalid document, with the code and the document", async () => {
@@ -42,10 +39,8 @@ describe("bivariant generate", () => {
     const args = ["generate", "--variant-a", path, "--variant-b", path, "--out", out, "--json"];
     const { code, stdout } = await cli(args);
     expect(code).toBe(2);
-    expect(JSON.parse(stdout).error).toMatchObject({
-      code: "document_version_unsupported",
-      document: "broken.yaml",
-    });
+    const error = { code: "document_version_unsupported", document: "broken.yaml" };
+    expect(JSON.parse(stdout).error).toMatchObject(error);
   });
 });
 

@@ -1,8 +1,8 @@
 // The README pages: their examples compile and run, their tables are complete, and their links resolve.
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { settingVariables } from "../../src/cli/settings.js";
 import {
   anchors,
   blocks,
@@ -14,7 +14,6 @@ import {
   links,
   pages,
   read,
-  root,
 } from "./pages.js";
 
 const scripts: Readonly<Record<string, string>> = JSON.parse(read("package.json")).scripts;
@@ -163,10 +162,7 @@ describe("the tables name every", () => {
   });
 
   test("variable of the command line", () => {
-    const texts = readdirSync(join(root, "src/cli"), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".ts"))
-      .map((name) => read(`src/cli/${name}`));
-    const variables = new Set(texts.flatMap((text) => quoted(text, /"(BIVARIANT_[A-Z_]+[A-Z])"/g)));
+    const variables = new Set(settingVariables);
     // The page names a variable once and says that a file may hold its value.
     const named = [...variables].filter(
       (name) => !variables.has(name.replace(/_FILE$/, "")) || !name.endsWith("_FILE"),

@@ -39,16 +39,17 @@ export function defineCall(command: Command, context: Context): void {
       checkOperationId(operationId);
       const headers = readHeaders(header);
       const body = await readBody(data, dataFile);
-      readParameters(param, "");
+      const values = readParameters(param);
       const { service, secrets } = await openService(readSettings(command, env), context);
       const table: Readonly<Record<string, { readonly path: string }>> = operations[service.variant];
-      const params = readParameters(param, table[operationId]?.path ?? "");
+      const template = table[operationId]?.path ?? "";
+      const params: Record<"path" | "query", object> = { path: {}, query: {} };
+      for (const [name, value] of values)
+        Object.assign(params[template.includes(`{${name}}`) ? "path" : "query"], { [name]: value });
       const call = service.call.bind(service as never) as unknown as AnyCall;
       const outcome = await output.during(`waiting for ${operationId}`, () =>
         call(operationId, {
-          params,
-          headers,
-          signal,
+          ...{ params, headers, signal },
           ...(body === undefined ? {} : { body }),
           ...(envelope === undefined ? {} : { envelope }),
         }),
@@ -113,46 +114,30 @@ function readHeaders(given: readonly string[]): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-type Values = Record<string, string | string[]>;
-
-/**
- * A name that stands in braces in the path template is a path parameter, any other a query parameter. A repeated name is
- * a list.
- *
- * @throws ConfigurationError `option_invalid`
- */
-function readParameters(
-  given: readonly string[],
-  template: string,
-): { readonly path: Values; readonly query: Values } {
-  const path: Values = {};
-  const query: Values = {};
+/** Path and query parameters; a list where a name is repeated. @throws ConfigurationError `option_invalid` */
+function readParameters(given: readonly string[]): Map<string, string | string[]> {
+  const values = new Map<string, string | string[]>();
   for (const one of given) {
-    const equals = one.indexOf("=");
-    const name = one.slice(0, Math.max(equals, 0));
-    if (name === "") throw invalidFlag("--param", "must be name=value.");
-    const values = template.includes(`{${name}}`) ? path : query;
-    const before = Object.hasOwn(values, name) ? values[name] : undefined;
-    const value = one.slice(equals + 1);
-    values[name] = before === undefined ? value : [before, value].flat();
+    const [name = ""] = one.split("=", 1);
+    if (name === "" || name === one) throw invalidFlag("--param", "must be name=value.");
+    const value = one.slice(name.length + 1);
+    const before = values.get(name);
+    values.set(name, before === undefined ? value : [before, value].flat());
   }
-  return { path, query };
+  return values;
 }
 
 /** @throws ConfigurationError `option_invalid`; it shows nothing of the body */
 async function readBody(data: string | undefined, dataFile: string | undefined): Promise<unknown> {
   const flag = dataFile === undefined ? "--data" : "--data-file";
-  let text = data;
-  if (dataFile !== undefined)
-    try {
-      text = (await readFile(dataFile, "utf8")).replace(/^\ufeff/, "");
-    } catch (fault) {
-      const { code = "no code" } = fault as NodeJS.ErrnoException;
-      throw invalidFlag(flag, `cannot be read (${code}): ${dataFile}`);
-    }
-  if (text === undefined) return undefined;
+  const text =
+    dataFile === undefined
+      ? data
+      : await readFile(dataFile, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+          throw invalidFlag(flag, `cannot be read (${code}): ${dataFile}`);
+        });
   try {
-    return JSON.parse(text);
+    return text === undefined ? undefined : JSON.parse(text.replace(/^\ufeff/, ""));
   } catch {
     // The message of the parser quotes the text.
     throw invalidFlag(flag, "is not valid JSON.");
@@ -163,11 +148,8 @@ const longestBody = 4_000;
 
 /** The body of a refused call, or a sentence in its place if it is long or repeats a secret. */
 function printableBody(body: unknown, secrets: readonly string[]): unknown {
-  if (body === undefined) return undefined;
-  const text = JSON.stringify(body);
+  const text = JSON.stringify(body) ?? "";
   if (text.length > longestBody) return `(not shown: ${text.length} characters)`;
-  const hasSecret = secrets.some(
-    (secret) => text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1)),
-  );
-  return hasSecret ? "(not shown: it repeats a secret)" : body;
+  const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+  return forms.some((form) => text.includes(form)) ? "(not shown: it repeats a secret)" : body;
 }

@@ -27,7 +27,7 @@ export function defineDemo(command: Command, { output, signal, finish }: Context
   command
     .action(async () => {
       const credentials = await createCredentials();
-      const rows: Visit["row"][] = [];
+      const rows: Row[] = [];
       for (const deployment of demoDeployments) {
         const { row, error } = await visit(deployment, credentials, signal);
         rows.push(row);
@@ -50,13 +50,8 @@ Exits 0 if all four deployments gave the expected result, else 1.`,
     );
 }
 
-interface DemoCredentials {
-  readonly privateKey: string;
-  readonly jwks: { readonly keys: Record<string, unknown>[] };
-  readonly clientSecret: string;
-}
-
-async function createCredentials(): Promise<DemoCredentials> {
+/** The same for all deployments: a key takes long to make. */
+async function createCredentials() {
   const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
   return {
     privateKey: privateKey.export({ format: "pem", type: "pkcs8" }).toString(),
@@ -65,22 +60,19 @@ async function createCredentials(): Promise<DemoCredentials> {
   };
 }
 
-interface Visit {
-  /** A row of `demo --json`. */
-  readonly row: ReturnType<typeof rowOf>;
-  readonly error?: unknown;
-}
+/** A row of `demo --json`. */
+type Row = ReturnType<typeof rowOf>;
 
 /** Starts an emulated deployment, uses it with both credentials, and stops it. */
 async function visit(
   deployment: DemoDeployment,
-  { privateKey, jwks, clientSecret }: DemoCredentials,
+  { privateKey, jwks, clientSecret }: Awaited<ReturnType<typeof createCredentials>>,
   signal: AbortSignal,
-): Promise<Visit> {
+): Promise<{ readonly row: Row; readonly error?: unknown }> {
   const tenantId = "acme";
+  const scopes = ["devices:read"];
   const emulator = createEmulator({ variants: deployment.served });
-  const plugin = { tenantId, clientId: "demo-plugin", type: "service", scopes: ["devices:read"] } as const;
-  emulator.registerPlugin({ ...plugin, jwks });
+  emulator.registerPlugin({ tenantId, clientId: "demo-plugin", type: "service", scopes, jwks });
   emulator.registerServiceAccount({ tenantId, clientId: "demo-account", clientSecret });
   const { url: baseUrl, close } = await emulator.listen();
   try {
@@ -92,26 +84,28 @@ async function visit(
     const { expiresAt, issuedAt } = await service.auth.getAccessToken({ signal });
     const data: unknown = unwrap(await service.call("listDevices", { signal }));
     const tokenLifetimeSeconds = Math.round((expiresAt - (issuedAt ?? Date.now())) / 1000);
-    return {
-      row: rowOf(deployment, service.detection, { variant: service.variant, tokenLifetimeSeconds, data }),
-    };
+    const { variant, detection } = service;
+    return { row: rowOf(deployment, { variant, detection, tokenLifetimeSeconds, data }) };
   } catch (error) {
     signal.throwIfAborted();
     const detection = isVariantError(error) ? error.detection : undefined;
-    return { row: rowOf(deployment, detection, undefined, errorJson(error).error), error };
+    return { row: rowOf(deployment, { detection, error: errorJson(error).error }), error };
   } finally {
     await close();
   }
 }
 
-function rowOf(
-  { name, served, expected }: DemoDeployment,
-  detection: Detection | undefined,
-  found?: { readonly variant: Variant; readonly tokenLifetimeSeconds: number; readonly data: unknown },
-  error?: Record<string, unknown>,
-) {
-  const { variant = null, tokenLifetimeSeconds = null, data = null } = found ?? {};
-  const { evidence = [] } = detection ?? {};
+interface Found {
+  readonly detection: Detection | undefined;
+  readonly variant?: Variant;
+  readonly tokenLifetimeSeconds?: number;
+  readonly data?: unknown;
+  readonly error?: Record<string, unknown>;
+}
+
+function rowOf({ name, served, expected }: DemoDeployment, found: Found) {
+  const { variant = null, tokenLifetimeSeconds = null, data = null, error = null } = found;
+  const { evidence = [] } = found.detection ?? {};
   const devices = Array.isArray(data) ? data.length : null;
   const isUsed = devices !== null && devices > 0;
   return {
@@ -126,28 +120,31 @@ function rowOf(
     isLifetimeAssumed: variant === "B",
     devices,
     data,
-    error: error ?? null,
+    error,
     asExpected: variant === expected && (expected === null ? error?.code === "variant_not_served" : isUsed),
   };
 }
 
-function demoLines(row: Visit["row"], error: unknown, paint: Paint): string[] {
+function demoLines(row: Row, error: unknown, paint: Paint): string[] {
   const { name, asked, variant, evidence, devices, data, tokenLifetimeSeconds, isLifetimeAssumed } = row;
-  const isFound = variant !== null;
-  return [
+  const assumed = isLifetimeAssumed ? " (assumed: the answer shows no lifetime)" : "";
+  const ending = variant === null ? "" : "; the detection ends with the first variant that is found";
+  const lines = [
     paint("bold", `A deployment that serves ${name}`),
-    `  asked     ${asked.map((one) => `Variant ${one}`).join(", then ")}${isFound ? "; the detection ends with the first variant that is found" : ""}`,
+    `  asked     ${asked.map((one) => `Variant ${one}`).join(", then ")}${ending}`,
     "  evidence",
     ...evidenceLines(evidence, paint).map((line) => `  ${line}`),
-    `  verdict   ${isFound ? paint("green", `Variant ${variant}`) : paint("yellow", "no variant")}`,
-    ...(isFound
-      ? [
-          `  token     valid for ${tokenLifetimeSeconds} s${isLifetimeAssumed ? " (assumed: the answer shows no lifetime)" : ""}`,
-          `  devices   ${devices ?? "not a list"}`,
-          ...(Array.isArray(data) ? data.map((device: unknown) => `    ${printableJson(device)}`) : []),
-        ]
-      : []),
-    ...(error === undefined ? [] : errorLines(error, paint).map((line) => `  ${line}`)),
+    `  verdict   ${variant === null ? paint("yellow", "no variant") : paint("green", `Variant ${variant}`)}`,
+  ];
+  if (variant !== null)
+    lines.push(
+      `  token     valid for ${tokenLifetimeSeconds} s${assumed}`,
+      `  devices   ${devices ?? "not a list"}`,
+      ...(Array.isArray(data) ? data.map((device: unknown) => `    ${printableJson(device)}`) : []),
+    );
+  if (error !== undefined) lines.push(...errorLines(error, paint).map((line) => `  ${line}`));
+  return [
+    ...lines,
     `  ${row.asExpected ? paint("green", "as expected") : paint("red", "NOT as expected")}`,
     "",
   ];

@@ -7,13 +7,7 @@ import { readAccount, readPlugin } from "../credentials.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall } from "../doctor/call.js";
 import { examineDetection, examineReach } from "../doctor/deployment.js";
-import {
-  type DoctorInput,
-  type Finding,
-  findingLines,
-  type RegisteredJwks,
-  summaryLine,
-} from "../doctor/finding.js";
+import { type DoctorInput, type Finding, findingLines, summaryLine } from "../doctor/finding.js";
 import { exitCodes, exitCodesHelp } from "../error-report.js";
 import { identityHelp, wantedLogin } from "../login/identity.js";
 import type { Environment } from "../output.js";
@@ -87,7 +81,7 @@ async function readInput(
 /** With one request only: a doctor that waits out a rate limit would hide it. */
 async function readLogin(settings: Settings, env: Environment): Promise<DoctorInput["login"]> {
   try {
-    return (await wantedLogin({ ...settings, rateLimitDeadlineMs: 0 }, { env }))?.found;
+    return (await wantedLogin({ ...settings, rateLimitDeadlineMs: 0 }, env))?.found;
   } catch (error) {
     if (!isBivariantError(error) || error.code === "option_invalid") throw error;
     return error;
@@ -95,14 +89,14 @@ async function readLogin(settings: Settings, env: Environment): Promise<DoctorIn
 }
 
 /** @throws ConfigurationError `option_invalid` if the file cannot be read */
-async function readJwks(path: string): Promise<RegisteredJwks> {
+async function readJwks(path: string): Promise<{ readonly value: unknown }> {
   const text = await readFile(path, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
     throw invalidFlag("--jwks", `names a file that cannot be read (${code}): ${path}`);
   });
   try {
     return { value: JSON.parse(text.replace(/^\ufeff/, "")) };
   } catch {
-    return "not JSON";
+    return { value: undefined };
   }
 }
 
@@ -111,12 +105,11 @@ async function readJwks(path: string): Promise<RegisteredJwks> {
  * request and one API call; the detection sends no credential.
  */
 async function* examine(input: DoctorInput): AsyncGenerator<Finding> {
-  const { findings, ...reach } = await examineReach(input);
+  const reach = await examineReach(input);
+  yield* reach.findings;
+  const { canSign, findings } = await examineAssertion(input, reach.correctionMs);
   yield* findings;
-  const assertion = await examineAssertion(input, reach);
-  yield* assertion.findings;
-  const detection = await examineDetection(input, reach);
-  yield detection.finding;
-  const { canSign } = assertion;
-  yield* await examineCall(input, { ...reach, canSign, variant: detection.variant });
+  const { variant, finding } = await examineDetection(input, reach);
+  yield finding;
+  yield* await examineCall(input, { ...reach, canSign, variant });
 }

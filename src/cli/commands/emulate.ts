@@ -9,51 +9,38 @@ import {
   rules,
 } from "../../emulator/index.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
-import { serve } from "../emulate/serve.js";
 import type { Paint } from "../output.js";
 import type { Context } from "../run.js";
+import { serve } from "./serve-emulator.js";
 
-interface EmulateFlags {
+type TextFlag = "publicUrl" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
+
+interface EmulateFlags extends Readonly<Partial<Record<TextFlag, string>>> {
   readonly variant?: "A" | "B" | "both";
   readonly port: number;
   readonly host: string;
-  readonly publicUrl?: string;
-  readonly seedFile?: string;
   readonly watch?: true;
   readonly randomSeed?: number;
-  readonly tenant?: string;
-  readonly aClientId?: string;
-  readonly bClientId?: string;
   readonly scope?: readonly string[];
-  readonly pageUrl?: string;
   readonly rules?: true;
 }
 
-/** These flags say what is registered, as a seed file does. */
-const registering = ["tenant", "aClientId", "bClientId", "scope", "pageUrl"];
-
 export function defineEmulate(command: Command, { output, signal }: Context): void {
-  const option = (flags: string, text: string) => new Option(flags, text);
+  const port = wholeNumber(0, 65_535, "a port number");
+  const number = wholeNumber(0, 999_999_999, "a whole number");
+  const seedFile = new Option("--seed-file <path>", "YAML or JSON file with the registrations and options");
   command
-    .addOption(option("--variant <A|B|both>", "what to serve (default both)").choices(["A", "B", "both"]))
-    .option(
-      "--port <number>",
-      "port to listen on (default: a free one)",
-      wholeNumber(0, 65_535, "a port number"),
-      0,
-    )
+    .addOption(new Option("--variant <A|B|both>", "what to serve (default both)").choices(["A", "B", "both"]))
+    .option("--port <number>", "port to listen on (default: a free one)", port, 0)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
-    .addOption(
-      option("--seed-file <path>", "YAML or JSON file with the registrations and options").conflicts(
-        registering,
-      ),
-    )
+    // The flags below say what is registered, as a seed file does.
+    .addOption(seedFile.conflicts(["tenant", "aClientId", "bClientId", "scope", "pageUrl"]))
     .option("--watch", "read the seed file again whenever it changes")
     .option(
       "--random-seed <number>",
       "generate ids, keys, codes and tokens that are the same in every run",
-      wholeNumber(0, 999_999_999, "a whole number"),
+      number,
     )
     .option("--tenant <id>", "tenant of all registrations (default acme)")
     .option("--a-client-id <id>", "client id of the service plugin (default emulated-plugin)")
@@ -71,16 +58,12 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .action(async (flags: EmulateFlags) => {
       if (flags.rules)
         return output.json ? output.value({ rules, options }) : output.lines(ruleLines(output.paint));
-      if (flags.watch && flags.seedFile === undefined)
-        throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
       const { port, host, seedFile, watch } = flags;
+      if (watch && seedFile === undefined)
+        throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
       const seed = seedFile === undefined ? defaultSeed(flags) : undefined;
       const readOptions = () => emulatorOptions(flags, seed);
-      await serve(
-        { port, host, readOptions, ...(watch && seedFile && { watched: seedFile }) },
-        output,
-        signal,
-      );
+      await serve({ port, host, readOptions, watched: watch && seedFile }, output, signal);
     })
     .addHelpText(
       "after",
@@ -126,17 +109,17 @@ function emulatorOptions(flags: EmulateFlags, seed: EmulatorSeed | undefined): E
 function defaultSeed(flags: EmulateFlags): EmulatorSeed {
   const { tenant: tenantId = "acme", scope: scopes = ["devices:read"], pageUrl, randomSeed } = flags;
   const { aClientId = "emulated-plugin", bClientId = "emulated-account" } = flags;
-  const page = { clientId: "emulated-page", tenantId, type: "user_interface", scopes } as const;
-  const clientSecret =
+  const page = { clientId: "emulated-page", tenantId, type: "user_interface", scopes, pageUrl } as const;
+  const secret =
     randomSeed === undefined
-      ? randomBytes(32).toString("base64url")
-      : createHash("sha256").update(`client secret ${randomSeed}`).digest("base64url");
+      ? randomBytes(32)
+      : createHash("sha256").update(`client secret ${randomSeed}`).digest();
   return {
     plugins: [
       { clientId: aClientId, tenantId, type: "service", scopes },
-      ...(pageUrl === undefined ? [] : [{ ...page, pageUrl }]),
+      ...(pageUrl === undefined ? [] : [page]),
     ],
-    serviceAccounts: [{ clientId: bClientId, clientSecret, tenantId }],
+    serviceAccounts: [{ clientId: bClientId, clientSecret: secret.toString("base64url"), tenantId }],
     apiClients: [{ clientId: "emulated-client", redirectUris: ["http://127.0.0.1/callback"], tenantId }],
     operators: [{ tenantId, userId: "ada", firstname: "Ada", lastname: "Lovelace", capabilities: scopes }],
   };
@@ -144,13 +127,13 @@ function defaultSeed(flags: EmulateFlags): EmulatorSeed {
 
 function ruleLines(paint: Paint): string[] {
   return [
-    "Rules, each of which can be switched off:",
+    "Rules:",
     "",
     ...Object.entries(rules).flatMap(([id, { section, says, answer, remedy, off }]) => [
       `${paint("bold", id)} (section ${section}) answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
       `  ${says}`,
       `  ${paint("dim", remedy)}`,
-      `  ${paint("dim", `Off: ${off}`)}`,
+      ...(off === undefined ? [] : [`  ${paint("dim", `Off: ${off}`)}`]),
     ]),
     "",
     "Options, each for something that the description leaves open:",

@@ -4,9 +4,14 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { type Command, Option } from "commander";
-import { calculateJwkThumbprint, type JWK } from "jose";
-import { importSigningKey } from "../../auth/credentials/signing-key.js";
-import { ConfigurationError, isConfigurationError, wireText } from "../../errors.js";
+import type { JWK } from "jose";
+import { importSigningKey } from "../../auth/keys/signing-key.js";
+import {
+  ConfigurationError,
+  type ConfigurationErrorCode,
+  isConfigurationError,
+  wireText,
+} from "../../errors.js";
 import { invalidFlag } from "../arguments.js";
 import { readPrivateKey } from "../credentials.js";
 import { exitCodesHelp } from "../error-report.js";
@@ -31,30 +36,30 @@ function defineNew(command: Command, { output, env }: Context): void {
     // RFC 7518 section 3.3 requires 2048 bits or more. Above 4096 signing takes long without any benefit.
     .addOption(
       new Option("--bits <bits>", "size of the key").choices(["2048", "3072", "4096"]).default("2048"),
-    )
+    );
+  addSheetOptions(command, ["aClientId"], env)
     .action(async (flags: SheetFlags & { out: string; bits: string }) => {
       const sheet = readSheet(command, flags, env);
       const key = await createKey(flags.out, Number(flags.bits));
       const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
       if (output.json) return output.value({ privateKeyFile, ...registration });
-      output.lines([registrationSheet(registration)]);
+      output.lines(registrationSheet(registration));
       output.note(`The private key is in ${flags.out}. Keep it secret. Use it with:`);
       output.note(`  ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
       for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter((one) => env[one]))
         output.note(`  unset ${name}`);
-    });
-  addSheetOptions(command);
-  addSettings(command, ["aClientId"], env).addHelpText(
-    "after",
-    `
+    })
+    .addHelpText(
+      "after",
+      `
 Example:
   $ bivariant keys new --a-client-id reports --scope devices:read
 
 Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?, "type", "scopes", "devices"?, "jwks" }.
 
 ${exitCodesHelp}`,
-  );
+    );
 }
 
 function defineJwks(command: Command, { output, env }: Context): void {
@@ -76,24 +81,24 @@ ${exitCodesHelp}`,
 function defineRegistration(command: Command, { output, env }: Context): void {
   command
     .description("Print the sheet with which a customer registers the plugin.")
-    .option("--also <path...>", alsoText)
+    .option("--also <path...>", alsoText);
+  addSheetOptions(command, ["aClientId", ...keySettings], env)
     .action(async (flags: SheetFlags & AlsoFlags) => {
       const sheet = readSheet(command, flags, env);
       const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, env) };
       if (output.json) output.value(registration);
-      else output.lines([registrationSheet(registration)]);
-    });
-  addSheetOptions(command);
-  addSettings(command, ["aClientId", ...keySettings], env).addHelpText(
-    "after",
-    `
+      else output.lines(registrationSheet(registration));
+    })
+    .addHelpText(
+      "after",
+      `
 Example:
   $ bivariant keys registration --a-client-id reports --a-private-key-file private.pem --scope devices:read
 
 With --json: { "clientId"?, "type", "scopes", "devices"?, "jwks" }.
 
 ${exitCodesHelp}`,
-  );
+    );
 }
 
 const alsoText = "files with keys that stay registered: private keys, or the registered JWKS";
@@ -108,25 +113,21 @@ interface SheetFlags {
   readonly device?: readonly string[];
 }
 
-function addSheetOptions(command: Command): void {
+function addSheetOptions(command: Command, settings: readonly SettingName[], env: Environment): Command {
   const type = new Option("--type <type>", "type of the plugin").choices(["service", "user-interface"]);
   command
     .addOption(type.default("service"))
     .option("--scope <scope...>", "scopes to grant, of the form area:read, area:write or area:execute")
     .option("--device <id...>", "devices to restrict the plugin to");
+  return addSettings(command, settings, env);
 }
 
-/** What a customer needs to register a plugin (sections 1 and 2.1 of the description). */
-interface Registration {
-  readonly clientId?: string | undefined;
-  readonly type: "service" | "user interface";
-  readonly scopes: readonly string[];
-  readonly devices?: readonly string[] | undefined;
-  readonly jwks: Jwks;
-}
-
-function readSheet(command: Command, flags: SheetFlags, env: Environment): Omit<Registration, "jwks"> {
-  const { type, scope: scopes = [], device: devices } = flags;
+/** What a customer needs to register a plugin, but its keys (sections 1 and 2.1 of the description). */
+function readSheet(
+  command: Command,
+  { type, scope: scopes = [], device: devices }: SheetFlags,
+  env: Environment,
+) {
   // "One scope of the form area:read, area:write or area:execute" (section 5.6 of the description).
   if (!scopes.every((one) => /^[^\s:,]+:(?:read|write|execute)$/.test(one)))
     throw invalidFlag(
@@ -137,11 +138,9 @@ function readSheet(command: Command, flags: SheetFlags, env: Environment): Omit<
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
-function registrationSheet({ clientId, type, scopes, devices, jwks }: Registration): string {
-  const grant =
-    type === "service"
-      ? "A service plugin has no user to narrow against: an administrator authorises its grant at install time."
-      : "A user-interface plugin reaches its scopes only as far as the operator who launched it does.";
+type Registration = ReturnType<typeof readSheet> & { readonly jwks: Jwks };
+
+function registrationSheet({ clientId, type, scopes, devices, jwks }: Registration): string[] {
   return [
     "Registration of an external plugin",
     "",
@@ -156,9 +155,11 @@ function registrationSheet({ clientId, type, scopes, devices, jwks }: Registrati
     "",
     JSON.stringify(jwks, null, 2),
     "",
-    grant,
+    type === "service"
+      ? "A service plugin has no user to narrow against: an administrator authorises its grant at install time."
+      : "A user-interface plugin reaches its scopes only as far as the operator who launched it does.",
     "Narrowing the grant takes effect within minutes. A scope granted later reaches only the next token.",
-  ].join("\n");
+  ];
 }
 
 /**
@@ -213,20 +214,16 @@ async function configuredJwks(
   const settings = readSettings(command, env);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
   const keys = [own, ...(await Promise.all(also.map(readOtherKeys))).flat()];
-  const byKid = new Map<unknown, JWK>();
-  for (const key of keys) {
-    const same = byKid.get(key.kid);
-    if (same !== undefined) {
-      const [one, other] = await Promise.all([same, key].map((jwk) => calculateJwkThumbprint(jwk)));
-      throw new ConfigurationError(
-        "option_invalid",
-        one === other
-          ? `The key ${wireText(key.kid)} is given twice. Remove one.`
-          : `Two different keys have the kid ${wireText(key.kid)}. Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its thumbprint.`,
-        { option: "keyId" },
-      );
-    }
-    byKid.set(key.kid, key);
+  for (const [index, key] of keys.entries()) {
+    const same = keys.slice(0, index).find(({ kid }) => kid === key.kid);
+    if (same === undefined) continue;
+    throw new ConfigurationError(
+      "option_invalid",
+      same.n === key.n && same.e === key.e
+        ? `The key ${wireText(key.kid)} is given twice. Remove one.`
+        : `Two different keys have the kid ${wireText(key.kid)}. Remove --a-key-id and BIVARIANT_A_KEY_ID, so that the kid of the new key is its thumbprint.`,
+      { option: "keyId" },
+    );
   }
   return { keys };
 }
@@ -235,9 +232,9 @@ async function configuredJwks(
 async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
   const { keyId: kid } = await importSigningKey(privateKey, keyId);
   const text = privateKey.trim();
-  const { n, e } = text.startsWith("{")
-    ? (JSON.parse(text) as JWK)
-    : (createPrivateKey(text).export({ format: "jwk" }) as JWK);
+  const { n, e } = (
+    text.startsWith("{") ? JSON.parse(text) : createPrivateKey(text).export({ format: "jwk" })
+  ) as JWK;
   return registrable({ kid, n, e });
 }
 
@@ -264,19 +261,15 @@ async function readOtherKeys(file: string): Promise<JWK[]> {
 }
 
 /** A registered key, under its own kid: programs that sign with it use that. */
-function checkedKey(key: unknown): JWK {
-  const { kty, kid, n, e, d } = (typeof key === "object" && key !== null ? key : {}) as JWK;
+function checkedKey(key: Partial<JWK> | null): JWK {
+  const { kty, kid, n, e, d } = key ?? {};
+  const refused = (code: ConfigurationErrorCode, problem: string) =>
+    new ConfigurationError(code, `the JWKS holds ${problem}`);
   if (d !== undefined)
-    throw new ConfigurationError(
-      "key_invalid",
-      "the JWKS holds a private key, which must be kept secret. Make and register a new key.",
-    );
+    throw refused("key_invalid", "a private key, which must be kept secret. Make and register a new key.");
   if (kty !== "RSA" || typeof n !== "string" || typeof e !== "string")
-    throw new ConfigurationError("key_unsupported", "the JWKS holds a key that is not an RSA key.");
+    throw refused("key_unsupported", "a key that is not an RSA key.");
   if (typeof kid !== "string" || kid === "")
-    throw new ConfigurationError(
-      "key_id_required",
-      "the JWKS holds a key without a kid, which it needs among several keys.",
-    );
+    throw refused("key_id_required", "a key without a kid, which it needs among several keys.");
   return registrable({ kid, n, e });
 }

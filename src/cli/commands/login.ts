@@ -29,19 +29,16 @@ interface LoginFlags {
 
 export function defineLogin(command: Command, context: Context): void {
   const { env } = context;
+  const port = wholeNumber(0, 65_535, "a port number");
+  const seconds = wholeNumber(1, 86_400, "a whole number of seconds");
   command
     .option(
       "--port <number>",
       "port of the loopback address that the browser comes back to (default: a free one)",
-      wholeNumber(0, 65_535, "a port number"),
+      port,
       0,
     )
-    .option(
-      "--wait-seconds <seconds>",
-      "how long to wait for the login (default 300)",
-      wholeNumber(1, 86_400, "a whole number of seconds"),
-      300,
-    )
+    .option("--wait-seconds <seconds>", "how long to wait for the login (default 300)", seconds, 300)
     .option("--no-browser", "only print the address to open")
     .option("--logout", "delete the stored login instead");
   addSettings(command, loginSettings, env)
@@ -75,7 +72,7 @@ ${exitCodesHelp}`,
 }
 
 async function logOut(settings: Settings, { output, env }: Context): Promise<void> {
-  const options = await loginOptions(settings, { env });
+  const options = await loginOptions(settings, env);
   const store = await openLoginStore(settings, env);
   const isForgotten = store !== undefined && (await forgetLogin({ ...options, store }));
   if (output.json) output.value({ forgotten: isForgotten, store_file: storePath(settings, env) });
@@ -93,27 +90,19 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
       redirectUri: listener.redirectUri,
     };
     // Wrong settings and an unusable store are reported before the person logs in.
-    const person = await loginOptions(settings, { env, onEvent: output.onEvent }, addresses);
+    const person = await loginOptions(settings, env, output.onEvent, addresses);
     const options = { ...person, store: await createLoginStore(settings, env) };
-    const begun = await beginLogin(options);
-    const waiting = waitForCallback(listener, begun.login.state, flags.waitSeconds, signal);
+    const { url, login } = await beginLogin(options);
+    const waiting = waitForCallback(listener, login.state, flags.waitSeconds, signal);
     // Handled below, once the address is printed.
     waiting.catch(() => {});
-    await sendToBrowser(begun.url, flags.browser, context);
+    await sendToBrowser(url, flags.browser, context);
     const callback = await output.during("waiting for the login in the browser", () => waiting);
     try {
-      const auth = await output.during("waiting for a token", async () => {
-        const { url: callbackUrl } = callback;
-        const done = await completeLogin({
-          ...options,
-          login: begun.login,
-          signal,
-          person: cliPerson,
-          callbackUrl,
-        });
-        await rememberLogin(options, done);
-        return done;
-      });
+      const auth = await output.during("waiting for a token", () =>
+        completeLogin({ ...options, login, signal, person: cliPerson, callbackUrl: callback.url }),
+      );
+      await rememberLogin(options, auth);
       const { expiresAt } = await auth.getAccessToken({ signal });
       await callback.show(loginPages.done);
       reportLogin(auth, expiresAt, settings, context);
@@ -134,19 +123,13 @@ async function waitForCallback(
   signal: AbortSignal,
 ): Promise<Callback> {
   const end = new AbortController();
-  const timeout = () =>
-    end.abort(
-      new LoginRequiredError("login_expired", `The login did not happen within ${waitSeconds} seconds.`),
-    );
-  const interrupt = () => end.abort(signal.reason);
+  const message = `The login did not happen within ${waitSeconds} seconds.`;
+  const timeout = () => end.abort(new LoginRequiredError("login_expired", message));
   const timer = setTimeout(timeout, 1000 * waitSeconds);
-  signal.addEventListener("abort", interrupt, { once: true });
-  if (signal.aborted) interrupt();
   try {
-    return await listener.callback(state, end.signal);
+    return await listener.callback(state, AbortSignal.any([signal, end.signal]));
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", interrupt);
   }
 }
 
@@ -202,14 +185,12 @@ function reportLogin(
   { output, env }: Context,
 ): void {
   const file = storePath(settings, env);
+  const tenant = tenantId || null;
   if (output.json)
-    output.value({
-      ...{ variant: "B", base_url: baseUrl, tenant: tenantId || null },
-      ...{ expires_at: expiresAt, store_file: file },
-    });
+    output.value({ variant: "B", base_url: baseUrl, tenant, expires_at: expiresAt, store_file: file });
   else
     output.lines([
-      `${output.paint("green", "Logged in")} to ${baseUrl}${tenantId === "" ? "" : `, tenant ${tenantId}`}.`,
+      `${output.paint("green", "Logged in")} to ${baseUrl}${tenant === null ? "" : `, tenant ${tenant}`}.`,
       `The login is stored in ${file}.`,
     ]);
   if ((settings.bClientSecret ?? settings.bClientSecretFile) === undefined) return;

@@ -1,69 +1,53 @@
 /** The checks of Variant A's credential: the key, the registered JWKS, `aud`, and an assertion that is not sent. */
-import { createPrivateKey, type JsonWebKey } from "node:crypto";
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, type JWK } from "jose";
 import { signClientAssertion } from "../../auth/credentials/plugin-client.js";
 import { importSigningKey, type SigningKey } from "../../auth/credentials/signing-key.js";
 import { isConfigurationError, wireText } from "../../errors.js";
 import { parseBaseUrl, parseTenantId, tokenEndpointOfA } from "../../variants/target.js";
 import { namesOf, whereToSet } from "../settings.js";
-import type { Reach } from "./deployment.js";
-import { type DoctorInput, type Finding, fail, pass, type RegisteredJwks, unknown } from "./finding.js";
+import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
 const registrationPage = "Settings, Tenant Settings, External Plugins";
 
 export async function examineAssertion(
   input: DoctorInput,
-  { correctionMs }: Reach,
+  correctionMs: number,
 ): Promise<{ canSign: boolean; findings: Finding[] }> {
   const { plugin, variant, registeredJwks } = input;
   if (plugin === undefined) {
     const why = `Only for Variant A, and ${variant === "B" ? "Variant B is named" : "no plugin is configured"}.`;
-    const findings = (["key", "jwks", "audience", "assertion"] as const).map((check) => unknown(check, why));
-    return { canSign: false, findings };
+    const checks = ["key", "jwks", "audience", "assertion"] as const;
+    return { canSign: false, findings: checks.map((check) => unknown(check, why)) };
   }
-  const { key, finding } = await examineKey(plugin);
   const { audience, finding: audienceFinding } = examineAudience(input);
-  const noKey = "because there is no key that can sign";
-  const jwks =
-    key === undefined
-      ? unknown("jwks", `Not compared, ${noKey}.`)
-      : await compareJwks(key.signingKey, registeredJwks);
-  const assertion =
-    key === undefined || audience === undefined
-      ? unknown("assertion", `Not made, ${key === undefined ? noKey : "because there is no aud"}.`)
-      : await showAssertion(key, audience, correctionMs);
-  return { canSign: key !== undefined, findings: [finding, jwks, audienceFinding, assertion] };
-}
-
-interface ExaminedKey {
-  readonly clientId: string;
-  readonly signingKey: SigningKey;
-}
-
-async function examineKey(
-  plugin: NonNullable<DoctorInput["plugin"]>,
-): Promise<{ key?: ExaminedKey; finding: Finding }> {
-  const remedy = `Use a private RSA key, or make one with bivariant keys new and register its JWKS under ${registrationPage}.`;
-  if (isConfigurationError(plugin)) return { finding: fail("key", plugin.message, remedy) };
-  const { clientId, privateKey, keyId } = plugin;
+  let key: SigningKey;
+  let keyFinding: Finding;
   try {
-    const signingKey = await importSigningKey(privateKey, keyId);
-    const { keyId: kid, thumbprint } = signingKey;
-    const origin = kid === thumbprint ? ", its RFC 7638 thumbprint" : "";
-    const evidence = `A private RSA key of ${bitsOf(privateKey)} bits, which can sign RS256. Its kid is ${kid}${origin}.`;
-    return { key: { clientId, signingKey }, finding: pass("key", evidence) };
+    if (isConfigurationError(plugin)) throw plugin;
+    key = await importSigningKey(plugin.privateKey, plugin.keyId);
+    const bits = 8 * (await key.sign(new Uint8Array(1))).length;
+    const origin = key.keyId === key.thumbprint ? ", its RFC 7638 thumbprint" : "";
+    keyFinding = pass(
+      "key",
+      `A private RSA key of ${bits} bits, which can sign RS256. Its kid is ${key.keyId}${origin}.`,
+    );
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
-    return { finding: fail("key", `${error.code}: ${error.message}`, remedy) };
+    const remedy = `Use a private RSA key, or make one with bivariant keys new and register its JWKS under ${registrationPage}.`;
+    const noKey = "because there is no key that can sign.";
+    const assertion = unknown("assertion", `Not made, ${noKey}`);
+    const jwks = unknown("jwks", `Not compared, ${noKey}`);
+    return {
+      canSign: false,
+      findings: [fail("key", error.message, remedy), jwks, audienceFinding, assertion],
+    };
   }
-}
-
-function bitsOf(privateKey: string): number | undefined {
-  const text = privateKey.trim();
-  const key = text.startsWith("{")
-    ? createPrivateKey({ key: JSON.parse(text) as JsonWebKey, format: "jwk" })
-    : createPrivateKey(text);
-  return key.asymmetricKeyDetails?.modulusLength;
+  const assertion =
+    audience === undefined
+      ? unknown("assertion", "Not made, because there is no aud.")
+      : await showAssertion(plugin.clientId, key, audience, correctionMs);
+  const jwks = await compareJwks(key, registeredJwks);
+  return { canSign: true, findings: [keyFinding, jwks, audienceFinding, assertion] };
 }
 
 function examineAudience(input: DoctorInput): { audience?: string; finding: Finding } {
@@ -81,12 +65,13 @@ function examineAudience(input: DoctorInput): { audience?: string; finding: Find
 
 /** Shows header and claims, which are not secret. The assertion itself is not shown and not sent. */
 async function showAssertion(
-  { clientId, signingKey }: ExaminedKey,
+  clientId: string,
+  key: SigningKey,
   audience: string,
   correctionMs: number,
 ): Promise<Finding> {
   const issuedAt = Math.floor((Date.now() + correctionMs) / 1000);
-  const assertion = await signClientAssertion({ clientId, audience, issuedAt }, signingKey);
+  const assertion = await signClientAssertion({ clientId, audience, issuedAt }, key);
   const { iss, sub, iat = 0, exp = 0 } = decodeJwt(assertion);
   const { alg, kid } = decodeProtectedHeader(assertion);
   const instant = new Date(iat * 1000).toISOString().replace(".000Z", "Z");
@@ -101,7 +86,10 @@ async function showAssertion(
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
 /** Whether the registered JWKS holds the public half of the signing key, with the kid of its assertions. */
-async function compareJwks(key: SigningKey, registered: RegisteredJwks | undefined): Promise<Finding> {
+async function compareJwks(
+  { keyId: kid, thumbprint }: SigningKey,
+  registered: DoctorInput["registeredJwks"],
+): Promise<Finding> {
   const remedy = `Make the JWKS from the actual signing key (bivariant keys jwks) and register it under ${registrationPage}.`;
   const failed = (evidence: string, more = "") => fail("jwks", evidence, remedy + more);
   if (registered === undefined)
@@ -110,60 +98,47 @@ async function compareJwks(key: SigningKey, registered: RegisteredJwks | undefin
       "The registered JWKS cannot be read from here.",
       "Ask the customer for it, and pass it with --jwks to compare it with the key.",
     );
-  if (registered === "not JSON") return failed("The registered JWKS is not JSON.");
-  const { value } = registered;
-  if (!isObject(value) || !Array.isArray(value.keys)) {
-    const evidence =
-      isObject(value) && "kty" in value
+  const set = asObject(registered.value);
+  if (!Array.isArray(set.keys))
+    return failed(
+      "kty" in set
         ? 'The file holds a single key, not a JWKS: { "keys": [ ... ] } around it is missing (RFC 7517 section 5).'
-        : 'The file is not a JWKS: it has no array "keys" (RFC 7517 section 5).';
-    return failed(evidence);
-  }
-  const keys: readonly unknown[] = value.keys;
-  if (keys.some((one) => isObject(one) && privateMembers.some((member) => member in one)))
+        : 'The file is not a JWKS: it is not JSON, or has no array "keys" (RFC 7517 section 5).',
+    );
+  const keys: readonly JWK[] = set.keys.map(asObject);
+  if (keys.some((key) => privateMembers.some((member) => member in key)))
     return fail(
       "jwks",
       "The registered JWKS holds a private or a symmetric key, which must be kept secret.",
       `Make a new key with bivariant keys new, and register its JWKS instead under ${registrationPage}.`,
     );
-  const thumbprints = await Promise.all(keys.map(thumbprintOf));
-  const own = keys.filter((_, index) => thumbprints[index] === key.thumbprint) as JWK[];
-  const kid = key.keyId;
-  const withKid = keys.filter((one) => isObject(one) && one.kid === kid);
-  if (own.length === 0)
-    return failed(
-      `${countOf(keys)} the public half of the signing key${withKid.length === 0 ? "" : `, although there is a key with its kid ${kid}`}.`,
-    );
-  const match = own.find((one) => one.kid === kid);
-  const found = match ?? own[0];
-  if ((found?.use ?? "sig") !== "sig" || (found?.alg ?? "RS256") !== "RS256")
+  const thumbprints = await Promise.all(
+    keys.map((key) => (key.kty === "RSA" ? calculateJwkThumbprint(key).catch(() => undefined) : undefined)),
+  );
+  const own = keys.filter((_, index) => thumbprints[index] === thumbprint);
+  const withKid = keys.filter((key) => key.kid === kid);
+  const found = own.find((key) => key.kid === kid) ?? own[0];
+  if (keys.length === 0) return failed("The registered JWKS is empty.");
+  if (found === undefined) {
+    const count =
+      keys.length === 1 ? "The only registered key is not" : `None of the ${keys.length} registered keys is`;
+    const although = withKid.length === 0 ? "" : `, although there is a key with its kid ${kid}`;
+    return failed(`${count} the public half of the signing key${although}.`);
+  }
+  if ((found.use ?? "sig") !== "sig" || (found.alg ?? "RS256") !== "RS256")
     return failed("The signing key is registered for another use or algorithm than RS256.");
-  if (match !== undefined)
+  if (found.kid === kid)
     return withKid.length > 1
       ? failed(`${withKid.length} registered keys share the kid ${kid}; one is the signing key.`)
       : pass("jwks", `The signing key is registered, with its kid ${kid}.`);
-  const hasKid = typeof found?.kid === "string";
-  const otherKid = hasKid ? `with the kid ${wireText(found?.kid)}` : "without a kid";
-  const evidence = `The signing key is registered ${otherKid}, but its assertions name ${kid}.`;
-  const more = hasKid ? ` Or set the registered kid with ${namesOf("aKeyId")}.` : "";
+  const otherKid = wireText(found.kid);
+  const evidence = `The signing key is registered ${otherKid === undefined ? "without a kid" : `with the kid ${otherKid}`}, but its assertions name ${kid}.`;
+  const more = otherKid === undefined ? "" : ` Or set the registered kid with ${namesOf("aKeyId")}.`;
   return keys.length === 1
     ? unknown("jwks", `${evidence} That works only until a second key is registered.`, remedy + more)
     : failed(`${evidence} That fails among ${keys.length} keys.`, more);
 }
 
-function countOf({ length }: readonly unknown[]): string {
-  if (length === 0) return "The registered JWKS is empty. No key is";
-  return length === 1 ? "The only registered key is not" : `None of the ${length} registered keys is`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-
-async function thumbprintOf(jwk: unknown): Promise<string | undefined> {
-  try {
-    return isObject(jwk) && jwk.kty === "RSA" ? await calculateJwkThumbprint(jwk as JWK) : undefined;
-  } catch {
-    return undefined;
-  }
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

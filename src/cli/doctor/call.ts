@@ -23,12 +23,13 @@ import {
   serviceAccount,
   servicePlugin,
 } from "../../index.js";
-import { namesOf, waysToConfigure, whereToSet } from "../settings.js";
-import type { Reach } from "./deployment.js";
+import { namesOf, waysToSet, whereToSet } from "../settings.js";
 import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
 /** The results of the earlier checks. */
-export interface Earlier extends Reach {
+export interface Earlier {
+  readonly isReached: boolean;
+  readonly correctionMs: number;
   readonly canSign: boolean;
   readonly variant: Variant | undefined;
 }
@@ -37,29 +38,30 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const notCalled = unknown("api_call", "Not tried, because there is no token.");
   const obstacle = obstacleOf(input, earlier);
   if (obstacle !== undefined) return [obstacle, notCalled];
-  const { login, fetch, timeoutMs, signal } = input;
+  const { plugin, account, login, baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, signal } = input;
   const { variant, correctionMs } = earlier;
   const isLogin = variant === "B" && login !== undefined;
-  const refusal = { variant, correctionMs, isLogin };
+  const refused: Refused = { variant, correctionMs, isLogin };
   // This machine's clock decides about a stored login, whatever the server's clock is.
   const clock = isLogin ? {} : { now: () => Date.now() + correctionMs };
-  let auth: Auth;
-  let token: AccessToken;
+  let token: Finding | undefined;
   try {
-    auth = authOf(input, variant, clock);
-    token = await auth.getAccessToken({ signal });
-  } catch (error) {
-    if (!isBivariantError(error)) throw error;
-    return [explainRefusal("token", error, refusal), notCalled];
-  }
-  const finding = tokenFinding(auth, token, input);
-  try {
+    // `obstacleOf` has checked that the credential of the variant is there and complete.
+    const auth = isLogin
+      ? (login as Auth)
+      : createAuth({
+          // No waiting and no retry: a doctor that waits out a rate limit would hide it.
+          ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, rateLimitDeadlineMs: 0, ...clock },
+          credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
+        });
+    token = tokenFinding(auth, await auth.getAccessToken({ signal }), input);
     const outcome = await createService(auth, { fetch, timeoutMs, ...clock }).call("listDevices", { signal });
-    if (outcome.ok) return [finding, pass("api_call", `listDevices was answered ${outcome.status}.`)];
-    return [finding, explainRefusal("api_call", outcome.error, refusal)];
+    if (outcome.ok) return [token, pass("api_call", `listDevices was answered ${outcome.status}.`)];
+    return [token, explainRefusal("api_call", outcome.error, refused)];
   } catch (error) {
     if (!isBivariantError(error)) throw error;
-    return [finding, explainRefusal("api_call", error, refusal)];
+    if (token !== undefined) return [token, explainRefusal("api_call", error, refused)];
+    return [explainRefusal("token", error, refused), notCalled];
   }
 }
 
@@ -68,37 +70,20 @@ function obstacleOf(
   { plugin, account, login, variant: named }: DoctorInput,
   { isReached, variant, canSign }: Earlier,
 ): Finding | undefined {
-  if (plugin === undefined && account === undefined && login === undefined) {
-    const wanted = named ?? variant;
-    const { A, B } = waysToConfigure;
-    const ways = wanted === undefined ? `for Variant A ${A}; for Variant B ${B}` : waysToConfigure[wanted];
-    return fail("token", "No credential is configured.", `Set ${ways}.`);
-  }
+  if (plugin === undefined && account === undefined && login === undefined)
+    return fail("token", "No credential is configured.", waysToSet(named ?? variant));
   if (isConfigurationError(account))
-    return fail("token", account.message, whereToSet(account) ?? `Set ${waysToConfigure.B}.`);
+    return fail("token", account.message, whereToSet(account) ?? waysToSet("B"));
   const notRequested = (why: string) => unknown("token", `Not requested, because ${why}.`);
   if (plugin !== undefined && !canSign) return notRequested("there is no key that can sign");
   if (!isReached) return notRequested("the deployment was not reached");
   if (variant === undefined) return notRequested("no variant was found that there is a credential for");
-  if (variant === "B" && isBivariantError(login)) {
-    const where = isConfigurationError(login) ? whereToSet(login) : undefined;
-    const remedy = isLoginRequiredError(login)
-      ? "Run bivariant login."
-      : (where ?? `Check the file of the stored logins: ${namesOf("storeFile")}.`);
-    return fail("token", login.message, remedy);
-  }
-  return undefined;
-}
-
-/** `obstacleOf` has checked that the credential of the variant is there and complete. */
-function authOf(input: DoctorInput, variant: Variant | undefined, clock: { now?: () => number }): Auth {
-  const { plugin, account, login, baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs } = input;
-  if (variant === "B" && login !== undefined) return login as Auth;
-  return createAuth({
-    // No waiting and no retry: a doctor that waits out a rate limit would hide it.
-    ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, rateLimitDeadlineMs: 0, ...clock },
-    credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
-  });
+  if (variant === "A" || !isBivariantError(login)) return undefined;
+  const where = isConfigurationError(login) ? whereToSet(login) : undefined;
+  const remedy = isLoginRequiredError(login)
+    ? "Run bivariant login."
+    : (where ?? `Check the file of the stored logins: ${namesOf("storeFile")}.`);
+  return fail("token", login.message, remedy);
 }
 
 function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: DoctorInput): Finding {
@@ -114,16 +99,12 @@ function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: Docto
       `Correct the tenant id with ${namesOf("tenant")}.`,
     );
   const seconds = Math.round((token.expiresAt - (token.issuedAt ?? Date.now())) / 1000);
-  const scope =
-    auth.variant === "B"
-      ? " The response names no tenant: the account alone decides whose data it reaches."
-      : "";
-  return pass("token", `The deployment issued a token, which is valid for ${seconds} s.${scope}`);
+  const issued = `The deployment issued a token, which is valid for ${seconds} s.`;
+  const scope = " The response names no tenant: the account alone decides whose data it reaches.";
+  return pass("token", auth.variant === "B" ? issued + scope : issued);
 }
 
-interface Refused {
-  readonly variant: Variant | undefined;
-  readonly correctionMs: number;
+interface Refused extends Pick<Earlier, "variant" | "correctionMs"> {
   readonly isLogin: boolean;
 }
 
@@ -137,15 +118,15 @@ function explainRefusal(check: "token" | "api_call", error: BivariantError, refu
 function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctionMs }: Refused): string {
   if (isRateLimitedError(error))
     return `The rate limit of the tenant at the token endpoint is reached until ${instant(error.retryAt)}.`;
-  const [first] = causes;
+  const [first, ...more] = causes;
   if (first === undefined) {
-    const issues = isUnexpectedResponseError(error) ? error.issues.map((issue) => ` ${issue}.`).join("") : "";
-    return error.message + issues;
+    const issues = isUnexpectedResponseError(error) ? error.issues : [];
+    return [error.message, ...issues.map((issue) => `${issue}.`)].join(" ");
   }
-  const summaries = causes.map(({ summary }) => summary);
+  const listed = (some: readonly Cause[]) => some.map(({ summary }) => summary).join("; ");
   if (isApiError(error) && error.status === 403)
-    return `A 403 with an empty body, which has exactly ${causes.length} causes: ${summaries.join("; ")}.`;
-  const others = causes.length === 1 ? "" : ` Less likely: ${summaries.slice(1).join("; ")}.`;
+    return `A 403 with an empty body, which has exactly ${causes.length} causes: ${listed(causes)}.`;
+  const others = more.length === 0 ? "" : ` Less likely: ${listed(more)}.`;
   const corrected =
     correctionMs === 0 ? "" : " The assertion used the server's Date; it also fails if that is wrong.";
   return `${first.summary}. ${first.evidence}${others}${corrected}`;
@@ -171,8 +152,12 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
 
 function remedyOfCall({ status, retryAt }: ApiError, refused: Refused): string {
   if (status === 401 || status === 403) {
-    if (refused.variant === "B")
-      return `Ask an administrator to check ${refused.isLogin ? "the rights of the person and the client" : "the role of the service account"} in the admin area under ${adminArea(refused)}.`;
+    if (refused.variant === "B") {
+      const what = refused.isLogin
+        ? "the rights of the person and the client"
+        : "the role of the service account";
+      return `Ask an administrator to check ${what} in the admin area under ${adminArea(refused)}.`;
+    }
     const what =
       status === 401
         ? "it must be enabled."

@@ -1,20 +1,22 @@
-/** The checks of the deployment: its address, whether it answers, its certificate, its clock and its variant. */
+/** The checks of the deployment that need no credential: address, reachability, TLS, clock and variant. */
 import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../../errors.js";
 import { type Answer, exchange } from "../../http/exchange.js";
-import { detectVariant, isTransportError, type TransportError } from "../../index.js";
+import { detectVariant, isTransportError } from "../../index.js";
 import { parseBaseUrl } from "../../variants/target.js";
-import { namesOf, waysToConfigure } from "../settings.js";
-import { type Check, type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
+import { namesOf, waysToSet } from "../settings.js";
+import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
 export interface Reach {
   readonly isReached: boolean;
   /** What to add to this machine's clock for an assertion, in milliseconds. */
   readonly correctionMs: number;
+  readonly findings: readonly Finding[];
 }
 
 /** Sends one HEAD request to the base URL, without any credential. */
-export async function examineReach(input: DoctorInput): Promise<Reach & { findings: Finding[] }> {
-  const unreached = { isReached: false, correctionMs: 0 };
+export async function examineReach(input: DoctorInput): Promise<Reach> {
+  const { fetch = globalThis.fetch, variant, timeoutMs, signal } = input;
+  const unreached = (...findings: Finding[]) => ({ isReached: false, correctionMs: 0, findings });
   let baseUrl: string;
   try {
     baseUrl = parseBaseUrl(input.baseUrl, input.allowInsecureHttp);
@@ -24,32 +26,34 @@ export async function examineReach(input: DoctorInput): Promise<Reach & { findin
       error.code === "base_url_insecure"
         ? `Set an https address with ${namesOf("baseUrl")}, or pass --allow-insecure-http in a network that you trust.`
         : `Correct it with ${namesOf("baseUrl")}.`;
-    const rest = notExamined(
-      ["reachability", "tls", "clock"],
-      "Not checked, because the base URL is not usable.",
-    );
-    return { ...unreached, findings: [fail("base_url", error.message, remedy), ...rest] };
+    const checks = ["reachability", "tls", "clock"] as const;
+    const rest = checks.map((check) => unknown(check, "Not checked, because the base URL is not usable."));
+    return unreached(fail("base_url", error.message, remedy), ...rest);
   }
-  const baseUrlFinding = pass("base_url", baseUrl);
+  const url = pass("base_url", baseUrl);
   let answer: Answer;
   try {
-    answer = await requestBaseUrl(baseUrl, input);
+    answer = await exchange(
+      (abort) => fetch(`${baseUrl}/`, { method: "HEAD", redirect: "manual", signal: abort }),
+      // The variant occurs in errors only.
+      { variant: variant ?? "A", baseUrl, now: Date.now, timeoutMs, signal },
+    );
   } catch (error) {
     if (!isTransportError(error)) throw error;
-    return { ...unreached, findings: [baseUrlFinding, ...transportFindings(error, baseUrl)] };
+    const { code, message } = error;
+    const clock = unknown("clock", "Not compared, because there was no answer.");
+    if (code === "tls_failed") {
+      const reached = pass("reachability", "A server answers at this address.");
+      return unreached(url, reached, fail("tls", message, tlsRemedy(message)), clock);
+    }
+    const variable = baseUrl.startsWith("https:") ? "HTTPS_PROXY" : "HTTP_PROXY";
+    const remedy = `Check the address and the network; behind a proxy also ${variable} and NO_PROXY.`;
+    const tls = unknown("tls", "Not checked, because there was no answer.");
+    return unreached(url, fail("reachability", message, remedy), tls, clock);
   }
   const { finding, correctionMs } = examineClock(answer);
-  const findings = [baseUrlFinding, reachability(answer), tls(baseUrl, input), finding];
+  const findings = [url, reachability(answer), tls(baseUrl, input), finding];
   return { isReached: true, correctionMs, findings };
-}
-
-function requestBaseUrl(baseUrl: string, input: DoctorInput): Promise<Answer> {
-  const { fetch = globalThis.fetch, variant, timeoutMs, signal } = input;
-  return exchange(
-    (abort) => fetch(`${baseUrl}/`, { method: "HEAD", redirect: "manual", signal: abort }),
-    // The variant occurs in errors only.
-    { variant: variant ?? "A", baseUrl, now: Date.now, timeoutMs, signal },
-  );
 }
 
 function reachability({ status }: Answer): Finding {
@@ -65,42 +69,19 @@ function reachability({ status }: Answer): Finding {
       `The answer is ${status}, which gateways and proxies send when the server behind them does not answer.`,
       "Ask the operator of the deployment whether it is up.",
     );
-  return pass(
-    "reachability",
-    `The deployment answers (${status} at its base URL, where it need not serve a page).`,
-  );
+  const evidence = `The deployment answers (${status} at its base URL, where it need not serve a page).`;
+  return pass("reachability", evidence);
 }
 
 function tls(baseUrl: string, { checksCertificates }: DoctorInput): Finding {
   if (!baseUrl.startsWith("https:"))
     return unknown("tls", "The base URL is plain http, so there is no certificate.");
-  return checksCertificates
-    ? pass("tls", "The certificate is accepted.")
-    : fail(
-        "tls",
-        "Certificates are not checked, because NODE_TLS_REJECT_UNAUTHORIZED is 0: anyone on the way can read the token.",
-        "Unset it. To trust an authority of your own, name its certificate in NODE_EXTRA_CA_CERTS.",
-      );
-}
-
-function transportFindings({ code, message }: TransportError, baseUrl: string): Finding[] {
-  const clock = notExamined(["clock"], "Not compared, because there was no answer.");
-  if (code === "tls_failed")
-    return [
-      pass("reachability", "A server answers at this address."),
-      fail("tls", message, tlsRemedy(message)),
-      ...clock,
-    ];
-  const variable = baseUrl.startsWith("https:") ? "HTTPS_PROXY" : "HTTP_PROXY";
-  return [
-    fail(
-      "reachability",
-      message,
-      `Check the address and the network; behind a proxy also ${variable} and NO_PROXY.`,
-    ),
-    ...notExamined(["tls"], "Not checked, because there was no answer."),
-    ...clock,
-  ];
+  if (checksCertificates) return pass("tls", "The certificate is accepted.");
+  return fail(
+    "tls",
+    "Certificates are not checked, because NODE_TLS_REJECT_UNAUTHORIZED is 0: anyone on the way can read the token.",
+    "Unset it. To trust an authority of your own, name its certificate in NODE_EXTRA_CA_CERTS.",
+  );
 }
 
 /** By the code of the system, which the message contains. */
@@ -115,10 +96,6 @@ function tlsRemedy(message: string): string {
   return "Check the certificate of the deployment, and the authorities that this machine trusts (NODE_EXTRA_CA_CERTS).";
 }
 
-function notExamined(checks: readonly Check[], evidence: string): Finding[] {
-  return checks.map((check) => unknown(check, evidence));
-}
-
 /** Section 2.2 of the description: "30 seconds of clock tolerance". */
 const toleranceMs = 30_000;
 /** As in the client: a smaller difference is left to the tolerance. */
@@ -129,11 +106,9 @@ function examineClock({ headers, sentAt, receivedAt }: Answer): { finding: Findi
   const date = Date.parse(headers.get("date") ?? "");
   if (Number.isNaN(date) || headers.has("age")) {
     const why = Number.isNaN(date) ? "The answer has no Date" : "The answer comes from a cache";
+    const evidence = `${why}, so the clocks cannot be compared.`;
     const remedy = "Compare this machine's clock with another clock.";
-    return {
-      finding: unknown("clock", `${why}, so the clocks cannot be compared.`, remedy),
-      correctionMs: 0,
-    };
+    return { finding: unknown("clock", evidence, remedy), correctionMs: 0 };
   }
   // `Date` has whole seconds, so on average it is half a second old.
   const offsetMs = date + 500 - (sentAt + receivedAt) / 2;
@@ -154,30 +129,29 @@ function examineClock({ headers, sentAt, receivedAt }: Answer): { finding: Findi
 
 const checkTenant = "Check the base URL and the tenant id: a wrong one looks the same.";
 
-interface Examined {
-  /** The variant to request a token for: that of the only credential, as in the client, or the one that is found. */
-  readonly variant: Variant | undefined;
-  readonly finding: Finding;
-}
-
-export async function examineDetection(input: DoctorInput, { isReached }: Reach): Promise<Examined> {
-  const { baseUrl, tenantId, fetch, signal, timeoutMs, allowInsecureHttp } = input;
+/** `variant` is the one to request a token for: that of the only credential, as in the client, or the one that is found. */
+export async function examineDetection(
+  input: DoctorInput,
+  { isReached }: Reach,
+): Promise<{ readonly variant: Variant | undefined; readonly finding: Finding }> {
+  const { baseUrl, tenantId, allowInsecureHttp, fetch, signal, timeoutMs } = input;
   const only = onlyVariant(input);
-  if (!isReached)
-    return { variant: only, finding: unknown("detection", "Not checked, because there was no answer.") };
-  if (tenantId === undefined && only === "B")
-    return {
-      variant: only,
-      finding: unknown("detection", "Not checked: Variant B alone needs no tenant id."),
-    };
+  const notChecked = (why: string) => unknown("detection", `Not checked${why}`);
+  if (!isReached) return { variant: only, finding: notChecked(", because there was no answer.") };
   if (tenantId === undefined) {
+    if (only === "B") return { variant: only, finding: notChecked(": Variant B alone needs no tenant id.") };
     const evidence = "Not checked, because there is no tenant id, which is part of Variant A's path.";
     return { variant: undefined, finding: fail("detection", evidence, `Set it with ${namesOf("tenant")}.`) };
   }
   try {
     const target = { baseUrl, tenantId, allowInsecureHttp };
-    const detection = await detectVariant({ ...target, fetch, signal, timeoutMs });
-    return only === undefined ? chooseVariant(detection) : confirmVariant(only, detection, input);
+    const { served, evidence } = await detectVariant({ ...target, fetch, signal, timeoutMs });
+    const chosen = only ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
+    const finding = chosen === undefined ? noVariant(served) : verdictOn(chosen, served, input);
+    return {
+      variant: finding.verdict === "fail" ? undefined : chosen,
+      finding: { ...finding, evidence: `${finding.evidence} ${answersOf(evidence)}` },
+    };
   } catch (error) {
     if (!isBivariantError(error)) throw error;
     const finding = fail("detection", `${error.code}: ${error.message}`, checkTenant);
@@ -192,45 +166,25 @@ function onlyVariant({ variant, plugin, account, login }: DoctorInput): Variant 
   return plugin === undefined ? "B" : "A";
 }
 
-/** With a credential for one variant. */
-function confirmVariant(only: Variant, { served, evidence }: Detection, { variant }: DoctorInput): Examined {
-  const other = only === "A" ? "B" : "A";
-  const answers = answersOf(evidence);
-  const use = variant === undefined ? "The only credential is for" : "The named variant is";
-  if (served[only] === "yes")
-    return { variant: only, finding: pass("detection", `Variant ${only} is served. ${answers}`) };
-  if (served[only] === "unknown") {
-    const unclear = `It is unknown whether Variant ${only} is served. ${answers} ${use} Variant ${only}, so it is tried.`;
-    return { variant: only, finding: unknown("detection", unclear) };
-  }
-  const [but, remedy] =
-    served[other] === "yes"
-      ? [
-          `, but Variant ${other} is`,
-          `Configure a credential for Variant ${other}: ${waysToConfigure[other]}. `,
-        ]
-      : ["", ""];
-  const notServed = `Variant ${only} is not served${but}. ${answers} ${use} Variant ${only}.`;
-  return { variant: undefined, finding: fail("detection", notServed, remedy + checkTenant) };
+function noVariant(served: Detection["served"]): Finding {
+  if (served.A === "no" && served.B === "no")
+    return fail("detection", "Neither variant is served.", checkTenant);
+  const remedy = `If you know it, set ${namesOf("variant")}. ${checkTenant}`;
+  return fail("detection", "It is unknown which variant is served.", remedy);
 }
 
-/** With credentials for both variants, or with none. As in `connect`, Variant A comes first. */
-function chooseVariant({ served, evidence }: Detection): Examined {
-  const answers = answersOf(evidence);
-  const found = (["A", "B"] as const).filter((one) => served[one] === "yes");
-  const [variant] = found;
-  if (variant !== undefined) {
-    const evidence =
-      found.length === 2
-        ? "Both variants are served, and Variant A comes first."
-        : `Variant ${variant} is served.`;
-    return { variant, finding: pass("detection", `${evidence} ${answers}`) };
-  }
-  const [result, naming] =
-    served.A === "no" && served.B === "no"
-      ? ["Neither variant is served.", ""]
-      : ["It is unknown which variant is served.", `If you know it, set ${namesOf("variant")}. `];
-  return { variant, finding: fail("detection", `${result} ${answers}`, naming + checkTenant) };
+function verdictOn(chosen: Variant, served: Detection["served"], { variant }: DoctorInput): Finding {
+  const other = chosen === "A" ? "B" : "A";
+  const use = `${variant === undefined ? "The only credential is for" : "The named variant is"} Variant ${chosen}`;
+  if (served[chosen] === "unknown")
+    return unknown("detection", `It is unknown whether Variant ${chosen} is served. ${use}, so it is tried.`);
+  if (served[chosen] === "yes") return pass("detection", `Variant ${chosen} is served.`);
+  const isOther = served[other] === "yes";
+  return fail(
+    "detection",
+    `Variant ${chosen} is not served${isOther ? `, but Variant ${other} is` : ""}. ${use}.`,
+    `${isOther ? `Configure a credential for Variant ${other}. ${waysToSet(other)} ` : ""}${checkTenant}`,
+  );
 }
 
 /** The last answer about each variant decided. */

@@ -15,7 +15,8 @@ export interface DoctorInput {
   readonly account: AccountSettings | ConfigurationError | undefined;
   /** The stored login, if it is the identity for Variant B; or the error that says why it cannot be used. */
   readonly login: PersonAuth<"B"> | BivariantError | undefined;
-  readonly registeredJwks: RegisteredJwks | undefined;
+  /** The content of the file with the registered JWKS; its value is undefined if it is not JSON. */
+  readonly registeredJwks: { readonly value: unknown } | undefined;
   /** Undefined for the global one. */
   readonly fetch: Fetch | undefined;
   readonly timeoutMs: number;
@@ -24,22 +25,10 @@ export interface DoctorInput {
   readonly checksCertificates: boolean;
 }
 
-/** The content of the file with the registered JWKS. */
-export type RegisteredJwks = { readonly value: unknown } | "not JSON";
-
 /** All checks, in the order of every report. */
 export type Check =
-  | "base_url"
-  | "reachability"
-  | "tls"
-  | "clock"
-  | "key"
-  | "jwks"
-  | "audience"
-  | "assertion"
-  | "detection"
-  | "token"
-  | "api_call";
+  | ("base_url" | "reachability" | "tls" | "clock" | "key" | "jwks" | "audience" | "assertion")
+  | ("detection" | "token" | "api_call");
 
 export interface Finding {
   readonly check: Check;
@@ -65,13 +54,10 @@ export function unknown(check: Check, evidence: string, remedy?: string): Findin
 
 const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
 
-const verdictColumns = "unknown ".length;
-const checkColumns = "reachability  ".length;
 /** The finding on one line and its remedy on another, which suits grep; a terminal wraps long lines itself. */
 export function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
-  const head = paint(styles[verdict], verdict.padEnd(verdictColumns)) + check.padEnd(checkColumns);
-  const margin = " ".repeat(verdictColumns + checkColumns);
-  return [head + evidence, ...(remedy === undefined ? [] : [`${margin}-> ${remedy}`])];
+  const head = `${paint(styles[verdict], verdict.padEnd(8))}${check.padEnd(14)}${evidence}`;
+  return remedy === undefined ? [head] : [head, `${" ".repeat(22)}-> ${remedy}`];
 }
 
 /** The number of findings by verdict, and the failed checks. */

@@ -38,12 +38,7 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
     // The Host is checked so that a foreign name that resolves to this machine (DNS rebinding) gets no answer.
     const isHere = headers.host === new URL(redirectUri).host;
     const target = isHere && URL.canParse(url, redirectUri) ? new URL(url, redirectUri) : undefined;
-    if (
-      method !== "GET" ||
-      !url.startsWith("/") ||
-      target?.host !== headers.host ||
-      target?.pathname !== path
-    )
+    if (method !== "GET" || target?.host !== headers.host || target?.pathname !== path)
       response.writeHead(404, { "content-type": "text/plain" }).end("Not found.\n");
     else if (accept?.(target, response) !== true)
       response.writeHead(404, pageHeaders).end(htmlOf(loginPages.another));
@@ -64,18 +59,16 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
     redirectUri,
     callback: (state, signal) =>
       new Promise((resolve, reject) => {
-        const stop = () => reject(signal.reason);
-        signal.addEventListener("abort", stop, { once: true });
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
         accept = (url, response) => {
           const states = url.searchParams.getAll("state");
           if (states.length !== 1 || states[0] !== state) return false;
           // Only once: reloading the page sends the code again.
           accept = undefined;
-          signal.removeEventListener("abort", stop);
           resolve({ url: url.href, show: (page) => show(page, response) });
           return true;
         };
-        if (signal.aborted) stop();
+        if (signal.aborted) reject(signal.reason);
       }),
     async close() {
       const closed = once(server, "close");

@@ -1,5 +1,6 @@
 /** The stored logins of the command line: an encrypted file, its key, and the list of the logins in it. */
 import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
@@ -21,22 +22,13 @@ export function storePath({ storeFile }: Settings, env: Environment): string {
   return join(state, "bivariant", "grants.json");
 }
 
-/**
- * Opens the store; undefined if its file does not exist.
- *
- * @throws ConfigurationError, StoreError when it cannot be read
- */
+/** Opens the store; undefined if its file does not exist. @throws ConfigurationError, StoreError if it cannot be read */
 export async function openLoginStore(settings: Settings, env: Environment): Promise<TokenStore | undefined> {
   const file = storePath(settings, env);
-  try {
-    await stat(file);
-  } catch (fault) {
-    if (codeOf(fault) === "ENOENT") return undefined;
-  }
-  return openStore(file, settings);
+  return existsSync(file) ? openStore(file, settings) : undefined;
 }
 
-/** Opens the store, and makes its folder and its key if they do not exist. @throws ConfigurationError, StoreError */
+/** Opens the store, and makes its folder and its key if necessary. @throws ConfigurationError, StoreError */
 export async function createLoginStore(settings: Settings, env: Environment): Promise<TokenStore> {
   const file = storePath(settings, env);
   try {
@@ -132,41 +124,30 @@ export async function forgetLogin(person: StoredPerson): Promise<boolean> {
   return typeof found === "object";
 }
 
-/** The stored logins of one client at one deployment, for any tenant. @throws StoreError */
-export async function loginsOf(
-  store: TokenStore,
-  { baseUrl, clientId }: Pick<LoginName, "baseUrl" | "clientId">,
-): Promise<LoginName[]> {
+/** The stored logins of the same client at the same deployment, for other tenants. @throws StoreError */
+export async function otherLogins(store: TokenStore, login: LoginName): Promise<LoginName[]> {
+  const { baseUrl, clientId } = login;
   const names = await readNames(store);
-  return names.filter((one) => one.baseUrl === baseUrl && one.clientId === clientId);
+  return names.filter(
+    (one) => one.baseUrl === baseUrl && one.clientId === clientId && !isSameLogin(one, login),
+  );
 }
 
-export function isSameLogin(left: LoginName, right: LoginName): boolean {
-  return (
-    left.baseUrl === right.baseUrl &&
-    left.clientId === right.clientId &&
-    (left.tenantId ?? "") === (right.tenantId ?? "")
-  );
+function isSameLogin(left: LoginName, right: LoginName): boolean {
+  const key = ({ baseUrl, tenantId, clientId }: LoginName) =>
+    JSON.stringify([baseUrl, tenantId ?? "", clientId]);
+  return key(left) === key(right);
 }
 
 /** A store finds entries by key only, so one entry lists the names of all logins. */
 const listKey = JSON.stringify(["cli-logins"]);
-/** The oldest names are dropped beyond this. */
-const mostNames = 1_000;
 
 function changeNames(store: TokenStore, change: (names: LoginName[]) => LoginName[]): Promise<void> {
   return store.lock(listKey, async () => {
-    const names = change(await readNames(store)).slice(-mostNames);
-    await store.set(listKey, JSON.stringify(names));
+    await store.set(listKey, JSON.stringify(change(await readNames(store))));
   });
 }
 
 async function readNames(store: TokenStore): Promise<LoginName[]> {
-  const text = (await store.get(listKey))?.value ?? "[]";
-  try {
-    const names: unknown = JSON.parse(text);
-    return Array.isArray(names) ? names : [];
-  } catch {
-    return [];
-  }
+  return JSON.parse((await store.get(listKey))?.value ?? "[]");
 }

@@ -1,9 +1,10 @@
 /** An emulated deployment from its start to a clean stop: variables on stdout, requests on stderr. */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import {
   type CustomerLogEntry,
   createEmulator,
@@ -13,7 +14,6 @@ import {
 } from "../../emulator/index.js";
 import type { Output, Paint } from "../output.js";
 import { exportLines } from "../settings.js";
-import { stateOfFile, watchFile } from "./watch-file.js";
 
 export interface ServeSettings {
   readonly port: number;
@@ -21,7 +21,7 @@ export interface ServeSettings {
   /** Called at the start, and whenever the watched file changes. */
   readonly readOptions: () => EmulatorOptions;
   /** The seed file, if it is watched. */
-  readonly watched?: string;
+  readonly watched: string | undefined;
 }
 
 /** Resolves after it was asked to stop, when its port is free and its files are deleted. @throws EmulatorError */
@@ -46,7 +46,7 @@ export async function serve(
     const options = readOptions();
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
-    // `mkdtemp` gives the folder mode 0700.
+    // Its mode is 0700.
     const files = await mkdtemp(join(tmpdir(), "bivariant-"));
     folder = files;
     await announce(emulator, options, files, output);
@@ -70,8 +70,43 @@ export async function serve(
   }
 }
 
-/** Clients depend on these, so a running emulator does not change them. */
-const lasting = ["publicUrl", "randomSeed"] as const;
+/** The time between two looks, and for which a file must not change: saving in an editor is several changes. */
+const watchEveryMs = 100;
+
+/**
+ * Calls `changed` once for each burst of changes since `before`, one call at a time. It looks at the path, so that a
+ * rename, a checkout or a change behind a link is seen too. Resolves when the signal aborts and the last call has ended.
+ */
+async function watchFile(
+  file: string,
+  before: string,
+  changed: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  let reported = before;
+  let seen = before;
+  while (!signal.aborted) {
+    await wait(watchEveryMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    const now = stateOfFile(file);
+    if (now === seen && now !== reported) {
+      reported = now;
+      await changed();
+    }
+    seen = now;
+  }
+}
+
+/** Identifies the content of a file at a moment; not by the time of a change of mode or links. */
+function stateOfFile(file: string): string {
+  try {
+    const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
+    return [dev, ino, size, mtimeNs].join(" ");
+  } catch {
+    // Reading the file reports why.
+    return "absent";
+  }
+}
 
 /** Replaces the state of the emulator by what the seed file now says. An error in the file leaves everything as it is. */
 function reloader(
@@ -92,31 +127,22 @@ function reloader(
       emulator.reset(changes);
       current = options;
     } catch (error) {
-      output.note(`Not read again, the old state stays:\n${messageOf(error)}`);
+      output.note(`Not read again, the old state stays:\n${(error as Error).message}`);
       return;
     }
-    const problem = await announce(emulator, options, folder, output).then(() => undefined, messageOf);
+    const problem = await announce(emulator, options, folder, output).catch((error: Error) => error);
     output.note(`Read ${watched} again. Everything else starts anew.`);
-    if (problem !== undefined) output.note(`Its files cannot be written:\n${problem}`);
-    const unchanged = lasting.filter((name) => options[name] !== first[name]);
-    if (unchanged.length > 0) output.note(`These change only with a restart: ${unchanged.join(", ")}.`);
+    if (problem) output.note(`Its files cannot be written:\n${problem.message}`);
+    // Clients depend on these, so a running emulator does not change them.
+    const lasting = (["publicUrl", "randomSeed"] as const).filter((name) => options[name] !== first[name]);
+    if (lasting.length > 0) output.note(`These change only with a restart: ${lasting.join(", ")}.`);
   };
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** The private key of a plugin that was registered without a JWKS. */
-interface KeyFile {
-  readonly tenant: string;
-  readonly clientId: string;
-  readonly type: "service" | "user_interface";
-  /** Holds a JWK. */
-  readonly privateKeyFile: string;
-}
-
-/** Prints how clients, this command line and a person reach the emulator. */
+/**
+ * Prints how clients, this command line and a person reach the emulator. Each plugin without a JWKS has a key file, a
+ * JWK; the variables are those of the first registration of each kind.
+ */
 async function announce(
   emulator: Emulator,
   options: EmulatorOptions,
@@ -124,72 +150,56 @@ async function announce(
   output: Output,
 ): Promise<void> {
   const { variants = ["A", "B"], seed = {}, admin } = options;
-  const servesA = variants.includes("A");
-  const plugins = servesA ? (seed.plugins ?? []) : [];
+  const { plugins = [], operators = [] } = variants.includes("A") ? seed : {};
+  const { serviceAccounts: [account] = [], apiClients: [client] = [] } = variants.includes("B") ? seed : {};
   const keys = await Promise.all(
     plugins
       .filter(({ jwks }) => jwks === undefined)
-      .map(async ({ tenantId, clientId, type }): Promise<KeyFile> => {
-        const name = `${encodeURIComponent(tenantId)}.${encodeURIComponent(clientId)}.key.json`;
-        const key = JSON.stringify(emulator.testKey({ tenantId, clientId }));
-        return { tenant: tenantId, clientId, type, privateKeyFile: await writePrivate(folder, name, key) };
+      .map(async ({ tenantId: tenant, clientId, type }) => {
+        const name = `${encodeURIComponent(tenant)}.${encodeURIComponent(clientId)}.key.json`;
+        const key = JSON.stringify(emulator.testKey({ tenantId: tenant, clientId }));
+        return { tenant, clientId, type, privateKeyFile: await writePrivate(folder, name, key) };
       }),
   );
-  const environment = await environmentOf(emulator, options, folder, keys);
+  const plugin = plugins.find(({ type }) => type === "service");
+  const keyFile = keys.find(
+    ({ tenant, clientId }) => tenant === plugin?.tenantId && clientId === plugin.clientId,
+  )?.privateKeyFile;
+  const tenant = (plugin ?? account ?? client ?? seed.operators?.[0])?.tenantId;
+  const environment: Record<string, string> = { BIVARIANT_BASE_URL: emulator.publicUrl };
+  if (tenant !== undefined) environment.BIVARIANT_TENANT = tenant;
+  if (plugin !== undefined) environment.BIVARIANT_A_CLIENT_ID = plugin.clientId;
+  if (keyFile !== undefined) environment.BIVARIANT_A_PRIVATE_KEY_FILE = keyFile;
+  if (account !== undefined) {
+    const { clientId, clientSecret } = account;
+    environment.BIVARIANT_B_CLIENT_ID = clientId;
+    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await writePrivate(folder, "client-secret", clientSecret);
+  }
+  if (client !== undefined) {
+    const { clientId, clientSecret } = client;
+    environment.BIVARIANT_B_LOGIN_CLIENT_ID = clientId;
+    if (clientSecret !== undefined) {
+      const file = await writePrivate(folder, "login-client-secret", clientSecret);
+      environment.BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE = file;
+    }
+    // The description does not show this path. It is the emulator's.
+    environment.BIVARIANT_B_AUTHORIZATION_ENDPOINT = `${emulator.publicUrl}/v1/auth/authorize`;
+    // Apart from the user's own logins, because these end with the emulator.
+    environment.BIVARIANT_STORE_FILE = join(folder, "logins.json");
+    const storeKeyFile = join(folder, "store-key");
+    // Kept when the seed file is read again, because the stored logins need it.
+    if (!existsSync(storeKeyFile))
+      await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
+    environment.BIVARIANT_STORE_KEY_FILE = storeKeyFile;
+  }
   if (output.json) return output.valueLine({ served: variants, environment, keys });
   output.lines(exportLines(environment));
   for (const { tenant, clientId, type, privateKeyFile } of keys)
-    if (privateKeyFile !== environment.BIVARIANT_A_PRIVATE_KEY_FILE)
+    if (privateKeyFile !== keyFile)
       output.note(`The key of ${clientId} (${type}, tenant ${tenant}): ${privateKeyFile}`);
-  const tenants = servesA ? new Set((seed.operators ?? []).map(({ tenantId }) => tenantId)) : [];
-  for (const tenant of tenants) output.note(`The host application: ${emulator.publicUrl}/host/${tenant}`);
+  for (const tenant of new Set(operators.map(({ tenantId }) => tenantId)))
+    output.note(`The host application: ${emulator.publicUrl}/host/${tenant}`);
   if (admin !== false) output.note(`The page to watch and control it: ${emulator.url}/_emulator`);
-}
-
-/** The variables for the first registration of each kind. Secrets are written into the folder and named by their files. */
-async function environmentOf(
-  { publicUrl }: Emulator,
-  { variants = ["A", "B"], seed = {} }: EmulatorOptions,
-  folder: string,
-  keys: readonly KeyFile[],
-): Promise<Readonly<Record<string, string>>> {
-  const plugin = variants.includes("A") ? seed.plugins?.find(({ type }) => type === "service") : undefined;
-  const account = variants.includes("B") ? seed.serviceAccounts?.[0] : undefined;
-  const client = variants.includes("B") ? seed.apiClients?.[0] : undefined;
-  const tenant = (plugin ?? account ?? client ?? seed.operators?.[0])?.tenantId;
-  const environment: Record<string, string> = { BIVARIANT_BASE_URL: publicUrl };
-  if (tenant !== undefined) environment.BIVARIANT_TENANT = tenant;
-  if (plugin !== undefined) {
-    environment.BIVARIANT_A_CLIENT_ID = plugin.clientId;
-    const key = keys.find((one) => one.tenant === plugin.tenantId && one.clientId === plugin.clientId);
-    if (key !== undefined) environment.BIVARIANT_A_PRIVATE_KEY_FILE = key.privateKeyFile;
-  }
-  if (account !== undefined) {
-    environment.BIVARIANT_B_CLIENT_ID = account.clientId;
-    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await writePrivate(
-      folder,
-      "client-secret",
-      account.clientSecret,
-    );
-  }
-  if (client !== undefined) {
-    environment.BIVARIANT_B_LOGIN_CLIENT_ID = client.clientId;
-    if (client.clientSecret !== undefined)
-      environment.BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE = await writePrivate(
-        folder,
-        "login-client-secret",
-        client.clientSecret,
-      );
-    // The description does not show this path. It is the emulator's.
-    environment.BIVARIANT_B_AUTHORIZATION_ENDPOINT = `${publicUrl}/v1/auth/authorize`;
-    // Apart from the user's own logins, because these end with the emulator.
-    environment.BIVARIANT_STORE_FILE = join(folder, "logins.json");
-    const keyFile = join(folder, "store-key");
-    // Kept when the seed file is read again, because the stored logins need it.
-    if (!existsSync(keyFile)) await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
-    environment.BIVARIANT_STORE_KEY_FILE = keyFile;
-  }
-  return environment;
 }
 
 /** Writes or replaces a file with mode 0600, and resolves with its path. */
@@ -220,19 +230,15 @@ async function printTraffic(
       ...newRequests().map((request) => ({ at: request.at, request })),
       ...newRefusals().map((refusal) => ({ at: refusal.at, refusal })),
     ].sort((one, other) => one.at - other.at);
-    for (const { at: _, ...entry } of seen) {
+    for (const { at: _, ...entry } of seen)
       if (output.json) output.valueLine(entry);
-      else
-        output.raw(
-          "request" in entry ? requestLine(entry.request, output.paintNote) : refusalLine(entry.refusal),
-        );
-    }
+      else if ("request" in entry) output.raw(requestLine(entry.request, output.paintNote));
+      else output.raw(refusalLine(entry.refusal));
   };
-  const timer = setInterval(print, lookEveryMs);
-  if (!signal.aborted)
-    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-  clearInterval(timer);
-  print();
+  while (!signal.aborted) {
+    await wait(lookEveryMs, undefined, { signal }).catch(() => {});
+    print();
+  }
 }
 
 /** Returns the entries since the last call; all of them after a reset or when the list was cleared. */

@@ -1,0 +1,188 @@
+// Servers on this machine, which close after the last test of the file: an API with a known token, a proxy, and https.
+import { createSign, generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  request as send,
+} from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import { type AddressInfo, connect } from "node:net";
+import { afterAll } from "vitest";
+import type { Environment } from "./command-line.js";
+
+const closing: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** Runs a task after the last test of the file. */
+export function whenDone(task: () => unknown): void {
+  closing.unshift(task);
+}
+
+export interface Listening {
+  readonly url: string;
+  close(): void;
+}
+
+/** Listens on a free port of this machine. */
+export async function listen(given: Server | RequestListener): Promise<Listening> {
+  const server = typeof given === "function" ? createServer(given) : given;
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  whenDone(close);
+  return { url: `http://127.0.0.1:${port}`, close };
+}
+
+/** A URL that refuses connections. */
+export async function closedUrl(): Promise<string> {
+  const { url, close } = await listen(() => {});
+  close();
+  return url;
+}
+
+export const plantedToken = "planted-access-token-9876543210";
+
+/** A deployment of Variant B whose token is known to the test. `api` answers every request but those for a token. */
+export async function startPlanted(
+  api: RequestListener,
+): Promise<{ readonly env: Environment; readonly requests: readonly IncomingMessage[] }> {
+  const requests: IncomingMessage[] = [];
+  const { url } = await listen((request, response) => {
+    request.resume();
+    response.setHeader("content-type", "application/json");
+    if (request.url === "/v1/auth/token") {
+      response.end(JSON.stringify({ access_token: plantedToken }));
+      return;
+    }
+    requests.push(request);
+    api(request, response);
+  });
+  const env = {
+    BIVARIANT_BASE_URL: url,
+    BIVARIANT_VARIANT: "B",
+    BIVARIANT_B_CLIENT_ID: "account",
+    BIVARIANT_B_CLIENT_SECRET: "planted-client-secret-0123456789",
+  };
+  return { requests, env };
+}
+
+export interface LoopbackProxy extends Listening {
+  /** `POST http://customer.example/...` or `CONNECT customer.example:443`, in order. */
+  readonly requests: readonly string[];
+  /** The `Proxy-Authorization` headers that came. */
+  readonly authorizations: readonly string[];
+}
+
+/** A proxy that leads every name to one address. `status`: what it answers instead of doing its work. */
+export async function startProxy(target: string, status?: number): Promise<LoopbackProxy> {
+  const { hostname, port } = new URL(target);
+  const requests: string[] = [];
+  const authorizations: string[] = [];
+  const note = ({ method, url, headers }: IncomingMessage) => {
+    requests.push(`${method} ${url}`);
+    authorizations.push(...[headers["proxy-authorization"] ?? []].flat());
+  };
+  const server = createServer((request, response) => {
+    note(request);
+    if (status !== undefined) return void response.writeHead(status).end();
+    const { method = "", url = "" } = request;
+    const { pathname, search } = new URL(url);
+    const { "proxy-authorization": _, ...headers } = request.headers;
+    const onward = send({ hostname, port, method, path: pathname + search, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on("error", () => response.writeHead(502).end());
+    request.pipe(onward);
+  });
+  server.on("connect", (request: IncomingMessage, socket) => {
+    note(request);
+    socket.on("error", () => {});
+    if (status !== undefined) return void socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
+    const onward = connect(Number(port), hostname, () => {
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      socket.pipe(onward).pipe(socket);
+    });
+    onward.on("error", () => socket.destroy());
+    whenDone(() => {
+      socket.destroy();
+      onward.destroy();
+    });
+  });
+  return { ...(await listen(server)), requests, authorizations };
+}
+
+/**
+ * Serves over https what `fetch` answers. The self-signed certificate, for customer.example and 127.0.0.1, is written to a
+ * file for NODE_EXTRA_CA_CERTS.
+ */
+export async function startSecureFront(
+  certificateFile: string,
+  fetch: (request: Request) => Promise<Response> = async () => new Response(),
+): Promise<Listening> {
+  const { key, cert } = selfSigned();
+  await writeFile(certificateFile, cert);
+  const server = createSecureServer({ key, cert }, async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { method = "GET", url = "/" } = request;
+    const body = chunks.length === 0 ? null : Buffer.concat(chunks);
+    const headers = request.headers as Record<string, string>;
+    const answer = await fetch(
+      new Request(new URL(url, `https://${headers.host}`), { method, body, headers }),
+    );
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  });
+  const { url, close } = await listen(server);
+  return { url: url.replace("http:", "https:"), close };
+}
+
+/** RFC 5280 section 4.1, written out in DER: no tool or package is needed for one certificate. */
+function selfSigned(): { key: string; cert: string } {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const algorithm = der(0x30, oid("2a864886f70d01010b"), der(0x05));
+  const host = Buffer.from("customer.example");
+  const name = der(0x30, der(0x31, der(0x30, oid("550403"), der(0x0c, host))));
+  const validity = der(0x30, time(Date.now() - 86_400_000), time(Date.now() + 86_400_000));
+  const names = der(0x30, der(0x82, host), der(0x87, Buffer.from([127, 0, 0, 1])));
+  const version = der(0xa0, der(0x02, Buffer.from([2])));
+  const serial = der(0x02, Buffer.from([1]));
+  const spki = publicKey.export({ type: "spki", format: "der" });
+  const extensions = der(0xa3, der(0x30, der(0x30, oid("551d11"), der(0x04, names))));
+  const body = der(0x30, version, serial, algorithm, name, validity, name, spki, extensions);
+  const signature = createSign("sha256").update(body).sign(privateKey);
+  const certificate = der(0x30, body, algorithm, der(0x03, Buffer.from([0]), signature));
+  const lines = certificate.toString("base64").match(/.{1,64}/g) ?? [];
+  return {
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    cert: ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n"),
+  };
+}
+
+function der(tag: number, ...parts: Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  const long = length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...(length < 0x80 ? [length] : long)]), content]);
+}
+
+function oid(hex: string): Buffer {
+  return der(0x06, Buffer.from(hex, "hex"));
+}
+
+/** UTCTime. */
+function time(at: number): Buffer {
+  const digits = new Date(at).toISOString().replace(/[-:T]|\.\d+/g, "");
+  return der(0x17, Buffer.from(digits.slice(2)));
+}
