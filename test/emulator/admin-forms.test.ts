@@ -338,10 +338,12 @@ describe("in Variant B", () => {
     const id = browser.formOf("update", "portal");
     await browser.send(id, { clientSecret: SECRET });
     expect(browser.text()).toContain("clientSecret set");
+    expect(browser.form(id)).toContain('name="clientSecret.remove"');
     expect((await portal.exchange(portal.loginCode())).status).toBe(401);
     expect((await portal.exchange(portal.loginCode(), { client_secret: SECRET })).status).toBe(200);
     await browser.send(id, { "clientSecret.remove": "yes" });
     expect(browser.text()).toContain("clientSecret not set");
+    expect(browser.form(id)).not.toContain('name="clientSecret.remove"');
     expect((await portal.exchange(portal.loginCode())).status).toBe(200);
   });
 

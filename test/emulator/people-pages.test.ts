@@ -240,6 +240,16 @@ describe("the login pages", () => {
     expect(new URL(browser.location).searchParams.get("state")).toBe("state-2");
   });
 
+  test("accept one decision for each login", async () => {
+    const portal = portalWithPassword();
+    const browser = await loggedIn(portal);
+    const { html } = browser;
+    await browser.submit({ decision: "allow" });
+    browser.html = html;
+    await browser.submit({ decision: "allow" });
+    expect([browser.response.status, portal.lastRule()]).toEqual([400, "login.pending"]);
+  });
+
   test("let another person log in from the consent page", async () => {
     const portal = portalWithPassword();
     portal.emulator.registerOperator({ tenantId: "acme", userId: "grace", firstname: "Grace" });

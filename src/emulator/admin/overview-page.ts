@@ -51,7 +51,7 @@ function served({ deployment }: AdminView): Markup {
 }
 
 function currentTime({ emulator: { clock } }: AdminView): Markup {
-  return html`<p class="now">${instant(clock.now())} <span class="mark ${clock.frozen ? "bad" : "good"}">${clock.frozen ? "frozen" : "running"}</span></p>`;
+  return html`<p>${instant(clock.now())} <span class="mark ${clock.frozen ? "bad" : "good"}">${clock.frozen ? "frozen" : "running"}</span></p>`;
 }
 
 function clockForms(view: AdminView): Markup {
