@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { type Command, Option } from "commander";
 import type { JWK } from "jose";
-import { importSigningKey } from "../../auth/keys/signing-key.js";
+import { importSigningKey } from "../../auth/credentials/signing-key.js";
 import {
   ConfigurationError,
   type ConfigurationErrorCode,
