@@ -110,10 +110,9 @@ Start with:
   $ bivariant emulate               an emulated deployment to try the other commands on
 
 Secrets come from files or the environment, never from the command line.
-With --json an error is { "error": { "code", "message", ... } } on stdout.
-
-${exitCodesHelp}`,
+With --json an error is { "error": { "code", "message", ... } } on stdout.`,
     )
+    .addHelpText("afterAll", `\n${exitCodesHelp}`)
     .hook("preSubcommand", async (_, command) => {
       (await loaders[command.name() as CommandName]())(command, context);
     });

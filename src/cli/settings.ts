@@ -79,6 +79,7 @@ const settingTable = {
 } as const;
 
 export type SettingName = keyof typeof settingTable;
+const settingNames = Object.keys(settingTable) as SettingName[];
 
 type ValueOf<Name> = Name extends "variant"
   ? Variant
@@ -104,35 +105,20 @@ function variableOf(name: SettingName): string | undefined {
 }
 
 /** The environment variables of all settings. */
-export const settingVariables: readonly string[] = (Object.keys(settingTable) as SettingName[]).flatMap(
-  (name) => variableOf(name) ?? [],
-);
+export const settingVariables: readonly string[] = settingNames.flatMap((name) => variableOf(name) ?? []);
 
 /** The settings that find a deployment. */
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
 
-const accountSettings = ["bClientId", "bClientSecretFile", "bClientSecret"] as const;
-const requestSettings = ["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"] as const;
-const storedLoginSettings = [
-  ...(["bLoginClientId", "bLoginClientSecretFile", "bLoginClientSecret"] as const),
-  ...(["refreshPath", "storeFile", "storeKeyFile", "storeKey"] as const),
-] as const;
-
 /** The settings for a token, of a machine or of a person who logged in. */
-export const identitySettings: readonly SettingName[] = [
-  ...(["baseUrl", "tenant", "variant", "aClientId", "aPrivateKeyFile", "aPrivateKey", "aKeyId"] as const),
-  ...accountSettings,
-  ...requestSettings,
-  ...storedLoginSettings,
-  "login",
-];
+export const identitySettings: readonly SettingName[] = settingNames.filter(
+  (name) => name !== "authorizationEndpoint" && name !== "scope",
+);
 
 /** The settings to log a person in. */
-export const loginSettings: readonly SettingName[] = [
-  ...(["baseUrl", "tenant", ...accountSettings, "authorizationEndpoint", "scope"] as const),
-  ...storedLoginSettings,
-  ...requestSettings,
-];
+export const loginSettings: readonly SettingName[] = settingNames.filter(
+  (name) => !/^(?:variant|login|a[A-Z].*)$/.test(name),
+);
 
 /** Adds the options of some settings to a command, and lists the variables of secrets in its help. */
 export function addSettings(command: Command, names: readonly SettingName[], env: Environment): Command {
@@ -213,12 +199,6 @@ export function namesOf(name: SettingName): string {
   return [flagOf(name), variableOf(name)].filter((one) => one !== undefined).join(" or ");
 }
 
-/** Where to set the credential of each variant. */
-const waysToConfigure: Readonly<Record<Variant, string>> = {
-  A: `${namesOf("aClientId")}, and ${namesOf("aPrivateKeyFile")}`,
-  B: `${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}, or log in as a person with bivariant login`,
-};
-
 /** Variables as lines for a POSIX shell. */
 export function exportLines(variables: Readonly<Record<string, string>>): string[] {
   return Object.entries(variables).map(([name, value]) => {
@@ -229,8 +209,9 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 
 /** How to configure a credential: of the variant, if it is known. */
 export function waysToSet(variant: Variant | undefined): string {
-  const { A, B } = waysToConfigure;
-  return variant === undefined
-    ? `Set for Variant A ${A}; for Variant B ${B}.`
-    : `Set ${waysToConfigure[variant]}.`;
+  const ways = {
+    A: `${namesOf("aClientId")}, and ${namesOf("aPrivateKeyFile")}`,
+    B: `${namesOf("bClientId")}, and ${namesOf("bClientSecretFile")}, or log in as a person with bivariant login`,
+  };
+  return `Set ${variant === undefined ? `for Variant A ${ways.A}; for Variant B ${ways.B}` : ways[variant]}.`;
 }

@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import { operations } from "../../../generated/operations.js";
 import { ConfigurationError } from "../../errors.js";
 import { collect, invalidFlag } from "../arguments.js";
-import { exitCodeOf, exitCodesHelp, reportError } from "../error-report.js";
+import { exitCodeOf, reportError } from "../error-report.js";
 import { identityHelp } from "../login/identity.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
@@ -68,9 +68,7 @@ Examples:
 The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and shows
 its likely causes and the body of the answer, unless the body is long or repeats a secret.
 
-${identityHelp}
-
-${exitCodesHelp}`,
+${identityHelp}`,
     );
 }
 

@@ -1,7 +1,7 @@
 /** `bivariant detect`: which variant a deployment serves, with the evidence. */
 import type { Command } from "commander";
 import { detectVariant } from "../../index.js";
-import { exitCodes, exitCodesHelp } from "../error-report.js";
+import { exitCodes } from "../error-report.js";
 import { evidenceLines, paintVerdict } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
@@ -45,8 +45,6 @@ Example:
   $ bivariant detect --base-url https://customer.example --tenant acme
 
 With --json: { "served": { "A", "B" }, "evidence": [...], "detectedAt" }, with detectedAt in epoch milliseconds.
-Exits 0 if a variant is served, 4 if none is known to be.
-
-${exitCodesHelp}`,
+Exits 0 if a variant is served, 4 if none is known to be.`,
     );
 }

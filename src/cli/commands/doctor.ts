@@ -8,7 +8,7 @@ import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall } from "../doctor/call.js";
 import { examineDetection, examineReach } from "../doctor/deployment.js";
 import { type DoctorInput, type Finding, findingLines, summaryLine } from "../doctor/finding.js";
-import { exitCodes, exitCodesHelp } from "../error-report.js";
+import { exitCodes } from "../error-report.js";
 import { identityHelp, wantedLogin } from "../login/identity.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
@@ -46,9 +46,7 @@ check is pass, fail or unknown, with its evidence. No secret is printed.
 ${identityHelp}
 
 With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?, "causes"? }] }, always with all checks.
-Exits 1 if a check failed, otherwise 0: look at the unknown ones too.
-
-${exitCodesHelp}`,
+Exits 1 if a check failed, otherwise 0: look at the unknown ones too.`,
     );
 }
 

@@ -1,7 +1,7 @@
 /** `bivariant generate`: code from the OpenAPI documents of both variants. */
 import type { Command } from "commander";
 import { checkGenerated, generate } from "../../generate/index.js";
-import { exitCodes, exitCodesHelp } from "../error-report.js";
+import { exitCodes } from "../error-report.js";
 import type { Context } from "../run.js";
 
 interface Flags {
@@ -45,8 +45,6 @@ Example:
 
 Then: connect({ ..., api: await import("./generated/operations.js") }).
 
-With --json: { "out", "files" }, or with --check { "missing", "different", "extra" }.
-
-${exitCodesHelp}`,
+With --json: { "out", "files" }, or with --check { "missing", "different", "extra" }.`,
     );
 }

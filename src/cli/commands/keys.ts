@@ -14,7 +14,6 @@ import {
 } from "../../errors.js";
 import { invalidFlag } from "../arguments.js";
 import { readPrivateKey } from "../credentials.js";
-import { exitCodesHelp } from "../error-report.js";
 import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
@@ -56,9 +55,7 @@ function defineNew(command: Command, { output, env }: Context): void {
 Example:
   $ bivariant keys new --a-client-id reports --scope devices:read
 
-Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?, "type", "scopes", "devices"?, "jwks" }.
-
-${exitCodesHelp}`,
+Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?, "type", "scopes", "devices"?, "jwks" }.`,
     );
 }
 
@@ -66,15 +63,15 @@ function defineJwks(command: Command, { output, env }: Context): void {
   command
     .description("Print the JWKS of the configured private key, and of further keys during a key rotation.")
     .option("--also <path...>", alsoText)
-    .action(async ({ also }: AlsoFlags) => output.value(await configuredJwks(command, also, env)));
+    .action(async ({ also }: Pick<SheetFlags, "also">) =>
+      output.value(await configuredJwks(command, also, env)),
+    );
   addSettings(command, keySettings, env).addHelpText(
     "after",
     `
 Examples; the second during a key rotation, until nothing signs with the old key:
   $ bivariant keys jwks > jwks.json
-  $ bivariant keys jwks --a-private-key-file new.pem --also registered.json > jwks.json
-
-${exitCodesHelp}`,
+  $ bivariant keys jwks --a-private-key-file new.pem --also registered.json > jwks.json`,
   );
 }
 
@@ -83,7 +80,7 @@ function defineRegistration(command: Command, { output, env }: Context): void {
     .description("Print the sheet with which a customer registers the plugin.")
     .option("--also <path...>", alsoText);
   addSheetOptions(command, ["aClientId", ...keySettings], env)
-    .action(async (flags: SheetFlags & AlsoFlags) => {
+    .action(async (flags: SheetFlags) => {
       const sheet = readSheet(command, flags, env);
       const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, env) };
       if (output.json) output.value(registration);
@@ -95,22 +92,18 @@ function defineRegistration(command: Command, { output, env }: Context): void {
 Example:
   $ bivariant keys registration --a-client-id reports --a-private-key-file private.pem --scope devices:read
 
-With --json: { "clientId"?, "type", "scopes", "devices"?, "jwks" }.
-
-${exitCodesHelp}`,
+With --json: { "clientId"?, "type", "scopes", "devices"?, "jwks" }.`,
     );
 }
 
 const alsoText = "files with keys that stay registered: private keys, or the registered JWKS";
 
-interface AlsoFlags {
-  readonly also?: readonly string[];
-}
-
 interface SheetFlags {
   readonly type: "service" | "user-interface";
   readonly scope?: readonly string[];
   readonly device?: readonly string[];
+  /** Of `keys registration` only. */
+  readonly also?: readonly string[];
 }
 
 function addSheetOptions(command: Command, settings: readonly SettingName[], env: Environment): Command {
@@ -138,9 +131,8 @@ function readSheet(
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
-type Registration = ReturnType<typeof readSheet> & { readonly jwks: Jwks };
-
-function registrationSheet({ clientId, type, scopes, devices, jwks }: Registration): string[] {
+function registrationSheet(registration: ReturnType<typeof readSheet> & { readonly jwks: Jwks }): string[] {
+  const { clientId, type, scopes, devices, jwks } = registration;
   return [
     "Registration of an external plugin",
     "",
@@ -232,16 +224,14 @@ async function configuredJwks(
 async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
   const { keyId: kid } = await importSigningKey(privateKey, keyId);
   const text = privateKey.trim();
-  const { n, e } = (
-    text.startsWith("{") ? JSON.parse(text) : createPrivateKey(text).export({ format: "jwk" })
-  ) as JWK;
-  return registrable({ kid, n, e });
+  const { n, e }: JWK = text.startsWith("{")
+    ? JSON.parse(text)
+    : createPrivateKey(text).export({ format: "jwk" });
+  return { ...signing, kid, n, e } as JWK;
 }
 
-/** Only the fields that a service needs. */
-function registrable({ kid, n, e }: { kid?: unknown; n?: unknown; e?: unknown }): JWK {
-  return { kty: "RSA", kid, use: "sig", alg: "RS256", n, e } as JWK;
-}
+/** What every registered key says of itself. */
+const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
 
 /** The keys of a file with a private key or a JWKS. @throws ConfigurationError; it names the file, not its content */
 async function readOtherKeys(file: string): Promise<JWK[]> {
@@ -271,5 +261,5 @@ function checkedKey(key: Partial<JWK> | null): JWK {
     throw refused("key_unsupported", "a key that is not an RSA key.");
   if (typeof kid !== "string" || kid === "")
     throw refused("key_id_required", "a key without a kid, which it needs among several keys.");
-  return registrable({ kid, n, e });
+  return { ...signing, kid, n, e };
 }

@@ -5,7 +5,6 @@ import { isLoginRequiredError, LoginRequiredError } from "../../errors.js";
 import { beginLogin, completeLogin } from "../../index.js";
 import { wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
-import { exitCodesHelp } from "../error-report.js";
 import { type Callback, type CallbackListener, listenForCallback, loginPages } from "../login/callback.js";
 import { loginOptions } from "../login/identity.js";
 import {
@@ -65,9 +64,7 @@ with mode 0600, and every program that can read your files can read the login to
 as the deployment allows. A logout deletes it here; the deployment is not informed.
 
 With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, with expires_at of the first access token
-in epoch milliseconds; with --logout { "forgotten", "store_file" }. Never a token.
-
-${exitCodesHelp}`,
+in epoch milliseconds; with --logout { "forgotten", "store_file" }. Never a token.`,
     );
 }
 
@@ -96,7 +93,14 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
     const waiting = waitForCallback(listener, login.state, flags.waitSeconds, signal);
     // Handled below, once the address is printed.
     waiting.catch(() => {});
-    await sendToBrowser(url, flags.browser, context);
+    const isOpened = flags.browser && output.isTerminal && (await openBrowser(url, env));
+    output.note(
+      isOpened
+        ? "Your browser opens for the login. If it does not, open this address on this machine:"
+        : "To log in, open this address in a browser on this machine:",
+    );
+    // In any case: the browser may open on another screen.
+    output.raw(`${url}\n`);
     const callback = await output.during("waiting for the login in the browser", () => waiting);
     try {
       const auth = await output.during("waiting for a token", () =>
@@ -131,17 +135,6 @@ async function waitForCallback(
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Prints the address in any case: the browser may open on another screen, or not at all. */
-async function sendToBrowser(url: string, isWanted: boolean, { output, env }: Context): Promise<void> {
-  const isOpened = isWanted && output.isTerminal && (await openBrowser(url, env));
-  output.note(
-    isOpened
-      ? "Your browser opens for the login. If it does not, open this address on this machine:"
-      : "To log in, open this address in a browser on this machine:",
-  );
-  output.raw(`${url}\n`);
 }
 
 /** Programs that open an address. On Windows not `start`, which is the shell's and interprets `&`. */

@@ -152,19 +152,16 @@ async function announce(
   const { variants = ["A", "B"], seed = {}, admin } = options;
   const { plugins = [], operators = [] } = variants.includes("A") ? seed : {};
   const { serviceAccounts: [account] = [], apiClients: [client] = [] } = variants.includes("B") ? seed : {};
-  const keys = await Promise.all(
-    plugins
-      .filter(({ jwks }) => jwks === undefined)
-      .map(async ({ tenantId: tenant, clientId, type }) => {
-        const name = `${encodeURIComponent(tenant)}.${encodeURIComponent(clientId)}.key.json`;
-        const key = JSON.stringify(emulator.testKey({ tenantId: tenant, clientId }));
-        return { tenant, clientId, type, privateKeyFile: await writePrivate(folder, name, key) };
-      }),
-  );
   const plugin = plugins.find(({ type }) => type === "service");
-  const keyFile = keys.find(
-    ({ tenant, clientId }) => tenant === plugin?.tenantId && clientId === plugin.clientId,
-  )?.privateKeyFile;
+  const keys: { tenant: string; clientId: string; type: string; privateKeyFile: string }[] = [];
+  let keyFile: string | undefined;
+  for (const one of plugins.filter(({ jwks }) => jwks === undefined)) {
+    const { tenantId: tenant, clientId, type } = one;
+    const name = `${encodeURIComponent(tenant)}.${encodeURIComponent(clientId)}.key.json`;
+    const privateKeyFile = await writePrivate(folder, name, JSON.stringify(emulator.testKey(one)));
+    if (one === plugin) keyFile = privateKeyFile;
+    keys.push({ tenant, clientId, type, privateKeyFile });
+  }
   const tenant = (plugin ?? account ?? client ?? seed.operators?.[0])?.tenantId;
   const environment: Record<string, string> = { BIVARIANT_BASE_URL: emulator.publicUrl };
   if (tenant !== undefined) environment.BIVARIANT_TENANT = tenant;
@@ -224,7 +221,8 @@ async function printTraffic(
 ): Promise<void> {
   const newRequests = newEntries(() => journal.entries());
   const newRefusals = newEntries(() => customerLog.entries());
-  const print = () => {
+  while (!signal.aborted) {
+    await wait(lookEveryMs, undefined, { signal }).catch(() => {});
     // The sort is stable: of the same instant, the request comes before its refusal.
     const seen = [
       ...newRequests().map((request) => ({ at: request.at, request })),
@@ -234,10 +232,6 @@ async function printTraffic(
       if (output.json) output.valueLine(entry);
       else if ("request" in entry) output.raw(requestLine(entry.request, output.paintNote));
       else output.raw(refusalLine(entry.refusal));
-  };
-  while (!signal.aborted) {
-    await wait(lookEveryMs, undefined, { signal }).catch(() => {});
-    print();
   }
 }
 

@@ -1,7 +1,6 @@
 /** `bivariant token`: an access token, alone on stdout. */
 import type { Command } from "commander";
 import { wireText } from "../../errors.js";
-import { exitCodesHelp } from "../error-report.js";
 import { identityHelp } from "../login/identity.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
@@ -32,8 +31,6 @@ Example that keeps the token out of the process list (bash):
 
 With --json: { "access_token", "expires_at", "variant", "tenant" }, with expires_at in epoch milliseconds.
 
-${identityHelp}
-
-${exitCodesHelp}`,
+${identityHelp}`,
     );
 }

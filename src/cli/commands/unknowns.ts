@@ -1,7 +1,6 @@
 /** `bivariant unknowns`: what the description of the service does not show. */
 import type { Command } from "commander";
 import { unknowns } from "../../../generated/unknowns.js";
-import { exitCodesHelp } from "../error-report.js";
 import type { Context } from "../run.js";
 
 export function defineUnknowns(command: Command, { output }: Context): void {
@@ -16,5 +15,5 @@ export function defineUnknowns(command: Command, { output }: Context): void {
         ),
       );
     })
-    .addHelpText("after", `\nExample:\n  $ bivariant unknowns --json\n\n${exitCodesHelp}`);
+    .addHelpText("after", `\nExample:\n  $ bivariant unknowns --json`);
 }

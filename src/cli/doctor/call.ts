@@ -41,7 +41,8 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const { plugin, account, login, baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, signal } = input;
   const { variant, correctionMs } = earlier;
   const isLogin = variant === "B" && login !== undefined;
-  const refused: Refused = { variant, correctionMs, isLogin };
+  const adminArea = isLogin ? "API clients" : "Service accounts";
+  const refused: Refused = { variant, correctionMs, adminArea };
   // This machine's clock decides about a stored login, whatever the server's clock is.
   const clock = isLogin ? {} : { now: () => Date.now() + correctionMs };
   let token: Finding | undefined;
@@ -105,7 +106,8 @@ function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: Docto
 }
 
 interface Refused extends Pick<Earlier, "variant" | "correctionMs"> {
-  readonly isLogin: boolean;
+  /** The part of the admin area that holds the client. */
+  readonly adminArea: "API clients" | "Service accounts";
 }
 
 function explainRefusal(check: "token" | "api_call", error: BivariantError, refused: Refused): Finding {
@@ -117,7 +119,7 @@ function explainRefusal(check: "token" | "api_call", error: BivariantError, refu
 
 function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctionMs }: Refused): string {
   if (isRateLimitedError(error))
-    return `The rate limit of the tenant at the token endpoint is reached until ${instant(error.retryAt)}.`;
+    return `The rate limit of the tenant at the token endpoint is reached until ${new Date(error.retryAt).toISOString()}.`;
   const [first, ...more] = causes;
   if (first === undefined) {
     const issues = isUnexpectedResponseError(error) ? error.issues : [];
@@ -139,7 +141,7 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
   if (first !== undefined) return first.remedy;
   if (isTokenRequestError(error))
     return refused.variant === "B"
-      ? `Ask an administrator to compare the client id and the client secret with those in the admin area under ${adminArea(refused)}.`
+      ? `Ask an administrator to compare the client id and the client secret with those in the admin area under ${refused.adminArea}.`
       : "Look for a proxy that changes requests: the client sends exactly what the description asks for.";
   if (isRateLimitedError(error))
     return "Wait until then. The limit counts the token requests of the whole tenant: find out who else sends them.";
@@ -150,14 +152,10 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
   return "Something else answers there: a proxy's page, a login page or another server. Check the base URL and the tenant id.";
 }
 
-function remedyOfCall({ status, retryAt }: ApiError, refused: Refused): string {
+function remedyOfCall({ status, retryAt }: ApiError, { variant, adminArea }: Refused): string {
   if (status === 401 || status === 403) {
-    if (refused.variant === "B") {
-      const what = refused.isLogin
-        ? "the rights of the person and the client"
-        : "the role of the service account";
-      return `Ask an administrator to check ${what} in the admin area under ${adminArea(refused)}.`;
-    }
+    if (variant === "B")
+      return `Ask an administrator to check what the client may do in the admin area under ${adminArea}.`;
     const what =
       status === 401
         ? "it must be enabled."
@@ -165,16 +163,8 @@ function remedyOfCall({ status, retryAt }: ApiError, refused: Refused): string {
     return `Ask the customer to check the plugin under Settings, Tenant Settings, External Plugins: ${what}`;
   }
   if (status === 429)
-    return retryAt === undefined ? "Try again later." : `Try again after ${instant(retryAt)}.`;
+    return `Try again ${retryAt === undefined ? "later" : `after ${new Date(retryAt).toISOString()}`}.`;
   if (status === 404 || status === 405) return "Check the base URL: its path prefix may be missing or wrong.";
   if (status >= 500) return "The server failed. Try again later, or tell the operator of the deployment.";
   return "The description does not contain this answer. Ask the operator of the deployment.";
-}
-
-function adminArea({ isLogin }: Refused): string {
-  return isLogin ? "API clients" : "Service accounts";
-}
-
-function instant(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }
