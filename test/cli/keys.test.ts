@@ -33,32 +33,30 @@ async function file(name: string, content: string): Promise<string> {
 }
 
 describe("keys new", () => {
-  it.each(["2048", "3072"])("writes a private RSA key of %s bits, mode 0600", async (bits) => {
-    const out = at(`new-${bits}.pem`);
-    const { code, stdout } = await cli(["keys", "new", "--out", out, "--bits", bits, "--json"]);
-    expect(code).toBe(0);
-    const key = createPrivateKey(await readFile(out, "utf8"));
-    expect(key.asymmetricKeyType).toBe("rsa");
-    expect(key.asymmetricKeyDetails?.modulusLength).toBe(Number(bits));
-    if (process.platform !== "win32") expect((await stat(out)).mode & 0o777).toBe(0o600);
-    const { n, e } = key.export({ format: "jwk" });
-    const jwks = { keys: [registered(n, e)] };
-    expect(JSON.parse(stdout)).toEqual({ privateKeyFile: out, type: "service", scopes: [], jwks });
-  });
-
-  it.skipIf(process.platform === "win32")("gives only the owner access, whatever the umask", async () => {
-    const out = at("umask.pem");
-    const before = process.umask(0o277);
-    const { code } = await cli(["keys", "new", "--out", out]).finally(() => process.umask(before));
-    expect(code).toBe(0);
-    expect((await stat(out)).mode & 0o777).toBe(0o600);
-  });
+  it.each(["2048", "3072"])(
+    "writes a private RSA key of %s bits, mode 0600 whatever the umask",
+    async (bits) => {
+      const out = at(`new-${bits}.pem`);
+      const before = process.umask(0o277);
+      const args = ["keys", "new", "--out", out, "--bits", bits, "--json"];
+      const { code, stdout } = await cli(args).finally(() => process.umask(before));
+      expect(code).toBe(0);
+      const key = createPrivateKey(await readFile(out, "utf8"));
+      expect(key.asymmetricKeyType).toBe("rsa");
+      expect(key.asymmetricKeyDetails?.modulusLength).toBe(Number(bits));
+      if (process.platform !== "win32") expect((await stat(out)).mode & 0o777).toBe(0o600);
+      const { n, e } = key.export({ format: "jwk" });
+      const jwks = { keys: [registered(n, e)] };
+      expect(JSON.parse(stdout)).toEqual({ privateKeyFile: out, type: "service", scopes: [], jwks });
+    },
+  );
 
   const refused = [
     { name: "1024 bits", args: ["--bits", "1024"], says: "2048, 3072, 4096" },
     { name: "scopes with a comma", args: ["--scope", "devices:read,schedules:read"], says: "without commas" },
     { name: "a scope of another form", args: ["--scope", "devices:delete"], says: "area:execute" },
     { name: "an unknown type", args: ["--type", "desktop"], says: "user-interface" },
+    { name: "a missing folder", args: ["--out", "/no/such/key.pem"], says: "its folder does not exist" },
   ];
   it.each(refused)("exits 2 and writes nothing for $name", async ({ args, says }) => {
     const result = await cli(["keys", "new", "--out", at("never.pem"), ...args]);
@@ -73,14 +71,6 @@ describe("keys new", () => {
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain("customers may have registered its key");
     expect(await readFile(out, "utf8")).toBe("planted");
-  });
-
-  it("exits 2 for a file in a folder that does not exist", async () => {
-    const result = await cli(["keys", "new", "--json", "--out", at("no/such/key.pem")]);
-    expect(result.code).toBe(2);
-    const { error } = JSON.parse(result.stdout);
-    expect(error).toMatchObject({ code: "option_invalid", option: "--out" });
-    expect(error.message).toContain("its folder does not exist");
   });
 
   it("prints the sheet on stdout, the path of the key on stderr, and nothing of the key", async () => {
@@ -114,14 +104,12 @@ describe("keys jwks", () => {
     expect(JSON.parse(result.stdout)).toEqual({ keys: [registered(n, e)] });
   });
 
-  const kids = [
-    { name: "the JWK's own", jwk: { ...plain, kid: "own" }, args: [], kid: "own" },
-    { name: "the one given", jwk: { ...plain, kid: "own" }, args: ["--a-key-id", "given"], kid: "given" },
-  ];
-  it.each(kids)("uses the kid of the assertions: $name", async ({ jwk, args, kid }) => {
-    const path = await file("with-kid.json", JSON.stringify(jwk));
-    const { stdout } = await cli(["keys", "jwks", "--a-private-key-file", path, ...args]);
-    expect(JSON.parse(stdout).keys[0].kid).toBe(kid);
+  it("uses the kid of the assertions: the given one before that of the JWK", async () => {
+    const path = await file("with-kid.json", JSON.stringify({ ...plain, kid: "own" }));
+    for (const [kid, ...args] of [["own"], ["given", "--a-key-id", "given"]]) {
+      const { stdout } = await cli(["keys", "jwks", "--a-private-key-file", path, ...args]);
+      expect(JSON.parse(stdout).keys[0].kid).toBe(kid);
+    }
   });
 
   const encrypted = pemOf(signingKey.privateKey, { cipher: "aes-256-cbc", passphrase: "planted" });
@@ -163,7 +151,8 @@ describe("keys jwks --also, during a key rotation,", () => {
   it("keeps the kids of a registered JWKS", async () => {
     const path = await file("registered.json", JSON.stringify({ keys: [old.publicJwk] }));
     const { stdout } = await cli(["keys", "jwks", "--also", path], deployment.env);
-    expect(kidsOf(stdout)).toEqual([signingKey.kid, "registered-kid"]);
+    const { kid, n, e } = old.publicJwk as Record<string, unknown>;
+    expect(JSON.parse(stdout).keys).toMatchObject([{ kid: signingKey.kid }, { kid, n, e }]);
   });
 
   const sameKid = { ...old.publicJwk, kid: signingKey.kid };
@@ -182,18 +171,6 @@ describe("keys jwks --also, during a key rotation,", () => {
     const result = await cli(["keys", "jwks", "--also", path], deployment.env);
     expect(result).toMatchObject({ code: 2, stdout: "" });
     expect(result.stderr).toContain(says);
-  });
-
-  it("lets programs with either key get a token", async () => {
-    const registered = await file("registered.json", JSON.stringify({ keys: [old.publicJwk] }));
-    const { stdout } = await cli(["keys", "jwks", "--also", registered], deployment.env);
-    const plugin = { clientId: "rotating", tenantId: "acme", type: "service", scopes: [] } as const;
-    deployment.emulator.registerPlugin({ ...plugin, jwks: JSON.parse(stdout) });
-    const args = ["token", "--a-client-id", "rotating"];
-    expect((await cli(args, deployment.env)).code).toBe(0);
-    const oldFile = await file("old.pem", oldPem);
-    const withOld = [...args, "--a-private-key-file", oldFile, "--a-key-id", "registered-kid"];
-    expect((await cli(withOld, deployment.env)).code).toBe(0);
   });
 });
 
@@ -218,11 +195,6 @@ describe("keys registration", () => {
     expect(stdout).toContain(says);
     const jwks = JSON.parse(stdout.slice(stdout.indexOf("{"), stdout.lastIndexOf("}") + 1));
     expect(jwks.keys[0].kid).toBe(signingKey.kid);
-  });
-
-  it("has a line to fill in without a client id", async () => {
-    const { stdout } = await cli(["keys", "registration"], { BIVARIANT_A_PRIVATE_KEY: privateKeyPem });
-    expect(stdout).toMatch(/^Client id +\(agree on one with the customer\)$/m);
   });
 
   it("as JSON can be registered, and the plugin can then make calls", async () => {

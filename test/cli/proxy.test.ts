@@ -115,7 +115,7 @@ describe("a proxy that fails", () => {
     proxy.close();
     const result = await cli(["doctor", insecure], { ...env, HTTP_PROXY: withSecret(proxy.url) });
     expect(result.code).toBe(1);
-    expect(result.stdout).toMatch(/^fail {4}reachability .*HTTP_PROXY/m);
+    expect(result.stdout).toMatch(/^fail {4}reachability {2}.*HTTP_PROXY.*\n {22}-> Check the address/m);
     expect(leaksOf(result, secrets)).toEqual([]);
   });
 

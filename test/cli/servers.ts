@@ -1,5 +1,4 @@
 // Servers on this machine, which close after the last test of the file: an API with a known token, a proxy, and https.
-import { createSign, generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import {
@@ -130,7 +129,6 @@ export async function startSecureFront(
   certificateFile: string,
   fetch: (request: Request) => Promise<Response> = async () => new Response(),
 ): Promise<Listening> {
-  const { key, cert } = selfSigned();
   await writeFile(certificateFile, cert);
   const server = createSecureServer({ key, cert }, async (request, response) => {
     const chunks: Buffer[] = [];
@@ -148,41 +146,23 @@ export async function startSecureFront(
   return { url: url.replace("http:", "https:"), close };
 }
 
-/** RFC 5280 section 4.1, written out in DER: no tool or package is needed for one certificate. */
-function selfSigned(): { key: string; cert: string } {
-  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const algorithm = der(0x30, oid("2a864886f70d01010b"), der(0x05));
-  const host = Buffer.from("customer.example");
-  const name = der(0x30, der(0x31, der(0x30, oid("550403"), der(0x0c, host))));
-  const validity = der(0x30, time(Date.now() - 86_400_000), time(Date.now() + 86_400_000));
-  const names = der(0x30, der(0x82, host), der(0x87, Buffer.from([127, 0, 0, 1])));
-  const version = der(0xa0, der(0x02, Buffer.from([2])));
-  const serial = der(0x02, Buffer.from([1]));
-  const spki = publicKey.export({ type: "spki", format: "der" });
-  const extensions = der(0xa3, der(0x30, der(0x30, oid("551d11"), der(0x04, names))));
-  const body = der(0x30, version, serial, algorithm, name, validity, name, spki, extensions);
-  const signature = createSign("sha256").update(body).sign(privateKey);
-  const certificate = der(0x30, body, algorithm, der(0x03, Buffer.from([0]), signature));
-  const lines = certificate.toString("base64").match(/.{1,64}/g) ?? [];
-  return {
-    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    cert: ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n"),
-  };
-}
-
-function der(tag: number, ...parts: Buffer[]): Buffer {
-  const content = Buffer.concat(parts);
-  const { length } = content;
-  const long = length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...(length < 0x80 ? [length] : long)]), content]);
-}
-
-function oid(hex: string): Buffer {
-  return der(0x06, Buffer.from(hex, "hex"));
-}
-
-/** UTCTime. */
-function time(at: number): Buffer {
-  const digits = new Date(at).toISOString().replace(/[-:T]|\.\d+/g, "");
-  return der(0x17, Buffer.from(digits.slice(2)));
-}
+/**
+ * A self-signed certificate for customer.example and 127.0.0.1, valid from 2020 to 2049, and its key. Made for these tests
+ * only: nothing else trusts it.
+ */
+const cert = `-----BEGIN CERTIFICATE-----
+MIIBSTCB8KADAgECAgEBMAoGCCqGSM49BAMCMBsxGTAXBgNVBAMMEGN1c3RvbWVy
+LmV4YW1wbGUwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjAbMRkwFwYD
+VQQDDBBjdXN0b21lci5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
+95n5jJEPFnPSuGlJDGi4+C5kCTpNuN6S7FYYW+M06CBtg3vvoGX8WKM5eTcBPwSq
+FrCa6KGYxmLl7DoeeRMM8qMlMCMwIQYDVR0RBBowGIIQY3VzdG9tZXIuZXhhbXBs
+ZYcEfwAAATAKBggqhkjOPQQDAgNIADBFAiEA3vwHIO/uxosOEJ5yqaMd5ESOp93H
+JXiBo5t47FMsfrcCIHTwX2g9bo9qA9gTaQCGuZ+vPJ04t9250l4KfayQW+yA
+-----END CERTIFICATE-----
+`;
+const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg0uDPwsdMsvuPyE5/
+B3Ob2//egu6zmrIjIan4OMJgcv2hRANCAAT3mfmMkQ8Wc9K4aUkMaLj4LmQJOk24
+3pLsVhhb4zToIG2De++gZfxYozl5NwE/BKoWsJrooZjGYuXsOh55Ewzy
+-----END PRIVATE KEY-----
+`;
