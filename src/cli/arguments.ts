@@ -15,11 +15,7 @@ const secretOptions = [
 const tokenOptions =
   /^--(?:(?:access|bearer|refresh)-)?token$|^--(?:password|code|code-verifier|authorization|client-assertion)$/;
 
-/**
- * Rejects options that would carry a secret, and a private key anywhere in the arguments.
- *
- * @throws ConfigurationError `option_invalid`; it does not show the value
- */
+/** Rejects options that would carry a secret, and private keys anywhere, without showing them. */
 export function refuseSecrets(argv: readonly string[]): void {
   for (const argument of argv) {
     const [name = ""] = argument.split("=", 1);

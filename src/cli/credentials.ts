@@ -59,11 +59,7 @@ export function hasOwnLoginClient(settings: Settings): boolean {
   return (bLoginClientId ?? bLoginClientSecret ?? bLoginClientSecretFile) !== undefined;
 }
 
-/**
- * The API client that people log in to. If it has settings of its own, the secret of the service account is not sent.
- *
- * @throws ConfigurationError `credential_missing`, `credential_invalid`
- */
+/** The API client that people log in to, with its own settings or those of the service account, never a mixture. */
 export async function readLoginClient(
   settings: Settings,
 ): Promise<{ readonly clientId: string; readonly clientSecret: string | undefined }> {
@@ -86,7 +82,6 @@ const longestSecret = 65_536;
 
 /**
  * Reads a secret from the environment or its file, without one line break at the end, which editors and `echo` add.
- * Undefined if neither is set.
  *
  * @throws ConfigurationError `credential_invalid`; it does not quote the path, which may be the secret by mistake
  */

@@ -13,9 +13,8 @@ interface Proxy {
 }
 
 /**
- * A fetch through the proxies of the environment. undici's EnvHttpProxyAgent chooses the proxy of each request: by
- * lower-case names first, HTTP_PROXY for https too if there is no HTTPS_PROXY, and by NO_PROXY. Undefined if no proxy is
- * set, so that undici is not loaded.
+ * Lower-case names come first, and HTTP_PROXY is for https too if there is no HTTPS_PROXY. Undefined if no proxy is set, so
+ * that undici is not loaded.
  *
  * @throws ConfigurationError `option_invalid` for a variable that does not hold the URL of a proxy
  */

@@ -18,8 +18,7 @@ import { type Settings, waysToSet } from "./settings.js";
  * Opens a service with the plugin, the service account or the stored login that the settings describe. `secrets` are the
  * credentials and the token, which must not be printed.
  *
- * @throws LoginRequiredError if the login is over, or was asked for and does not exist
- * @throws every error of `connect` and `getAccessToken`
+ * @throws LoginRequiredError if no usable login is stored; every error of `connect` and `getAccessToken`
  */
 export async function openService(
   settings: Settings,

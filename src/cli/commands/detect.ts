@@ -10,12 +10,8 @@ import { addSettings, namesOf, readSettings, targetSettings } from "../settings.
 export function defineDetect(command: Command, { output, env, signal, finish }: Context): void {
   addSettings(command, targetSettings, env)
     .action(async () => {
-      const {
-        baseUrl = "",
-        tenant: tenantId = "",
-        timeoutMs,
-        allowInsecureHttp,
-      } = readSettings(command, env);
+      const settings = readSettings(command, env);
+      const { baseUrl = "", tenant: tenantId = "", timeoutMs, allowInsecureHttp } = settings;
       const detection = await output.during("asking which variant is served", () =>
         detectVariant({ baseUrl, tenantId, fetch: proxyFetch(env), signal, timeoutMs, allowInsecureHttp }),
       );

@@ -98,10 +98,7 @@ async function readJwks(path: string): Promise<{ readonly value: unknown }> {
   }
 }
 
-/**
- * Yields one finding for each check, in the order in which one fault explains the next. It sends at most one token
- * request and one API call; the detection sends no credential.
- */
+/** One finding for each check, in the order in which one fault explains the next. */
 async function* examine(input: DoctorInput): AsyncGenerator<Finding> {
   const reach = await examineReach(input);
   yield* reach.findings;

@@ -1,6 +1,6 @@
 /** `bivariant keys`: a key for a plugin, its JWKS, and the sheet with which a customer registers the plugin. */
 import { createPrivateKey, generateKeyPair } from "node:crypto";
-import { type FileHandle, open, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { type Command, Option } from "commander";
@@ -131,7 +131,7 @@ function readSheet(
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
-function registrationSheet(registration: ReturnType<typeof readSheet> & { readonly jwks: Jwks }): string[] {
+function registrationSheet(registration: ReturnType<typeof readSheet> & { readonly jwks: object }): string[] {
   const { clientId, type, scopes, devices, jwks } = registration;
   return [
     "Registration of an external plugin",
@@ -154,26 +154,17 @@ function registrationSheet(registration: ReturnType<typeof readSheet> & { readon
   ];
 }
 
-/**
- * Writes a new private key as PKCS#8 PEM, with mode 0600 whatever the umask, and returns it. It never overwrites a file,
- * because customers may have registered the key in it.
- *
- * @throws ConfigurationError `option_invalid`
- */
+/** Writes a new private key with mode 0600, whatever the umask, and returns it. @throws ConfigurationError */
 async function createKey(file: string, modulusLength: number): Promise<string> {
-  let handle: FileHandle;
-  try {
-    // Opened before the key is made, which takes seconds.
-    handle = await open(file, "wx", 0o600);
-  } catch (fault) {
-    const { code = "no code" } = fault as NodeJS.ErrnoException;
+  // Opened before the key is made, which takes seconds.
+  const handle = await open(file, "wx", 0o600).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
     throw invalidFlag(
       "--out",
       code === "EEXIST"
         ? `must name a new file: ${file} exists, and customers may have registered its key.`
         : `names a file that cannot be written (${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
     );
-  }
+  });
   try {
     await handle.chmod(0o600);
     const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
@@ -188,21 +179,8 @@ async function createKey(file: string, modulusLength: number): Promise<string> {
   }
 }
 
-/** RFC 7517 section 5. */
-interface Jwks {
-  readonly keys: readonly JWK[];
-}
-
-/**
- * The JWKS of the configured key and of those in further files.
- *
- * @throws ConfigurationError `option_invalid` if two keys have the same kid: a service would look up the wrong one
- */
-async function configuredJwks(
-  command: Command,
-  also: readonly string[] = [],
-  env: Environment,
-): Promise<Jwks> {
+/** The JWKS of the configured key and of further files. Its kids differ: a service looks keys up by them. */
+async function configuredJwks(command: Command, also: readonly string[] = [], env: Environment) {
   const settings = readSettings(command, env);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
   const keys = [own, ...(await Promise.all(also.map(readOtherKeys))).flat()];

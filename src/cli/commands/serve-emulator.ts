@@ -139,10 +139,7 @@ function reloader(
   };
 }
 
-/**
- * Prints how clients, this command line and a person reach the emulator. Each plugin without a JWKS has a key file, a
- * JWK; the variables are those of the first registration of each kind.
- */
+/** Prints how to reach the emulator. The variables are those of the first registration of each kind. */
 async function announce(
   emulator: Emulator,
   options: EmulatorOptions,
@@ -210,15 +207,9 @@ async function writePrivate(folder: string, name: string, content: string): Prom
 
 const lookEveryMs = 50;
 
-/**
- * Prints the requests of the journal and the refusals of the customer log until the signal aborts: on stderr, so that
- * stdout holds the variables only; with `--json` as lines of JSON on stdout. Neither holds a secret.
- */
-async function printTraffic(
-  { journal, customerLog }: Emulator,
-  output: Output,
-  signal: AbortSignal,
-): Promise<void> {
+/** Prints requests and refusals until the signal aborts: on stderr, so that stdout holds the variables only. */
+async function printTraffic(emulator: Emulator, output: Output, signal: AbortSignal): Promise<void> {
+  const { journal, customerLog } = emulator;
   const newRequests = newEntries(() => journal.entries());
   const newRefusals = newEntries(() => customerLog.entries());
   while (!signal.aborted) {

@@ -25,11 +25,7 @@ export interface CallbackListener {
 const host = "127.0.0.1";
 const path = "/callback";
 
-/**
- * Listens on a port; 0 picks a free one.
- *
- * @throws ConfigurationError `option_invalid` if the port cannot be used
- */
+/** Listens on a port; 0 picks a free one. @throws ConfigurationError `option_invalid` if the port cannot be used */
 export async function listenForCallback(port: number): Promise<CallbackListener> {
   const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 });
   let accept: ((url: URL, response: ServerResponse) => boolean) | undefined;
@@ -44,16 +40,10 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
       response.writeHead(404, pageHeaders).end(htmlOf(loginPages.another));
   });
   server.listen(port, host);
-  try {
-    await once(server, "listening");
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new ConfigurationError(
-      "option_invalid",
-      `Port ${port} cannot be listened on (${code}). Choose another with --port.`,
-      { option: "--port", variant: "B", cause },
-    );
-  }
+  await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
+    const message = `Port ${port} cannot be listened on (${cause.code}). Choose another with --port.`;
+    throw new ConfigurationError("option_invalid", message, { option: "--port", variant: "B", cause });
+  });
   const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
   return {
     redirectUri,

@@ -55,24 +55,21 @@ export async function loginOptions(
   };
 }
 
+interface WantedLogin {
+  readonly options: LoginOptions;
+  /** The login, or the error that says why it cannot be used. */
+  readonly found: PersonAuth<"B"> | LoginRequiredError | ConfigurationError;
+}
+
 /**
  * The stored login that the settings ask for: by `--login`, by a client of its own, or by a client id without a secret.
- * `found` is the login, or the error that says why it cannot be used. Undefined if the settings mean a plugin or a
- * service account, also one whose secret is missing.
- *
- * @throws ConfigurationError, StoreError
+ * Undefined if they mean a plugin or a service account, also one whose secret is missing.
  */
 export async function wantedLogin(
   settings: Settings,
   env: Environment,
   onEvent?: (event: ServiceEvent) => void,
-): Promise<
-  | {
-      readonly options: LoginOptions;
-      readonly found: PersonAuth<"B"> | LoginRequiredError | ConfigurationError;
-    }
-  | undefined
-> {
+): Promise<WantedLogin | undefined> {
   const isNamed = settings.login === true;
   if (isNamed && settings.variant === "A")
     throw invalidFlag("--login", "uses Variant B, but Variant A is named. Remove one.");

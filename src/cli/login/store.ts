@@ -62,14 +62,10 @@ async function createKey(path: string): Promise<void> {
 }
 
 async function readKey(path: string): Promise<string> {
-  let mode: number;
-  let key: string;
-  try {
-    ({ mode } = await stat(path));
-    key = await readFile(path, "utf8");
-  } catch (fault) {
+  const reading = Promise.all([stat(path), readFile(path, "utf8")]);
+  const [{ mode }, key] = await reading.catch((fault) => {
     throw invalidKey(path, `cannot be read (${codeOf(fault)})`);
-  }
+  });
   if (process.platform !== "win32" && (mode & 0o077) !== 0)
     throw invalidKey(path, "can be read by other users; run chmod 600 on it");
   return key;
