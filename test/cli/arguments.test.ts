@@ -27,10 +27,6 @@ describe("arguments", () => {
     { args: `token --a-private-key-file={"d":"${planted}"} --a-client-id x`, says: "path of a file" },
     { args: `token --tenent ${planted}`, says: "Unknown option --tenent. Did you mean --tenant?" },
     { args: `token --tenent=${planted}`, says: "Unknown option --tenent." },
-    {
-      args: `token --a-private-key-file -----BEGIN·PRIVATE·KEY-----${planted}`,
-      says: "must not hold a secret",
-    },
     { args: `token --frobnicate ${planted}`, says: "Unknown option --frobnicate." },
     { args: `token -p${planted}`, says: "There is an unknown option." },
     { args: `token ${planted}`, says: "Too many arguments" },
@@ -40,10 +36,7 @@ describe("arguments", () => {
     { args: "token --tenant", says: "argument missing" },
     { args: "generate", says: "Required option '--variant-a <path>' not specified." },
     { args: `call listDevices --data ${planted} --data-file ${planted}`, says: "cannot be used with" },
-    {
-      args: `token --variant ${planted}`,
-      says: "--variant or BIVARIANT_VARIANT is not valid. Allowed choices",
-    },
+    { args: `token --variant ${planted}`, says: "--variant or BIVARIANT_VARIANT is not valid. Allowed ch" },
     { args: `token --timeout-ms ${planted}`, says: "--timeout-ms is not valid. It must be a whole number" },
     { args: "detect --timeout-ms 0", says: "from 1 to" },
     { args: "detect", says: "--base-url or BIVARIANT_BASE_URL" },
@@ -170,25 +163,16 @@ describe("a credential", () => {
     `--base-url ${deployment.env.BIVARIANT_BASE_URL}/ --a-client-id reporter --tenant acme --variant A --a-key-id cli-key`;
   const keyFlag = () => `--a-private-key-file ${at("key.pem")}`;
   const inSecretVariable = () => ({ ...B, [secretFile]: "", BIVARIANT_B_CLIENT_SECRET: clientSecret });
+  const inSecretFile = () => ({ ...B, [secretFile]: at("one-line-break") });
+  const noKeyFile = () => ({ ...B, [keyFile]: "" });
   const accepted: { name: string; env: () => Environment; variant?: string; args?: () => string }[] = [
     { name: "a key in the environment", env: inVariable(privateKeyPem) },
     { name: "a key on one line, with \\n for its line breaks", env: inVariable(oneLine) },
     { name: "a key file with a byte order mark", env: inFile("bom.pem") },
-    {
-      name: "a key file by a flag, before a key in the environment",
-      env: inVariable("garbage"),
-      args: keyFlag,
-    },
+    { name: "a key file by a flag, before a variable", env: inVariable("garbage"), args: keyFlag },
     { name: "a secret in the environment", env: inSecretVariable, variant: "B" },
-    {
-      ...{ name: "a secret file that ends in a line break", variant: "B" },
-      env: () => ({ ...B, [secretFile]: at("one-line-break") }),
-    },
-    {
-      name: "the named variant's, beside an incomplete one",
-      env: () => ({ ...B, [keyFile]: "" }),
-      variant: "B",
-    },
+    { name: "a secret file that ends in a line break", env: inSecretFile, variant: "B" },
+    { name: "the named variant's, beside an incomplete one", env: noKeyFile, variant: "B" },
     { name: "flags, which win over the environment", env: () => elsewhere, args: flags },
   ];
   it.each(accepted)("is read from $name", async ({ variant = "A", env, args }) => {

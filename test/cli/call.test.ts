@@ -25,12 +25,8 @@ describe.concurrent("call", () => {
     const script = await cli([...call, "--json"], env);
     expect(script).toMatchObject({ code: 6, stderr: "" });
     const { error } = JSON.parse(script.stdout);
-    expect(error).toMatchObject({
-      code: "api_forbidden",
-      status: 403,
-      operationId: "listDevices",
-      exitCode: 6,
-    });
+    const forbidden = { code: "api_forbidden", status: 403, operationId: "listDevices", exitCode: 6 };
+    expect(error).toMatchObject(forbidden);
     const causes = error.causes.map(({ id }: { id: string }) => id);
     expect(causes).toEqual(["scope_missing", "grant_narrowed", "device_restricted"]);
     expect([...leaksOf(people), ...leaksOf(script)]).toEqual([]);
@@ -57,11 +53,7 @@ describe.concurrent("call", () => {
   });
 
   it.each([
-    {
-      name: "repeats the token",
-      body: `"Bearer ${plantedToken}"`,
-      shown: "(not shown: it repeats a secret)",
-    },
+    { name: "repeats the token", body: `"${plantedToken}"`, shown: "(not shown: it repeats a secret)" },
     { name: "is very long", body: `"${"x".repeat(9_000)}"`, shown: "(not shown: 9002 characters)" },
   ])("does not show the body of a refusal that $name", async ({ body, shown }) => {
     const { env } = await startPlanted((_, response) => response.writeHead(500).end(body));
@@ -78,11 +70,7 @@ describe.concurrent("call", () => {
   it.each([
     { name: "an unknown operation", args: ["listDevicez"], says: "Use one of: listDevices" },
     { name: "the token request, whose answer is a secret", args: ["requestToken"], says: "bivariant token" },
-    {
-      name: "a bearer in a header",
-      args: ["--header", `Authorization: Bearer ${planted}`],
-      says: "authorization",
-    },
+    { name: "a bearer in a header", args: ["--header", `Authorization: ${planted}`], says: "authorization" },
     { name: "a header without a colon", args: ["--header", planted], says: "name:value" },
     { name: "a header with a line break", args: ["--header", `x: ${planted}\r\ny: z`], says: "name:value" },
     { name: "a parameter without a name", args: ["--param", planted], says: "name=value" },

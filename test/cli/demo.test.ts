@@ -41,6 +41,8 @@ describe("demo", () => {
   it("exits 130 when it is interrupted", async () => {
     const running = startCli(["demo", "--json"]);
     running.interrupt();
-    expect((await running.ended).code).toBe(130);
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(130);
+    expect(JSON.parse(stdout).error).toEqual({ code: "interrupted", message: "Interrupted.", exitCode: 130 });
   });
 });

@@ -176,20 +176,13 @@ describe("a login that is over", () => {
     return deployment.env;
   }
 
-  it("makes call exit 3 with a remedy, first by its refusal", async () => {
-    const env = await expired(60_000);
-    const first = await cli(["call", "listDevices"], env);
-    expect(first).toMatchObject({ code: 3, stdout: "" });
-    expect(first.stderr).toMatch(/api_unauthorized[\s\S]*Run bivariant login\./);
-    const { code, stdout } = await cli(["call", "listDevices", "--json"], env);
-    expect(code).toBe(3);
-    expect(JSON.parse(stdout).error).toMatchObject({ code: "login_expired", exitCode: 3 });
-  });
-
-  it("makes token exit 3 with a remedy, first by the refused renewal", async () => {
-    const env = await expired(2 * 3_600_000);
-    for (const code of ["login_refused", "login_expired"]) {
-      const ended = await cli(["token"], env);
+  it.each([
+    { args: ["call", "listDevices"], laterMs: 60_000, by: "its refused call", first: "api_unauthorized" },
+    { args: ["token"], laterMs: 2 * 3_600_000, by: "the refused renewal", first: "login_refused" },
+  ])("makes $args exit 3 with a remedy, first by $by", async ({ args, laterMs, first }) => {
+    const env = await expired(laterMs);
+    for (const code of [first, "login_expired"]) {
+      const ended = await cli(args, env);
       expect(ended).toMatchObject({ code: 3, stdout: "" });
       expect(ended.stderr).toContain(code);
       expect(ended.stderr).toContain("Run bivariant login.");

@@ -1,7 +1,7 @@
 // `bivariant detect` and `bivariant token`: the output of each outcome, and its exit code.
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
-import { cli, startCli } from "./command-line.js";
+import { cli } from "./command-line.js";
 import { listen, plantedToken, startPlanted } from "./servers.js";
 
 describe("detect", () => {
@@ -109,14 +109,5 @@ describe("token", () => {
     expect(error.code).toBe(code);
     if (exit === 4) expect(error.detection.evidence).not.toEqual([]);
     expect(leaksOf(result)).toEqual([]);
-  });
-
-  it("exits 130 when it is interrupted while it waits", async () => {
-    const { env } = await startDeployment();
-    const { url } = await listen(() => running.interrupt());
-    const running = startCli(["token", "--json", "--base-url", url], env);
-    const { code, stdout } = await running.ended;
-    expect(code).toBe(130);
-    expect(JSON.parse(stdout).error).toEqual({ code: "interrupted", message: "Interrupted.", exitCode: 130 });
   });
 });
