@@ -44,10 +44,7 @@ export const exitCodesHelp: string = `Exit codes:
   5  network: no answer, or an answer that the description does not know
   6  API call refused`;
 
-/**
- * The exit code of an error. An unexpected response counts as network: mostly a proxy, a login page or another server
- * answered, and the user has to check the address.
- */
+/** An unexpected response counts as network: mostly another server answered, and the user has to check the address. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (isConfigurationError(error) || isStoreError(error) || isToolError(error))
     return exitCodes.configuration;
@@ -127,9 +124,8 @@ function causeLines(causes: readonly Cause[], paint: Paint): string[] {
 
 /** For scripts: code, message and the public fields of the error's class, with `retryAt` in epoch milliseconds. */
 export function errorJson(error: unknown, body?: unknown): { readonly error: Record<string, unknown> } {
-  return {
-    error: { ...fieldsOf(error), ...(body === undefined ? {} : { body }), exitCode: exitCodeOf(error) },
-  };
+  const bodyField = body === undefined ? {} : { body };
+  return { error: { ...fieldsOf(error), ...bodyField, exitCode: exitCodeOf(error) } };
 }
 
 function fieldsOf(error: unknown): object {

@@ -109,10 +109,7 @@ export function painter({ isTTY }: Pick<Stream, "isTTY">, env: Environment): Pai
 /** DEL and C1 controls, line and paragraph separators, and marks that change the direction of text. */
 const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/**
- * JSON that leaves a terminal alone: what a server sent must not move the cursor or reverse the text. It is still the
- * same JSON, because these characters occur in strings only, where an escape means the same.
- */
+/** JSON in which nothing that a server sent can move the cursor of a terminal or reverse its text. */
 export function printableJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent) ?? "null";
   return text.replace(unprintable, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);

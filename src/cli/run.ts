@@ -51,10 +51,8 @@ const loaders: Readonly<Record<CommandName, () => Promise<Define>>> = {
 };
 
 /** Runs a command. Errors go to stderr as text or, with `--json`, to stdout as an object. */
-export async function run(
-  argv: readonly string[],
-  { stdout, stderr, env, signal }: Process,
-): Promise<ExitCode> {
+export async function run(argv: readonly string[], process: Process): Promise<ExitCode> {
+  const { stdout, stderr, env, signal } = process;
   const json = argv.includes("--json");
   const output = new Output({ stdout, stderr }, env, json);
   let exitCode: ExitCode = exitCodes.done;

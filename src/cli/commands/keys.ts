@@ -116,11 +116,8 @@ function addSheetOptions(command: Command, settings: readonly SettingName[], env
 }
 
 /** What a customer needs to register a plugin, but its keys (sections 1 and 2.1 of the description). */
-function readSheet(
-  command: Command,
-  { type, scope: scopes = [], device: devices }: SheetFlags,
-  env: Environment,
-) {
+function readSheet(command: Command, flags: SheetFlags, env: Environment) {
+  const { type, scope: scopes = [], device: devices } = flags;
   // "One scope of the form area:read, area:write or area:execute" (section 5.6 of the description).
   if (!scopes.every((one) => /^[^\s:,]+:(?:read|write|execute)$/.test(one)))
     throw invalidFlag(

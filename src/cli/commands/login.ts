@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import type { Command } from "commander";
 import { isLoginRequiredError, LoginRequiredError } from "../../errors.js";
-import { beginLogin, completeLogin } from "../../index.js";
+import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
 import { wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
 import { type Callback, type CallbackListener, listenForCallback, loginPages } from "../login/callback.js";
@@ -171,14 +171,11 @@ async function openBrowser(url: string, env: Environment): Promise<boolean> {
   });
 }
 
-function reportLogin(
-  { baseUrl, tenantId }: { readonly baseUrl: string; readonly tenantId: string },
-  expiresAt: number,
-  settings: Settings,
-  { output, env }: Context,
-): void {
+function reportLogin(auth: PersonAuth<"B">, expiresAt: number, settings: Settings, context: Context): void {
+  const { output, env } = context;
+  const { baseUrl } = auth;
+  const tenant = auth.tenantId || null;
   const file = storePath(settings, env);
-  const tenant = tenantId || null;
   if (output.json)
     output.value({ variant: "B", base_url: baseUrl, tenant, expires_at: expiresAt, store_file: file });
   else

@@ -26,21 +26,16 @@ export async function examineAssertion(
     if (isConfigurationError(plugin)) throw plugin;
     key = await importSigningKey(plugin.privateKey, plugin.keyId);
     const bits = 8 * (await key.sign(new Uint8Array(1))).length;
-    const origin = key.keyId === key.thumbprint ? ", its RFC 7638 thumbprint" : "";
-    keyFinding = pass(
-      "key",
-      `A private RSA key of ${bits} bits, which can sign RS256. Its kid is ${key.keyId}${origin}.`,
-    );
+    const kid = key.keyId === key.thumbprint ? `${key.keyId}, its RFC 7638 thumbprint` : key.keyId;
+    keyFinding = pass("key", `A private RSA key of ${bits} bits, which can sign RS256. Its kid is ${kid}.`);
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
     const remedy = `Use a private RSA key, or make one with bivariant keys new and register its JWKS under ${registrationPage}.`;
     const noKey = "because there is no key that can sign.";
     const assertion = unknown("assertion", `Not made, ${noKey}`);
     const jwks = unknown("jwks", `Not compared, ${noKey}`);
-    return {
-      canSign: false,
-      findings: [fail("key", error.message, remedy), jwks, audienceFinding, assertion],
-    };
+    const findings = [fail("key", error.message, remedy), jwks, audienceFinding, assertion];
+    return { canSign: false, findings };
   }
   const assertion =
     audience === undefined
