@@ -98,19 +98,12 @@ export async function addressOf(running: Running): Promise<URL> {
   return new URL(address);
 }
 
-interface LoggedIn {
-  readonly ended: Ended;
-  readonly callbackUrl: string;
-  readonly page: Response;
-  readonly text: string;
-}
-
 /** Logs ada in, as her browser would. */
 export async function logIn(
   { emulator, env }: LoginDeployment,
   changes: Environment = {},
   ...args: string[]
-): Promise<LoggedIn> {
+): Promise<{ ended: Ended; callbackUrl: string; page: Response; text: string }> {
   const running = startCli(["login", ...args], { ...env, ...changes });
   const { callbackUrl } = emulator.login({ url: (await addressOf(running)).href, userId: "ada" });
   const page = await fetch(callbackUrl);

@@ -49,14 +49,8 @@ describe.concurrent("the process", () => {
 
   posix("exits 130 on Ctrl-C while it waits for an answer", async () => {
     const { env } = await startDeployment();
-    let asked = () => {};
-    const request = new Promise<void>((resolve) => {
-      asked = resolve;
-    });
-    const { url } = await listen(() => asked());
+    const { url } = await listen(() => running.interrupt());
     const running = await startProcess(["token", "--base-url", url], env);
-    await request;
-    running.interrupt();
     const result = await running.ended;
     expect(result).toMatchObject({ code: 130, stdout: "" });
     expect(result.stderr).toMatch(/Interrupted\.\n$/);
