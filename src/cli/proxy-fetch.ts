@@ -13,9 +13,8 @@ interface Proxy {
 }
 
 /**
- * Lower-case names come first, and HTTP_PROXY is for https too if there is no HTTPS_PROXY. Undefined if no proxy is set, so
- * that undici is not loaded.
- *
+ * Lower-case names come first, and HTTP_PROXY is for https too if there is no HTTPS_PROXY. Undefined if no proxy is set,
+ * so that undici is not loaded.
  * @throws ConfigurationError `option_invalid` for a variable that does not hold the URL of a proxy
  */
 export function proxyFetch(env: Environment): Fetch | undefined {

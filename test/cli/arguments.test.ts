@@ -123,6 +123,7 @@ describe("a credential", () => {
   const noPlugin = { [idA]: "", [keyFile]: "", BIVARIANT_A_KEY_ID: "" };
   const noAccount = { [idB]: "", [secretFile]: "" };
   const inFile = (name: string) => () => ({ ...A, [keyFile]: at(name) });
+  const twice = { ...B, BIVARIANT_B_CLIENT_SECRET: clientSecret };
   const [missing, invalid] = ["credential_missing", "credential_invalid"];
   const refused: { name: string; env: Environment | (() => Environment); code: string; says: string }[] = [
     { name: "no plugin", env: { ...A, ...noPlugin }, code: missing, says: idA },
@@ -132,10 +133,7 @@ describe("a credential", () => {
     { name: "an account without a client id", env: { ...B, [idB]: "" }, code: missing, says: idB },
     { name: "no account", env: { ...B, ...noAccount }, code: missing, says: "or log in as a person" },
     { name: "no credential", env: { ...noPlugin, ...noAccount }, code: missing, says: "for Variant A" },
-    {
-      ...{ name: "a secret that is set twice", env: { ...B, BIVARIANT_B_CLIENT_SECRET: clientSecret } },
-      ...{ code: invalid, says: "is set twice" },
-    },
+    { name: "a secret that is set twice", env: twice, code: invalid, says: "is set twice" },
     { name: "a missing key file", env: inFile("no-such-file"), code: invalid, says: "(ENOENT). Set" },
     { name: "a folder for a key file", env: inFile("directory"), code: invalid, says: "(EISDIR). Set" },
     { name: "an empty key file", env: inFile("empty"), code: invalid, says: "is empty. Check" },

@@ -106,6 +106,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(leaksOf(result)).toEqual([]);
   });
 
+  const long = `/tmp/${"x".repeat(300)}/tenant.yaml`;
   it("exits 2 when its port is taken", async () => {
     const { url } = await listen(() => {});
     const result = await cli(["emulate", "--port", new URL(url).port]);
@@ -116,8 +117,9 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
   it.each([
     { name: "a missing seed file", args: "--seed-file /nowhere/tenant.yaml", says: "error seed_invalid" },
     {
-      ...{ name: "a watched seed file whose name is too long", says: "error seed_invalid" },
-      args: `--seed-file /tmp/${"x".repeat(300)}/tenant.yaml --watch`,
+      name: "a watched file with too long a name",
+      args: `--seed-file ${long} --watch`,
+      says: "seed_invalid",
     },
     { name: "--watch without a seed file", args: "--watch", says: "--watch needs the file to watch" },
     { name: "a tenant beside a seed file", args: "--seed-file x --tenant t", says: "cannot be used with" },

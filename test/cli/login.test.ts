@@ -330,6 +330,7 @@ describe("a login of a confidential client that shares the settings of service a
 });
 
 describe("a login of an API client of its own, without a service account,", () => {
+  const twice = { [secret]: loginSecret, [`${secret}_FILE`]: "/dev/null" };
   const ofLogin = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_LOGIN_CLIENT_ID: "portal" };
 
   it("is the identity of call, which exits 3 without a login", async () => {
@@ -344,10 +345,7 @@ describe("a login of an API client of its own, without a service account,", () =
 
   it.each([
     { name: "a secret without a client id", changes: { [id]: "", [secret]: loginSecret }, says: id },
-    {
-      ...{ name: "a secret given twice", says: "is set twice" },
-      changes: { [secret]: loginSecret, [`${secret}_FILE`]: "/dev/null" },
-    },
+    { name: "a secret given twice", changes: twice, says: "is set twice" },
   ])("exits 2 for $name", async ({ changes, says }) => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", ...ofLogin, ...changes };
     const result = await cli(["login"], { ...env, BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x" });

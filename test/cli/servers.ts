@@ -146,10 +146,7 @@ export async function startSecureFront(
   return { url: url.replace("http:", "https:"), close };
 }
 
-/**
- * A self-signed certificate for customer.example and 127.0.0.1, valid from 2020 to 2049, and its key. Made for these tests
- * only: nothing else trusts it.
- */
+/** Self-signed for these tests only, for customer.example and 127.0.0.1, valid from 2020 to 2049. */
 const cert = `-----BEGIN CERTIFICATE-----
 MIIBSTCB8KADAgECAgEBMAoGCCqGSM49BAMCMBsxGTAXBgNVBAMMEGN1c3RvbWVy
 LmV4YW1wbGUwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjAbMRkwFwYD
