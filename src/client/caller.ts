@@ -1,5 +1,4 @@
 /** Looks an operation up and calls it: builds its request, sends it with the bearer, makes an outcome of the response. */
-
 import type { OperationEntry } from "../../generated/operations.js";
 import type { EventBody } from "../auth/auth.js";
 import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
@@ -30,7 +29,6 @@ export class OperationIndex {
     this.#variant = variant;
   }
 
-  /** @throws ConfigurationError `operation_unknown` */
   byId(operationId: string): Operation {
     // Own keys only: an operation may be called "constructor".
     const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
@@ -38,7 +36,6 @@ export class OperationIndex {
     throw this.#unknown("operation with that id", Object.keys(this.#table));
   }
 
-  /** @throws ConfigurationError `operation_unknown` */
   byPath(method: string, path: string): Operation {
     const entries = () => Object.entries(this.#table);
     this.#ids ??= new Map(entries().map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
@@ -88,7 +85,6 @@ type AnyOutcome =
 
 export type Caller = (operation: Operation, init?: CallInit) => Promise<AnyOutcome>;
 
-/** @throws ConfigurationError `option_invalid` */
 export function createCaller(options: CallerOptions): Caller {
   const { auth, now, timeoutMs, validate, emit } = options;
   const { variant, baseUrl } = auth;

@@ -17,7 +17,6 @@ const LAZY = `function lazy(definitions: Record<string, unknown>, name: string):
 }
 `;
 
-/** @throws {GenerateError} schema_unsupported */
 export function emitSchemas(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
   const tables = VARIANTS.map((variant) => schemaTable(documents[variant], lists[variant]));
   const withDefinitions = tables.filter(({ definitions }) => definitions.size > 0);
