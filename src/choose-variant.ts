@@ -33,8 +33,8 @@ export async function chooseByDetection(
 ): Promise<Detection> {
   const { inFlight, options } = context;
   const key = storeKey(context);
-  const shared = options.shareInFlight ? inFlight.get(key) : undefined;
-  if (shared !== undefined) return shared.join(signal);
+  const shared = inFlight.get(key);
+  if (options.shareInFlight && shared !== undefined) return shared.join(signal);
   const started = new SharedTask(
     (abort) => detectOnce(context, abort),
     () => {

@@ -104,8 +104,14 @@ export function createCaller(options: CallerOptions): Caller {
       {
         ...{ url, method, headers, body, signal, operationId, anonymous },
         limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
-        // The caller asked for the data of a success, however large. The body of a refusal is bounded.
-        read: (response) => (response.ok ? response.text() : readRefusal(response, variant)),
+        // The caller asked for the data of a success, however large. A refusal that is too large counts as empty.
+        read: (response) => {
+          if (response.ok) return response.text();
+          return readBounded(response, variant).catch((error) => {
+            if (error instanceof UnexpectedResponseError) return "";
+            throw error;
+          });
+        },
       },
       options,
     );
@@ -126,19 +132,11 @@ export function createCaller(options: CallerOptions): Caller {
   };
 }
 
-/** Any text is accepted: the description does not show the values (section 4.3). */
+/** The description does not show the values (section 4.3). */
 function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
   throw invalidOption("envelope", "must be a non-empty string");
-}
-
-/** A body that is too large counts as empty: the status matters more. */
-async function readRefusal(response: Response, variant: Variant): Promise<string> {
-  return readBounded(response, variant).catch((error) => {
-    if (error instanceof UnexpectedResponseError) return "";
-    throw error;
-  });
 }
 
 function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {

@@ -78,8 +78,8 @@ function wrongParameter(kind: "missing" | "invalid", name: string, problem: stri
   return new ConfigurationError(`path_parameter_${kind}`, message, { option: `params.path.${name}` });
 }
 
-/** RFC 9110 section 5.6.2: a token. */
-const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+/** RFC 9110 section 5.6.2: the name of a header or a method. */
+export const token: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** RFC 9110 section 5.5: visible characters, spaces, tabs and the bytes above them. */
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -102,7 +102,7 @@ export function headerRecord(
       const key = String(name).toLowerCase();
       const text = String(value);
       if (value === null || value === undefined) delete record[key];
-      else if (!headerName.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
+      else if (!token.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
       else if (headerValue.test(text)) record[key] = text;
       else throw invalidOption("headers", `hold a forbidden character, such as a line break, in ${key}`);
     }

@@ -116,7 +116,7 @@ function expressTyped(
   return [Object.assign(schema, first), ...others.map((other) => ({ type, ...other }))];
 }
 
-/** Whether each listed value already has the type, so that `type` adds nothing. */
+/** Then `type` adds nothing. */
 function valuesHaveType(source: JsonObject): boolean {
   if (source.enum === undefined && source.const === undefined) return false;
   const values = Array.isArray(source.enum) ? source.enum : [source.const];
