@@ -99,7 +99,7 @@ export interface Example {
 }
 
 /** Beside `schema` (media type, parameter, header) examples are a map of Example Objects, inside a schema a list. */
-export function listExamples(document: Document, value: JsonObject, pointer: string): Example[] {
+function listExamples(document: Document, value: JsonObject, pointer: string): Example[] {
   const schema = value.schema === undefined ? pointer : pointerTo(pointer, "schema");
   const found: Example[] = [];
   if (value.example !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * Chooses the variant where credentials of both are configured, and explains an answer from the wrong endpoint by the
- * variant that is served instead.
- */
+/** Chooses the variant where credentials of both are configured, and explains an answer from the wrong endpoint. */
 import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import type { TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask } from "./auth/token-lifecycle.js";
@@ -29,20 +26,15 @@ export interface DetectionContext {
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
-/**
- * Resolves with a detection that found a variant: from the store, from a detection in flight, or by asking.
- *
- * @throws VariantError `variant_not_served`, `variant_unknown`
- * @throws TransportError, RateLimitedError
- */
+/** Resolves with a detection that found a variant: from the store, from a detection in flight, or by asking. */
 export async function chooseByDetection(
   context: DetectionContext,
   signal: AbortSignal | undefined,
 ): Promise<Detection> {
   const { inFlight, options } = context;
   const key = storeKey(context);
-  const shared = options.shareInFlight ? inFlight.get(key) : undefined;
-  if (shared !== undefined) return shared.join(signal);
+  const shared = inFlight.get(key);
+  if (options.shareInFlight && shared !== undefined) return shared.join(signal);
   const started = new SharedTask(
     (abort) => detectOnce(context, abort),
     () => {

@@ -69,8 +69,7 @@ export interface Connector<T extends LookupTypes = OperationTypes> {
 }
 
 /**
- * Makes a connector: one set of credentials for many tenants and base URLs. All its services share imported keys,
- * detections, rate-limit gates and tokens.
+ * Makes a connector: one set of credentials for many tenants and base URLs, whose services share keys, gates and tokens.
  *
  * @throws ConfigurationError `credential_missing`, `credential_invalid`, `option_invalid`
  * @example
@@ -85,7 +84,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const only = credentials.length === 1 ? credentials[0] : undefined;
   const resolved = resolveAuthOptions({
     ...options,
-    // Each tenant needs two entries: a token and a detection.
+    // A token and a detection for each tenant.
     store: options.store ?? memoryStore({ now: options.now, mostEntries: 2 * mostTenants }),
   });
   const serviceOf = serviceMaker(options, resolved);

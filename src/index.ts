@@ -27,7 +27,14 @@ export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";
 export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";
-export * from "./connect.js";
+export {
+  type ConnectOptions,
+  type Connector,
+  type ConnectorOptions,
+  type ConnectTarget,
+  connect,
+  createConnector,
+} from "./connect.js";
 export {
   ApiError,
   type ApiErrorCode,
@@ -65,7 +72,17 @@ export {
   VariantError,
   type VariantErrorCode,
 } from "./errors.js";
-export * from "./people.js";
+export {
+  type BegunLogin,
+  beginLogin,
+  type CompleteLoginOptions,
+  completeLogin,
+  type PendingLogin,
+  type RedeemLaunchOptions,
+  type ResumeAuthOptions,
+  redeemLaunch,
+  resumeAuth,
+} from "./people.js";
 export {
   type Call,
   type CreateServiceOptions,

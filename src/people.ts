@@ -47,11 +47,8 @@ export async function redeemLaunch(options: RedeemLaunchOptions): Promise<Person
   const context = await contextOf(options, "A");
   const code = requireCode(options.code);
   const codeVerifier = requireCodeVerifier(options.codeVerifier);
-  return (await exchangeCode(
-    context,
-    { code, codeVerifier },
-    requireSignal(options.signal),
-  )) as PersonAuth<"A">;
+  const signal = requireSignal(options.signal);
+  return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
 }
 
 /** Data to keep between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */

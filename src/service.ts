@@ -103,12 +103,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
 
-/**
- * Returns a function that makes services with the same options, which are checked once: a connector may make a service for
- * each of 10,000 tenants, a backend one per request.
- *
- * @throws ConfigurationError `option_invalid` for an `api` that was not generated
- */
+/** Checks the options once: a connector may make a service for each of 10,000 tenants, a backend one per request. */
 export function serviceMaker<T extends LookupTypes>(
   { api, validate }: Pick<CreateServiceOptions<T>, "api" | "validate">,
   resolved: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,

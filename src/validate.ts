@@ -13,7 +13,7 @@ export type ValidationMode = "report" | "strict";
 /** The part of a generated schemas.ts that is used here. */
 export type ValidationSchemas = Readonly<Record<Variant, SchemasOfVariant>>;
 
-export interface SchemasOfVariant {
+interface SchemasOfVariant {
   readonly operations: {
     readonly [operationId: string]: { readonly responses: Readonly<Record<string, () => ResponseSchema>> };
   };
@@ -108,10 +108,8 @@ function propertyNames(schema: ResponseSchema): ReadonlySet<string> {
   return names;
 }
 
-type IssueFields = Readonly<Record<string, unknown>>;
-
 /** Our own words: an application may configure zod's messages, which may then quote the data. */
-const expectations: Readonly<Record<string, (issue: IssueFields) => string>> = {
+const expectations: Readonly<Record<string, (issue: Readonly<Record<string, unknown>>) => string>> = {
   invalid_type: ({ expected }) => `${expected === "int" ? "integer" : expected}`,
   invalid_value: ({ values }) =>
     (values as readonly unknown[]).map((one) => JSON.stringify(one)).join(" or "),
@@ -127,7 +125,7 @@ const expectations: Readonly<Record<string, (issue: IssueFields) => string>> = {
 
 function expectation(issue: ResponseIssue): string {
   const known = expectations[issue.code ?? ""];
-  return `expected ${known?.(issue as unknown as IssueFields) ?? "the documented shape"}`;
+  return `expected ${known?.({ ...issue }) ?? "the documented shape"}`;
 }
 
 function unitOf(origin: unknown): string {

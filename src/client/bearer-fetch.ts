@@ -48,10 +48,7 @@ interface BearerAnswer<T> {
   readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
 }
 
-/**
- * After a 401 a token older than 30 s is invalidated and renewed, and the request is sent once more if its body can be. A
- * second 401, one for a young token and one where only a person can get another token are the result.
- */
+/** A second 401, one for a young token and one where only a person can get another token are the result. */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
@@ -131,10 +128,7 @@ async function follow(
   }
 }
 
-/**
- * The request that follows a redirect; `undefined` if it must not be followed. Outside the base URL a request carries no
- * bearer and no body, and once outside, the bearer does not come back.
- */
+/** Outside the base URL a request carries no bearer and no body, and once outside, the bearer does not come back. */
 function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
   const { status } = response;
   const location = response.headers.get("location");

@@ -1,5 +1,4 @@
 /** Looks an operation up and calls it: builds its request, sends it with the bearer, makes an outcome of the response. */
-
 import type { OperationEntry } from "../../generated/operations.js";
 import type { EventBody } from "../auth/auth.js";
 import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
@@ -30,7 +29,6 @@ export class OperationIndex {
     this.#variant = variant;
   }
 
-  /** @throws ConfigurationError `operation_unknown` */
   byId(operationId: string): Operation {
     // Own keys only: an operation may be called "constructor".
     const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
@@ -38,7 +36,6 @@ export class OperationIndex {
     throw this.#unknown("operation with that id", Object.keys(this.#table));
   }
 
-  /** @throws ConfigurationError `operation_unknown` */
   byPath(method: string, path: string): Operation {
     const entries = () => Object.entries(this.#table);
     this.#ids ??= new Map(entries().map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
@@ -88,7 +85,6 @@ type AnyOutcome =
 
 export type Caller = (operation: Operation, init?: CallInit) => Promise<AnyOutcome>;
 
-/** @throws ConfigurationError `option_invalid` */
 export function createCaller(options: CallerOptions): Caller {
   const { auth, now, timeoutMs, validate, emit } = options;
   const { variant, baseUrl } = auth;
@@ -108,8 +104,14 @@ export function createCaller(options: CallerOptions): Caller {
       {
         ...{ url, method, headers, body, signal, operationId, anonymous },
         limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
-        // The caller asked for the data of a success, however large. The body of a refusal is bounded.
-        read: (response) => (response.ok ? response.text() : readRefusal(response, variant)),
+        // The caller asked for the data of a success, however large. A refusal that is too large counts as empty.
+        read: (response) => {
+          if (response.ok) return response.text();
+          return readBounded(response, variant).catch((error) => {
+            if (error instanceof UnexpectedResponseError) return "";
+            throw error;
+          });
+        },
       },
       options,
     );
@@ -130,19 +132,11 @@ export function createCaller(options: CallerOptions): Caller {
   };
 }
 
-/** Any text is accepted: the description does not show the values (section 4.3). */
+/** The description does not show the values (section 4.3). */
 function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
   throw invalidOption("envelope", "must be a non-empty string");
-}
-
-/** A body that is too large counts as empty: the status matters more. */
-async function readRefusal(response: Response, variant: Variant): Promise<string> {
-  return readBounded(response, variant).catch((error) => {
-    if (error instanceof UnexpectedResponseError) return "";
-    throw error;
-  });
 }
 
 function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {

@@ -39,15 +39,8 @@ export function apiErrorOf(call: RefusedCall): ApiError {
   const next = required?.message ?? causes?.[0]?.remedy ?? renewed;
   const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd();
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
-  return new ApiError(code, message, {
-    variant,
-    status,
-    body,
-    operationId,
-    causes,
-    cause: required,
-    retryAt,
-  });
+  const details = { variant, status, body, operationId, causes, cause: required, retryAt };
+  return new ApiError(code, message, details);
 }
 
 function codeOf(status: number, isDocumented: boolean): ApiErrorCode {

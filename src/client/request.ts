@@ -14,11 +14,7 @@ const querySerializer = createQuerySerializer();
 /** encodeURIComponent throws at it. */
 const loneSurrogate = /\p{Surrogate}/u;
 
-/**
- * Builds the URL of a call. `tenantId` is filled in. Another tenant id is rejected, since a token belongs to one tenant.
- *
- * @throws ConfigurationError `path_parameter_missing`, `path_parameter_invalid`, `option_invalid` for a query
- */
+/** Builds the URL of a call. `tenantId` is filled in; another is rejected, since a token belongs to one tenant. */
 export function requestUrl(template: string, { path, query }: CallParameters, target: Target): string {
   const names = template.match(/\{[^{}]+\}/g);
   if (names === null && query === undefined) return target.baseUrl + template;
@@ -73,8 +69,7 @@ function pathParameter(name: string, path: CallParameters["path"]): unknown {
 }
 
 function wouldFold(name: string): ConfigurationError {
-  const problem =
-    'must be text or a number that does not change the path: every URL parser folds "." and ".."';
+  const problem = 'must be text or a number that does not change the path: URL parsers fold "." and ".."';
   return wrongParameter("invalid", name, problem);
 }
 
@@ -83,17 +78,14 @@ function wrongParameter(kind: "missing" | "invalid", name: string, problem: stri
   return new ConfigurationError(`path_parameter_${kind}`, message, { option: `params.path.${name}` });
 }
 
-/** RFC 9110 section 5.6.2: a token. */
-const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+/** RFC 9110 section 5.6.2: the name of a header or a method. */
+export const token: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** RFC 9110 section 5.5: visible characters, spaces, tabs and the bytes above them. */
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Merges headers into a plain record with lower-case names, which is cheaper than the class and which any fetch accepts.
- * Later headers win; `null` or `undefined` removes one. Accepts headers of any realm: undici's own `Headers`, a `Map`, a
- * list of pairs.
- *
- * @throws ConfigurationError `option_invalid`; its message shows no value
+ * Merges headers of any realm into a plain record with lower-case names, which is cheaper than the class and which any
+ * fetch accepts. Later headers win; `null` or `undefined` removes one. A message shows no value.
  */
 export function headerRecord(
   ...all: readonly (RequestInit["headers"] | Readonly<Record<string, unknown>> | undefined)[]
@@ -110,7 +102,7 @@ export function headerRecord(
       const key = String(name).toLowerCase();
       const text = String(value);
       if (value === null || value === undefined) delete record[key];
-      else if (!headerName.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
+      else if (!token.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
       else if (headerValue.test(text)) record[key] = text;
       else throw invalidOption("headers", `hold a forbidden character, such as a line break, in ${key}`);
     }
@@ -118,12 +110,7 @@ export function headerRecord(
   return record;
 }
 
-/**
- * Serialises a body for the one media type that its operation accepts. Bytes, text and forms are sent as they are,
- * unless the media type is JSON.
- *
- * @throws ConfigurationError `option_invalid`
- */
+/** Serialises a body for the media type of its operation. Bytes, text and forms stay as they are unless that is JSON. */
 export function requestBody(body: unknown, contentType = "application/json"): BodyInit | undefined {
   if (body === undefined) return undefined;
   if (contentType === "application/x-www-form-urlencoded") {
@@ -134,7 +121,6 @@ export function requestBody(body: unknown, contentType = "application/json"): Bo
   return body as BodyInit;
 }
 
-/** One entry per field and value; fields without a value are left out. */
 function formFields(body: unknown): [string, string][] {
   if (typeof body !== "object" || body === null)
     throw invalidOption("body", "must be an object, since the operation accepts a form");

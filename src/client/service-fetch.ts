@@ -6,7 +6,7 @@ import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
 import type { CallerOptions } from "./caller.js";
-import { headerRecord } from "./request.js";
+import { headerRecord, token } from "./request.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed after a 401, and sent nowhere else.
@@ -40,14 +40,13 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
   };
 }
 
-const methodName = /^[!#$%&'*+.^_`|~0-9A-Z-]+$/;
 /** Forbidden by the Fetch standard. */
 const forbiddenMethods: readonly string[] = ["CONNECT", "TRACE", "TRACK"];
 
 /** Rejects what makes a fetch throw a TypeError, which would be mistaken for a network fault. */
 function requestMethod(init: RequestInit): string {
   const method = String(init.method ?? "GET").toUpperCase();
-  if (!methodName.test(method) || forbiddenMethods.includes(method))
+  if (!token.test(method) || forbiddenMethods.includes(method))
     throw invalidOption("method", "must be a method that fetch accepts");
   const hasBody = init.body !== undefined && init.body !== null;
   if (hasBody && (method === "GET" || method === "HEAD"))

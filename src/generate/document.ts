@@ -3,7 +3,46 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { parseDocument } from "yaml";
-import { GenerateError, type GenerateErrorCode } from "./generate-error.js";
+
+export type GenerateErrorCode =
+  | "document_unreadable"
+  | "document_not_yaml"
+  | "document_version_unsupported"
+  | "document_invalid"
+  | "reference_missing"
+  | "reference_external"
+  | "reference_circular"
+  | "operation_id_missing"
+  | "operation_id_duplicate"
+  | "status_invalid"
+  | "schema_unsupported"
+  | "not_shown_invalid"
+  | "peer_missing"
+  | "peer_unsuitable";
+
+export interface GenerateErrorDetails {
+  /** File name of the document. */
+  readonly document?: string | undefined;
+  /** JSON pointer (RFC 6901) into the document. */
+  readonly pointer?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** Thrown by `generate` and `checkGenerated`. `document` and `pointer` name the place, if there is one. */
+export class GenerateError extends Error {
+  override readonly name = "GenerateError";
+  readonly code: GenerateErrorCode;
+  readonly document: string | undefined;
+  readonly pointer: string | undefined;
+
+  constructor(code: GenerateErrorCode, message: string, { cause, ...place }: GenerateErrorDetails = {}) {
+    const at = [place.document, place.pointer].filter(Boolean).join("#");
+    super(at === "" ? message : `${at}: ${message}`, cause === undefined ? {} : { cause });
+    this.code = code;
+    this.document = place.document;
+    this.pointer = place.pointer;
+  }
+}
 
 export type Variant = "A" | "B";
 
@@ -29,11 +68,7 @@ export function documentError(
   return new GenerateError(code, message, { document: document.file, pointer });
 }
 
-/**
- * The document at `path`: YAML or JSON, OpenAPI 3.1, with references that all resolve.
- *
- * @throws {GenerateError} document_unreadable, document_not_yaml, document_version_unsupported, reference_*
- */
+/** The document at `path`: YAML or JSON, OpenAPI 3.1, with references that all resolve. */
 export async function readDocument(variant: Variant, path: string): Promise<Document> {
   const read = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new GenerateError("document_unreadable", "the file cannot be read", { document: path, cause });
@@ -85,7 +120,6 @@ export function pointerTo(base: string, ...keys: readonly (string | number)[]): 
   return [base, ...keys.map(encode)].join("/");
 }
 
-/** The value at `pointer`, or undefined. */
 export function atPointer(root: unknown, pointer: string): unknown {
   let value = root;
   for (const token of pointer.split("/").slice(1)) {

@@ -17,7 +17,6 @@ const LAZY = `function lazy(definitions: Record<string, unknown>, name: string):
 }
 `;
 
-/** @throws {GenerateError} schema_unsupported */
 export function emitSchemas(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
   const tables = VARIANTS.map((variant) => schemaTable(documents[variant], lists[variant]));
   const withDefinitions = tables.filter(({ definitions }) => definitions.size > 0);
@@ -44,21 +43,10 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
   ].join("\n");
 }
 
-interface OperationSchemas {
-  readonly id: string;
-  readonly request?: string | undefined;
-  readonly responses: readonly (readonly [key: string, name: string])[];
-}
-
-interface SchemaTable {
-  readonly variant: Variant;
-  readonly operations: readonly OperationSchemas[];
-  readonly components: readonly string[];
-  readonly definitions: ReadonlyMap<string, Schema>;
-}
+type SchemaTable = ReturnType<typeof schemaTable>;
 
 /** Names and rewrites every schema that a component, a body or a reference leads to. */
-function schemaTable(document: Document, list: readonly Operation[]): SchemaTable {
+function schemaTable(document: Document, list: readonly Operation[]) {
   const definitions = new Map<string, Schema>();
   const pending: (readonly [name: string, pointer: string])[] = [];
   const nameOf = (pointer: string): string => {

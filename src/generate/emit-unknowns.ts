@@ -21,7 +21,6 @@ const DECLARATION = `export interface Unknown {
 }
 `;
 
-/** @throws {GenerateError} not_shown_invalid */
 export function emitUnknowns(documents: readonly Document[]): string {
   const unknowns = new Map<string, Unknown>();
   for (const document of documents) collect(document, unknowns);

@@ -1,12 +1,10 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
-import type { Document } from "./document.js";
-import { GenerateError } from "./generate-error.js";
+import { type Document, GenerateError } from "./document.js";
 import { fileHeader } from "./source-text.js";
 
 /** Both packages in one command, because one without the other does not work. */
 const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9";
 
-/** @throws {GenerateError} peer_missing, peer_unsuitable, document_invalid */
 export async function emitVariantTypes(document: Document): Promise<string> {
   checkCompiler(await loadPeer("typescript", () => import("typescript")));
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
@@ -20,7 +18,7 @@ export async function emitVariantTypes(document: Document): Promise<string> {
   return `${header}\n${astToString(nodes).trimEnd()}\n`;
 }
 
-/** Imports an optional peer dependency. @throws {GenerateError} peer_missing */
+/** Imports an optional peer dependency. */
 export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

@@ -45,16 +45,13 @@ const TYPED: ReadonlySet<string> = new Set([
   ...["items", "prefixItems", "contains", "minLength", "maxLength", "pattern", "format"],
 ]);
 
-const COMBINING: ReadonlySet<string> = new Set([
-  ...["$ref", "enum", "const", "type", "anyOf", "oneOf", "allOf", "not"],
-]);
+const COMBINING: readonly string[] = ["$ref", "enum", "const", "type", "anyOf", "oneOf", "allOf", "not"];
 
-/** @throws {GenerateError} schema_unsupported, with the JSON pointer of the keyword */
 export function expressSchema(source: unknown, pointer: string, context: Context): Schema {
   if (typeof source === "boolean") return source;
   if (!isObject(source)) throw unsupported(context, pointer, "a schema must be an object or a boolean");
   const keywords = Object.keys(source).filter((key) => !ANNOTATIONS.has(key) && !key.startsWith("x-"));
-  const unknown = keywords.find((key) => !TYPED.has(key) && !COMBINING.has(key));
+  const unknown = keywords.find((key) => !TYPED.has(key) && !COMBINING.includes(key));
   if (unknown !== undefined) {
     const message = `the keyword ${JSON.stringify(unknown)} cannot be expressed in zod`;
     throw unsupported(context, pointerTo(pointer, unknown), message);
@@ -119,7 +116,7 @@ function expressTyped(
   return [Object.assign(schema, first), ...others.map((other) => ({ type, ...other }))];
 }
 
-/** Whether each listed value already has the type, so that `type` adds nothing. */
+/** Then `type` adds nothing. */
 function valuesHaveType(source: JsonObject): boolean {
   if (source.enum === undefined && source.const === undefined) return false;
   const values = Array.isArray(source.enum) ? source.enum : [source.const];

@@ -1,5 +1,118 @@
 /** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. */
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join, relative, sep } from "node:path";
+import { type Document, readDocument } from "./document.js";
+import { emitOperations } from "./emit-operations.js";
+import { emitSchemas } from "./emit-schemas.js";
+import { emitUnknowns } from "./emit-unknowns.js";
+import { emitVariantTypes } from "./emit-variant-types.js";
+import { listOperations } from "./operations.js";
 
-export type { DocumentPaths } from "./generate.js";
-export { checkGenerated, type Drift, type GenerateOptions, generate } from "./generate.js";
-export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./generate-error.js";
+export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./document.js";
+
+/** The path of the document of each variant. */
+export interface DocumentPaths {
+  readonly A: string;
+  readonly B: string;
+}
+
+export interface GenerateOptions {
+  readonly documents: DocumentPaths;
+  /** Folder of the generated files; `generate` creates it. */
+  readonly out: string;
+}
+
+/**
+ * Generates types, operation table, schemas, unknowns and lock from two OpenAPI 3.1 documents. Deterministic: the same
+ * documents and versions result in the same bytes. When a document is refused, nothing is written.
+ *
+ * @returns the names of the files written, sorted
+ * @throws {GenerateError} with `code`, and with `document` and `pointer` where one place is the cause
+ * @example
+ * await generate({ documents: { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml" }, out: "generated" });
+ */
+export async function generate(options: GenerateOptions): Promise<readonly string[]> {
+  const files = await render(options.documents);
+  await mkdir(options.out, { recursive: true });
+  await Promise.all([...files].map(([name, content]) => writeFile(join(options.out, name), content)));
+  return [...files.keys()].sort();
+}
+
+/** File names relative to the folder, sorted. Without drift all three are empty. */
+export interface Drift {
+  readonly missing: readonly string[];
+  readonly different: readonly string[];
+  /** Files that `generate` would not write. */
+  readonly extra: readonly string[];
+}
+
+/**
+ * Generates in memory and reports every file of `out` that is missing, differs or does not belong there. Writes nothing.
+ *
+ * @throws {GenerateError} as `generate` does
+ * @example
+ * const drift = await checkGenerated({ documents, out: "generated" });
+ * if (drift.missing.length + drift.different.length + drift.extra.length > 0) process.exitCode = 1;
+ */
+export async function checkGenerated(options: GenerateOptions): Promise<Drift> {
+  const expected = await render(options.documents);
+  const found = new Set(await filesBelow(options.out));
+  const different: string[] = [];
+  for (const [name, content] of expected) {
+    if (!found.has(name)) continue;
+    // A checkout may have CRLF line ends.
+    const text = (await readFile(join(options.out, name), "utf8")).replaceAll("\r\n", "\n");
+    if (text !== content) different.push(name);
+  }
+  return {
+    missing: [...expected.keys()].filter((name) => !found.has(name)).sort(),
+    different: different.sort(),
+    extra: [...found].filter((name) => !expected.has(name)).sort(),
+  };
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code === "ENOENT") return [];
+    throw error;
+  });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"));
+}
+
+/** File name to content. */
+async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>> {
+  const [A, B] = await Promise.all([readDocument("A", paths.A), readDocument("B", paths.B)]);
+  const lists = { A: listOperations(A), B: listOperations(B) };
+  // First, because a missing package is reported here.
+  const [typesA, typesB] = [await emitVariantTypes(A), await emitVariantTypes(B)];
+  return new Map([
+    ["lock.json", emitLock([A, B])],
+    ["operations.ts", emitOperations([A, B], lists)],
+    ["schemas.ts", emitSchemas({ A, B }, lists)],
+    ["unknowns.ts", emitUnknowns([A, B])],
+    ["variant-a.ts", typesA],
+    ["variant-b.ts", typesB],
+  ]);
+}
+
+/** Incremented whenever the generator writes different output for the same documents. */
+const GENERATOR_VERSION = 1;
+
+/** The versions that the output depends on, beside the documents. */
+const GENERATING_PACKAGES = ["openapi-typescript", "typescript", "zod"];
+
+function emitLock(documents: readonly Document[]): string {
+  const versionOf = (name: string): string => createRequire(import.meta.url)(`${name}/package.json`).version;
+  const lock = {
+    note: "Generated by `bivariant generate`: do not edit. sha256 is of the text without byte order mark, lines ending in LF.",
+    documents: Object.fromEntries(documents.map(({ variant, file, sha256 }) => [variant, { file, sha256 }])),
+    generators: {
+      bivariant: GENERATOR_VERSION,
+      ...Object.fromEntries(GENERATING_PACKAGES.map((name) => [name, versionOf(name)])),
+    },
+  };
+  return `${JSON.stringify(lock, undefined, 2)}\n`;
+}

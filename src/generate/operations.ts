@@ -40,7 +40,6 @@ export interface Operation {
 /** The operations of both documents. */
 export type OperationLists = Readonly<Record<Document["variant"], readonly Operation[]>>;
 
-/** @throws {GenerateError} operation_id_missing, operation_id_duplicate, status_invalid, document_invalid */
 export function listOperations(document: Document): Operation[] {
   const operations = new Map<string, Operation>();
   const paths = isObject(document.root.paths) ? document.root.paths : {};

@@ -76,12 +76,6 @@ describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
     expect(sent?.headers.get("authorization")).toBe("Bearer token-1");
   });
 
-  test("resolves with a refusal", async () => {
-    const { service } = client(variant, () => new Response("no", { status: 403 }));
-    const response = await service.fetch("v1/x");
-    expect([response.status, await response.text()]).toEqual([403, "no"]);
-  });
-
   test("rejects with the signal's reason, also while the body is read", async () => {
     const controller = new AbortController();
     const server = await recordingServer(() => (response) => {

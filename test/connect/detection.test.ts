@@ -11,7 +11,7 @@ import {
   type TokenStore,
   type Variant,
 } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
+import { steppedClock } from "../support/clock.js";
 import { ACCOUNT_ID, ACCOUNT_SECRET, account, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import { recordingServer, type Script, type ScriptedAnswer } from "../support/recording-server.js";
@@ -118,16 +118,6 @@ describe("without a served variant nothing is chosen and no credential is sent",
         for (const part of credentialParts) expect(raw).not.toContain(part);
     },
   );
-
-  test.each([
-    { name: "silence", server: () => "silence" as const, code: "timed_out" },
-    { name: "a reset", server: () => "reset" as const, code: "network_failed" },
-  ])("$name rejects as a network fault, not as a VariantError", async ({ server: script, code }) => {
-    const server = await recordingServer(overWhereSilent(script, heldTimeLimit()));
-    const options = { ...target(server.url), timeoutMs: HELD_LIMIT_MS };
-    expect(await rejectionOf(connect(options))).toMatchObject({ name: "TransportError", code });
-    expect(server.requests).toHaveLength(1);
-  });
 });
 
 describe("with one credential or a named variant no request is sent", () => {

@@ -249,11 +249,6 @@ describe.each(classes)("$name", ({ name, guard, rows }) => {
   );
 });
 
-test("the search for secrets finds one in the cause of an error", () => {
-  const careless = new Error("refused", { cause: { sent: { client_secret: ACCOUNT_SECRET } } });
-  expect(shown(careless)).toContain(ACCOUNT_SECRET);
-});
-
 describe("connect", () => {
   test.each([
     { name: "fetch", options: { fetch: "https://service.example" } },

@@ -1,7 +1,6 @@
 // Variant A's launch: its code is exchanged once, and its token cannot be renewed.
 import { describe, expect, test } from "vitest";
 import {
-  createService,
   memoryStore,
   redeemLaunch,
   resumeAuth,
@@ -100,15 +99,6 @@ describe("a launch", () => {
     expect(await resumeAuth({ ...options, person: "session-2" })).toBeUndefined();
     clock.advance(3_600_000);
     expect(await resumeAuth(options)).toBeUndefined();
-  });
-
-  test("keeps its token after a 401", async () => {
-    const { clock, redeem } = launch();
-    const auth = await redeem();
-    clock.advance(60_000);
-    const service = createService(auth, { fetch: async () => new Response(null, { status: 401 }) });
-    expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
-    expect((await auth.getAccessToken()).value).toBe("token-of-ada");
   });
 
   test.each([

@@ -6,13 +6,12 @@ import {
   memoryStore,
   type PendingLogin,
   type PersonAuth,
-  type ServiceEvent,
   type TokenStore,
 } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
 
-export type Fault = (body: Record<string, string>) => Response | undefined | Promise<Response | undefined>;
+type Fault = (body: Record<string, string>) => Response | undefined | Promise<Response | undefined>;
 
 export interface LoginServer {
   readonly fetch: ScriptedFetch;
@@ -79,12 +78,11 @@ export async function backFromLogin(
   return { login, callbackUrl: `${client.redirectUri}?${query(login.state)}` };
 }
 
-export interface LoggedIn {
+interface LoggedIn {
   readonly auth: PersonAuth<"B">;
   readonly server: LoginServer;
   readonly clock: SteppedClock;
   readonly store: TokenStore;
-  readonly events: ServiceEvent[];
   readonly options: Parameters<typeof beginLogin>[0] & {
     readonly person: string;
     readonly store: TokenStore;
@@ -97,7 +95,6 @@ export async function loggedIn(
   const clock = steppedClock();
   const server = loginServer();
   const store = given.store ?? memoryStore({ now: clock.now });
-  const events: ServiceEvent[] = [];
   const options = {
     baseUrl: "https://service.example",
     tenantId: "acme",
@@ -106,9 +103,8 @@ export async function loggedIn(
     store,
     fetch: server.fetch,
     now: clock.now,
-    onEvent: (event: ServiceEvent) => void events.push(event),
     ...given.options,
   };
   const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });
-  return { auth, server, clock, store, events, options };
+  return { auth, server, clock, store, options };
 }

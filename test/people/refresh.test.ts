@@ -64,16 +64,6 @@ describe("a refresh", () => {
     expect([server.codes[0], server.refreshes[0]]).toMatchObject([secret, secret]);
   });
 
-  test("is sent once for 50 concurrent callers in two processes with one store across an expiry", async () => {
-    const { auth, server, options } = await expiredLogin();
-    const other = await resumeAuth(options);
-    const tokens = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? auth : other)?.getAccessToken()),
-    );
-    expect(new Set(tokens.map((token) => token?.value))).toEqual(new Set(["access-token-2"]));
-    expect(server.refreshes).toHaveLength(1);
-  });
-
   test("sends the newest refresh token after another process has renewed the login", async () => {
     const { auth: slept, server, clock, options } = await loggedIn();
     const other = await resumeAuth(options);

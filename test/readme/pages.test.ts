@@ -1,6 +1,7 @@
 // The README pages: their examples compile and run, their tables are complete, and their links resolve.
 import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
+import ts from "typescript";
 import { describe, expect, test } from "vitest";
 import { settingVariables } from "../../src/cli/settings.js";
 import {
@@ -14,6 +15,7 @@ import {
   links,
   pages,
   read,
+  root,
 } from "./pages.js";
 
 const scripts: Readonly<Record<string, string>> = JSON.parse(read("package.json")).scripts;
@@ -147,12 +149,16 @@ describe("the tables name every", () => {
   });
 
   test("option of a connection", () => {
-    const options = quoted(
-      read("src/auth/auth.ts").split("interface AuthOptions")[1]?.split("\n}")[0] ?? "",
-      /^ {2}readonly (\w+)\?:/gm,
-    );
-    expect(options.length).toBeGreaterThan(7);
-    expect(absent("src/client/README.md", options)).toEqual([]);
+    const file = join(root, "src/connect.ts");
+    const program = ts.createProgram([file], { module: ts.ModuleKind.NodeNext, types: [] });
+    const checker = program.getTypeChecker();
+    const source = program.getSourceFile(file);
+    const module = source && checker.getSymbolAtLocation(source);
+    const all = module && checker.getExportsOfModule(module).find(({ name }) => name === "ConnectOptions");
+    const options = all ? checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(all)) : [];
+    const names = options.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["api", "baseUrl", "credentials", "now", "signal"]));
+    expect(absent("src/client/README.md", names)).toEqual([]);
   });
 
   test("code of a page's error", () => {

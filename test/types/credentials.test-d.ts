@@ -40,8 +40,6 @@ export function persons(): void {
   connect({ ...target, credentials: [page] });
   // @ts-expect-error an API client needs a login
   connect({ ...target, credentials: [portal] });
-  // @ts-expect-error also among others
-  connect({ ...target, credentials: [plugin, portal] });
   // @ts-expect-error neither of them
   createConnector({ credentials: [page, portal] });
   // @ts-expect-error a user-interface plugin needs a launch

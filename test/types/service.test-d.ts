@@ -33,6 +33,8 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
   await service.call("listDevices", { body: {} });
   // @ts-expect-error an unknown option
   await service.call("listDevices", { timeout: 5 });
+  // @ts-expect-error X-Envelope is the option `envelope`
+  await service.call("listDevices", { params: { header: { "X-Envelope": "x" } } });
   // @ts-expect-error a text is not a signal
   await service.call("listDevices", { signal: "now" });
   // @ts-expect-error requestToken needs a body

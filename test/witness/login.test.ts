@@ -171,16 +171,6 @@ describe("oidc-provider behind Variant B's JSON body", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("gets no code twice from processes that share a store, and the first login stays valid", async () => {
-    const { auth, options, login, callbackUrl } = await loggedIn();
-
-    const error = await rejectionOf(completeLogin({ ...options, login, callbackUrl, person: "session-2" }));
-
-    expect(error).toMatchObject(refused);
-    expect(seen).toHaveLength(1);
-    expect(await provider.ownerOf((await auth.getAccessToken()).value)).toBe(accountId);
-  });
-
   test("revokes the first login's tokens when its code is sent again, and both logins reject with login_refused", async () => {
     const { auth, options, login, callbackUrl, letTokenExpire } = await loggedIn();
     const { value } = await auth.getAccessToken();
