@@ -16,7 +16,6 @@ export interface StartedLogin {
 
 /** A record has `started` until the callback comes, then neither, and `completed` once the code was exchanged. */
 interface LoginRecord {
-  /** The page that the login comes back to. */
   readonly returnTo: string;
   /** Until when the step may take, in epoch milliseconds. */
   readonly expiresAt: number;
@@ -31,7 +30,7 @@ const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. The oldest is forgotten beyond that. */
 const mostLogins = 5;
 
-/** Which of a browser's completed logins a page asks for. Anything fits an absent field. */
+/** Anything fits an absent field. */
 interface WantedLogin {
   /** What bivariant/page wrote into the address that its login comes back to. */
   readonly mark: string | null | undefined;
@@ -48,7 +47,6 @@ interface FoundLogin extends LoginRecord {
   readonly version: string;
 }
 
-/** The login that a callback belongs to. */
 export interface TakenLogin extends StartedLogin {
   readonly returnTo: string;
   readonly isLate: boolean;

@@ -100,7 +100,6 @@ export class Records<T extends object> {
     await this.#store.delete(await this.#key(token));
   }
 
-  /** Runs a task while no other process runs one for the same token. */
   async lock<R>(token: string, task: () => Promise<R>): Promise<R> {
     return this.#store.lock(await this.#key(token), task);
   }
@@ -116,11 +115,11 @@ export function randomToken(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** A second token derived from the first (HMAC-SHA256). It need not be stored and does not reveal the first. */
-export async function tokenBoundTo(token: string, purpose: string): Promise<string> {
+/** The CSRF token of a session. It is derived from the session's token, so it is not stored, and does not reveal that. */
+export async function csrfTokenOf(sessionToken: string): Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", bytesOf(token), algorithm, false, ["sign"]);
-  return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf(purpose))));
+  const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, ["sign"]);
+  return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf("bivariant csrf"))));
 }
 
 /** Compares in a time that does not depend on how much of the guess is right. */

@@ -20,7 +20,6 @@ const launchBody = z.object({
   hostOrigin: z.string().min(1).max(512),
 });
 
-/** Exchanges the code of a launch for a token, and opens a session. */
 export async function answerLaunch(request: Request, context: Context): Promise<Response> {
   const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody);
   const { settings, people } = context;
@@ -44,7 +43,6 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   });
 }
 
-/** Redirects to the authorization endpoint of a deployment. */
 export async function answerLogin(request: Request, { settings, logins }: Context): Promise<Response> {
   const { searchParams } = new URL(request.url);
   const tenant = single(searchParams, "tenant");

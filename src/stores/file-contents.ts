@@ -17,7 +17,6 @@ export interface Entry extends StoredValue {
   readonly expiresAt?: number;
 }
 
-/** Entries by what stands for their key names. */
 export type Entries = Map<string, Entry>;
 
 /** The file is torn, was changed by hand or belongs to another program. It must be set aside. */
@@ -169,7 +168,7 @@ function isPrivate({ mode }: Stats): boolean {
   return process.platform === "win32" || (mode & 0o077) === 0;
 }
 
-/** Checks the folder of locks and unfinished writes: not a link, owned by this user, and private. @throws StoreError */
+/** Refuses a folder of locks that is a link, or that another user may use. */
 export async function requirePrivateFolder(folder: string): Promise<void> {
   const stats = await lstat(folder).catch(undefinedIfMissing);
   if (stats === undefined || (stats.isDirectory() && isOwn(stats) && isPrivate(stats))) return;
@@ -195,7 +194,6 @@ const nextSteps: Readonly<Record<string, string>> = {
   ENFILE: "This machine has too many files open.",
 };
 
-/** The code of a system error; `undefined` for any other value. */
 export function systemCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" && !isBivariantError(error) ? code : undefined;

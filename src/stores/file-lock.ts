@@ -28,7 +28,7 @@ const longestLookMs = 250;
 
 let machine: string | undefined;
 
-/** Identifies where a process id is valid: this boot of this host, and this container. Random if that is unknown. */
+/** Where a process id is valid: this boot of this host, and this container. Random if that is unknown. */
 function thisMachine(): string {
   if (machine !== undefined) return machine;
   const parts = [hostname(), process.platform];
@@ -114,10 +114,9 @@ function pause(tries: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Takes the locks in a folder, for one store. */
 export class FileLocks {
   readonly #watch: Watch;
-  readonly #queue: Mutex = mutex();
+  readonly #queued: Mutex = mutex();
 
   constructor(watch: Watch = watchHolders()) {
     this.#watch = watch;
@@ -132,9 +131,8 @@ export class FileLocks {
     { timeoutMs, queueMs }: { readonly timeoutMs: number; readonly queueMs: number },
     task: (own: string) => Promise<T>,
   ): Promise<T> {
-    const leaveQueue = await this.#queue.take(folder, queueMs);
-    const endsAt = performance.now() + timeoutMs;
-    try {
+    return this.#queued(folder, queueMs, async () => {
+      const endsAt = performance.now() + timeoutMs;
       for (;;) {
         const own = await takeWriteLock(folder, this.#watch, endsAt);
         const stop = keepAlive(own);
@@ -149,9 +147,7 @@ export class FileLocks {
           await rename(own, join(dirname(own), "free")).catch(() => {});
         }
       }
-    } finally {
-      leaveQueue();
-    }
+    });
   }
 
   /** Takes the lock of a key until `endsAt`, by `performance.now()`. Returns the function that releases it. */
