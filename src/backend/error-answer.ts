@@ -17,9 +17,9 @@ import type { Settings } from "./backend-options.js";
 
 /**
  * The request carries no valid session. Thrown by `backend.connect` and `backend.session` before anything is sent to the
- * service. `session_missing`: the request names no session. `session_unknown`: this backend does not know the session, or
- * it was ended. `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another
- * site may have sent the request.
+ * service. `session_missing`: the request names no session. `session_unknown`: it is unknown here or was ended.
+ * `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another site may
+ * have sent the request.
  *
  * @example
  * try { return handle(await backend.connect(request)); } catch (error) { return backend.answer(error); }

@@ -1,7 +1,4 @@
-/**
- * Logins of Variant B that were started and whose page has not fetched its session yet. Each has a cookie of its own, so
- * that tabs that start at the same time do not overwrite each other's.
- */
+/** Logins of Variant B until their pages fetch a session. Each has a cookie of its own, so that tabs do not collide. */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
@@ -83,10 +80,7 @@ export class PendingLogins {
     ];
   }
 
-  /**
-   * Takes the login that a state belongs to. It counts only in the browser that started the login, and only once (RFC
-   * 6749 section 10.12). A string is the page of another login of this browser, to which an error can go.
-   */
+  /** The login of a state, once, in its own browser (RFC 6749 section 10.12); or the page of another, for an error. */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
@@ -158,10 +152,7 @@ export class PendingLogins {
     return found.filter((login) => login !== undefined);
   }
 
-  /**
-   * A page's own completed login, by its mark. A page without a mark (one made otherwise, or whose address was rewritten)
-   * receives the latest login, but none at all if the logins are of different tenants.
-   */
+  /** The login with the page's mark. Without a mark it is the latest; none if the logins are of different tenants. */
   async #completedOf(request: Request, { mark, tenantId }: WantedLogin): Promise<FoundLogin | undefined> {
     const now = this.#settings.now();
     const logins = (await this.#loginsOf(request)).filter(

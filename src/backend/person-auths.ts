@@ -103,10 +103,7 @@ export class PersonAuths {
     this.#settings.waitUntil(auth.forget().catch((fault) => this.#settings.report(fault)));
   }
 
-  /**
-   * Checks that a person's token can still be used or renewed. Otherwise the session would end at its first call, and the
-   * page would start over in an endless loop.
-   */
+  /** Throws if only the person can replace the token: the page would otherwise start over in an endless loop. */
   async requireUsable(subject: SessionSubject): Promise<void> {
     const auth = await this.of(subject);
     try {

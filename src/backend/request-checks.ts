@@ -49,11 +49,9 @@ export function cookieNames(request: Request): readonly string[] {
   return [...new Set(cookiePairs(request).map((pair) => pair.slice(0, Math.max(0, pair.indexOf("=")))))];
 }
 
-/**
- * The value of a cookie; `undefined` if it is empty, or if there are several of that name, because then one is planted.
- * Names are compared byte for byte: `trim()` would accept a no-break space, and thus a planted name that looks like ours.
- */
+/** The value of a cookie; `undefined` if it is empty, or if several have that name: one of them may be planted. */
 export function readCookie(request: Request, name: string): string | undefined {
+  // Byte for byte: `trim()` would accept a no-break space, and thus a planted name that looks like ours.
   const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
   if (found.length !== 1) return undefined;
   return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;

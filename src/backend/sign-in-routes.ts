@@ -109,11 +109,7 @@ function single(parameters: URLSearchParams, name: string): string | null {
   return values[0] ?? null;
 }
 
-/**
- * The address that a login comes back to: only a page of the application itself (RFC 9700 section 4.11, open redirectors).
- * It is absolute, so that no browser reads a path in it as another host. It must not be one of the backend's routes,
- * which would log in for ever.
- */
+/** Only a page of the application itself (RFC 9700 section 4.11). Absolute, so that no path is read as a host. */
 function parseReturnTo(given: string, request: Request, options: Settings): string {
   const own = ownOrigin(request, options);
   // Browsers drop tabs and newlines inside an address and read a backslash as a slash.
@@ -127,6 +123,7 @@ function parseReturnTo(given: string, request: Request, options: Settings): stri
     url.href.length > 2_048 ||
     !isAllowedOrigin(url.origin, request, options) ||
     url.username + url.password !== "" ||
+    // A login that comes back to one of the routes would log in for ever.
     (url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`))
   )
     throw new Refusal("return_to_refused");

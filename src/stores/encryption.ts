@@ -43,12 +43,7 @@ export const plaintext: Encryption = {
   open: async (sealed) => sealed,
 };
 
-/**
- * Encrypts values as compact JWE (RFC 7516; `dir` and `A256GCM` of RFC 7518) with their place in the protected header,
- * and replaces key names by their HMAC-SHA-256. The length, the expiry and the time of a change remain visible.
- *
- * @throws ConfigurationError `option_invalid` for a wrong key
- */
+/** Values are compact JWE (`dir` and `A256GCM`, RFC 7518) with their place in the protected header. */
 export function encryptionWith(key: EncryptionKey): Encryption {
   const reading = readEncryptionKey(key);
   let deriving: Promise<SecretKey> | undefined;

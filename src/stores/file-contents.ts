@@ -1,7 +1,4 @@
-/**
- * What is on the disk of a file store: a JSON file with its kind, its cipher, an id of its key and the entries. It is
- * replaced as a whole, set aside when it is damaged, and used only if no other user could have written it.
- */
+/** The JSON file of a store: replaced as a whole, set aside when damaged, refused if another user could write it. */
 import { constants, type Stats } from "node:fs";
 import { chmod, lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -96,10 +93,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * Replaces the file as a whole: a reader sees the old contents or the new ones, whenever this process or the machine
- * stops. `own` is the folder of the holder of the write lock.
- */
+/** A reader sees the old contents or the new ones, whenever this process or the machine stops. */
 export async function replaceFile(path: string, contents: string, own: string): Promise<void> {
   const made = join(own, "contents");
   try {

@@ -72,10 +72,7 @@ function describeHolder(holder: string): string {
 /** Must be asked repeatedly, with the time of the holder's last beat. */
 export type Watch = { isGone(holder: string, beat: number): boolean };
 
-/**
- * Watches holders whose end cannot be known otherwise: those of other machines, and those of this machine whose process
- * id was reused. Clocks are not compared. What counts is the time for which this process waited for a beat in vain.
- */
+/** For holders of other machines or with reused process ids: counts how long this process saw no beat. */
 export function watchHolders(clock: () => number = () => performance.now()): Watch {
   const watched = new Map<string, { beat: number; lookedAt: number; silentMs: number }>();
   return {
@@ -122,10 +119,7 @@ export class FileLocks {
     this.#watch = watch;
   }
 
-  /**
-   * Runs a task under the write lock, with the path of its own folder. A task that failed because it lost the lock runs
-   * again. `queueMs` is the time to wait for earlier writes of this process, `timeoutMs` for other processes.
-   */
+  /** A task that lost the lock runs again. `queueMs` limits the wait for this process, `timeoutMs` for the others. */
   async write<T>(
     folder: string,
     { timeoutMs, queueMs }: { readonly timeoutMs: number; readonly queueMs: number },

@@ -38,8 +38,8 @@ export interface FileStoreOptions {
 }
 
 /**
- * Keeps values in one file, encrypted, for any number of processes at once. A process that is killed at any moment leaves
- * the old contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` beside it.
+ * Keeps values in one file, encrypted, for any number of processes at once. A process that is killed leaves the old
+ * contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` beside it.
  *
  * The file (mode 0600) and the folder of the locks (0700) must belong to their user alone; otherwise they are refused. A
  * damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is
