@@ -27,7 +27,6 @@ const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. The oldest is forgotten beyond that. */
 const mostLogins = 5;
 
-/** Anything fits an absent field. */
 interface WantedLogin {
   /** What bivariant/page wrote into the address that its login comes back to. */
   readonly mark: string | null | undefined;

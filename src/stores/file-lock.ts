@@ -1,13 +1,9 @@
 /**
- * The locks of a file store among processes, which may be killed or suspended at any moment.
- *
- * The write lock: the folder of the locks holds a folder `write`, and that always holds exactly one folder: `free`, or
- * one with the holder's name. To take, release or take over the lock is one atomic rename of that folder, from the very
- * name that was seen, so that one of two processes wins. A holder does everything by paths inside its own folder. After a
- * takeover these paths are gone, so a holder that was suspended can write nothing any more.
- *
- * The lock of a key: a file in the folder of the locks, named for the key's hash and the holder. It is made and removed
- * only under the write lock.
+ * The locks of a file store among processes, which may be killed or suspended at any moment. The write lock is a folder
+ * `write` that always holds one folder: `free`, or one with the holder's name. It is taken, released and taken over by
+ * one atomic rename from the very name that was seen, so that one of two processes wins. A holder does everything by
+ * paths inside its own folder: after a takeover these are gone, so a suspended holder can write nothing any more. The
+ * lock of a key is a file named for the key's hash and the holder, made and removed only under the write lock.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
