@@ -54,7 +54,6 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
 }
 
 export interface Settings {
-  /** The origin of the option `publicUrl`. */
   readonly publicOrigin: string | undefined;
   readonly origins: readonly string[];
   readonly allowInsecureHttp: boolean;
@@ -66,7 +65,6 @@ export interface Settings {
   readonly loginStore: TokenStore;
   /** Calls `onError`, and never throws. Without a context the error is one that no answer shows. */
   readonly report: (error: unknown, context?: ErrorContext) => void;
-  /** For redeemLaunch, beginLogin, completeLogin and resumeAuth. */
   readonly auth: AuthOptions & { readonly store: TokenStore };
   readonly now: () => number;
   readonly timeoutMs: number;
@@ -122,13 +120,11 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     // Longer than a session: a token is stored shortly before its session begins.
     guardedStore(store, { timeoutMs, now, longestMs: session.lifetimeMs + 3_600_000 });
   const store = guard(options.store ?? memoryStore({ now }));
+  const problem = 'must be an origin such as "https://planner.example"; http only for loopback';
   const parseOrigin = (option: string) => (value: string) => {
     const origin = originOf(value, allowInsecureHttp);
-    if (origin !== undefined) return origin;
-    throw invalidOption(
-      option,
-      'must be an origin such as "https://planner.example"; http only for loopback',
-    );
+    if (origin === undefined) throw invalidOption(option, problem);
+    return origin;
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
   const shared = { allowInsecureHttp, tenantIdPattern: options.tenantIdPattern };

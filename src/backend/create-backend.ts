@@ -165,7 +165,6 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   });
 }
 
-/** Accepts a request of any realm. */
 function requireRequest(request: unknown): void {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;

@@ -71,11 +71,7 @@ const deploymentSchema = z.strictObject({
   login: credential("B", "apiClient"),
 });
 
-/**
- * Returns a function that finds the deployment that matches the whole query.
- *
- * @throws ConfigurationError when a deployment in a list is wrong, or two cannot be told apart
- */
+/** The returned function finds the deployment that matches the whole query. @throws ConfigurationError */
 export function deploymentFinder(
   given: unknown,
   options: DeploymentOptions,
@@ -136,7 +132,6 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
   throw invalidOption("deployments", `must not hold ${twice}`);
 }
 
-/** @throws ConfigurationError `option_invalid`, `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid` */
 function parseDeployment(given: unknown, options: DeploymentOptions, where: string): BackendDeployment {
   const invalid = (problem: string) =>
     invalidOption("deployments", `must hold valid deployments: ${problem}`);
@@ -170,12 +165,7 @@ export function originOf(value: string, allowInsecureHttp: boolean): string | un
   }
 }
 
-/**
- * Checks that a login's redirect URI leads to the route `callback` of the backend at the origin `own`, if that is known
- * yet. The browser would not send the login cookie to another origin, and the login could never complete.
- *
- * @throws ConfigurationError `option_invalid`
- */
+/** The browser would not send the login cookie to another origin than `own`, and the login could never complete. */
 export function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
   const { origin, pathname } = new URL(redirectUri);
   const must = "must hold logins whose redirectUri";

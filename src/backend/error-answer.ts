@@ -17,9 +17,9 @@ import type { Settings } from "./backend-options.js";
 
 /**
  * The request carries no valid session. Thrown by `backend.connect` and `backend.session` before anything is sent to the
- * service; `backend.answer` turns it into the 401 or 403 that the page understands. `session_missing`: the request names no session. `session_unknown`: this backend does not know the session, or it was
- * ended. `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another site
- * may have sent the request.
+ * service. `session_missing`: the request names no session. `session_unknown`: it is unknown here or was ended.
+ * `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another site may
+ * have sent the request.
  *
  * @example
  * try { return handle(await backend.connect(request)); } catch (error) { return backend.answer(error); }
@@ -63,7 +63,6 @@ export interface ErrorAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request that a route refuses. */
 export class Refusal extends Error {
   readonly answer: ErrorAnswer;
 
@@ -115,17 +114,14 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
     return { status: 403, code: error.code, message: "The service does not allow this operator to do that." };
   if (isApiError(error))
     return { status: 502, code: error.code, message: "The service did not do what it was asked." };
-  const [status, code, message] = faultAnswer(error);
-  return { status, code, message };
-}
-
-function faultAnswer(error: unknown): readonly [status: number, code: string, message: string] {
   const noToken = "The service did not issue a token. Tell the administrator of this application.";
   if (isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error))
-    return [502, "exchange_failed", noToken];
-  if (isTransportError(error)) return [503, "service_unreachable", "The service was not reached. Try again."];
-  if (isStoreError(error)) return [503, "store_unavailable", "The session store failed. Try again."];
-  return [500, "backend_failed", "The backend failed. Its log says why."];
+    return { status: 502, code: "exchange_failed", message: noToken };
+  if (isTransportError(error))
+    return { status: 503, code: "service_unreachable", message: "The service was not reached. Try again." };
+  if (isStoreError(error))
+    return { status: 503, code: "store_unavailable", message: "The session store failed. Try again." };
+  return { status: 500, code: "backend_failed", message: "The backend failed. Its log says why." };
 }
 
 /** A page with a fixed sentence. It repeats nothing of the request. */

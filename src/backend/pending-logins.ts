@@ -1,7 +1,4 @@
-/**
- * Logins of Variant B that were started and whose page has not fetched its session yet. Each has a cookie of its own, so
- * that tabs that start at the same time do not overwrite each other's.
- */
+/** Logins of Variant B until their pages fetch a session. Each has a cookie of its own, so that tabs do not collide. */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
@@ -16,7 +13,6 @@ export interface StartedLogin {
 
 /** A record has `started` until the callback comes, then neither, and `completed` once the code was exchanged. */
 interface LoginRecord {
-  /** The page that the login comes back to. */
   readonly returnTo: string;
   /** Until when the step may take, in epoch milliseconds. */
   readonly expiresAt: number;
@@ -31,7 +27,6 @@ const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. The oldest is forgotten beyond that. */
 const mostLogins = 5;
 
-/** Which of a browser's completed logins a page asks for. Anything fits an absent field. */
 interface WantedLogin {
   /** What bivariant/page wrote into the address that its login comes back to. */
   readonly mark: string | null | undefined;
@@ -48,7 +43,6 @@ interface FoundLogin extends LoginRecord {
   readonly version: string;
 }
 
-/** The login that a callback belongs to. */
 export interface TakenLogin extends StartedLogin {
   readonly returnTo: string;
   readonly isLate: boolean;
@@ -85,10 +79,7 @@ export class PendingLogins {
     ];
   }
 
-  /**
-   * Takes the login that a state belongs to. It counts only in the browser that started the login, and only once (RFC
-   * 6749 section 10.12). A string is the page of another login of this browser, to which an error can go.
-   */
+  /** The login of a state, once, in its own browser (RFC 6749 section 10.12); or the page of another, for an error. */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
@@ -160,10 +151,7 @@ export class PendingLogins {
     return found.filter((login) => login !== undefined);
   }
 
-  /**
-   * A page's own completed login, by its mark. A page without a mark (one made otherwise, or whose address was rewritten)
-   * receives the latest login, but none at all if the logins are of different tenants.
-   */
+  /** The login with the page's mark. Without a mark it is the latest; none if the logins are of different tenants. */
   async #completedOf(request: Request, { mark, tenantId }: WantedLogin): Promise<FoundLogin | undefined> {
     const now = this.#settings.now();
     const logins = (await this.#loginsOf(request)).filter(

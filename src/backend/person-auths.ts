@@ -16,15 +16,13 @@ export interface SessionSubject {
   readonly variant: Variant;
   readonly tenantId: string;
   readonly baseUrl: string;
-  /** Only for a launch. */
   readonly hostOrigin?: string;
-  /** Only for a launch: when its token expires, in epoch milliseconds. */
+  /** When the token of a launch expires, in epoch milliseconds. */
   readonly launchEndsAt?: number;
   readonly operator?: Operator;
   readonly roles?: readonly { readonly name: string; readonly group?: string }[];
 }
 
-/** Whether a stored subject is complete. */
 export function isSubject({ person, variant, tenantId, baseUrl }: Partial<SessionSubject>): boolean {
   return [person, variant, tenantId, baseUrl].every((field) => typeof field === "string");
 }
@@ -36,7 +34,6 @@ interface Held {
 
 export class PersonAuths {
   readonly #settings: Settings;
-  /** The others are read from the store again. */
   readonly #held: RecentlyUsed<Held> = new RecentlyUsed(10_000, ({ resuming }) => resuming === undefined);
   /** The Auth behind each error that says that the service no longer accepts a token. */
   readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
@@ -106,10 +103,7 @@ export class PersonAuths {
     this.#settings.waitUntil(auth.forget().catch((fault) => this.#settings.report(fault)));
   }
 
-  /**
-   * Checks that a person's token can still be used or renewed. Otherwise the session would end at its first call, and the
-   * page would start over in an endless loop.
-   */
+  /** Throws if only the person can replace the token: the page would otherwise start over in an endless loop. */
   async requireUsable(subject: SessionSubject): Promise<void> {
     const auth = await this.of(subject);
     try {

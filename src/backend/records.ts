@@ -2,10 +2,7 @@
 import type { TokenStore } from "../auth/token-store.js";
 import { isBivariantError, isStoreError, StoreError } from "../errors.js";
 
-/**
- * Wraps the user's store: each operation has a time limit, each failure is a StoreError, and each entry expires after at
- * most `longestMs`, because a person may never come back to log out.
- */
+/** Adds time limits and StoreErrors to the user's store, and an expiry: a person may never come back to log out. */
 export function guardedStore(
   store: TokenStore,
   { timeoutMs, now, longestMs }: { timeoutMs: number; now: () => number; longestMs: number },
@@ -57,10 +54,7 @@ function storeErrorOf(fault: unknown): unknown {
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
-/**
- * JSON entries of one kind, each under the hash of a random token, so that a copy of the store contains no usable token.
- * An entry that cannot be read counts as missing, so that the person can start anew.
- */
+/** JSON entries, each under the hash of a random token, which is not stored. A damaged entry counts as missing. */
 export class Records<T extends object> {
   readonly #store: TokenStore;
   readonly #kind: string;
@@ -100,7 +94,6 @@ export class Records<T extends object> {
     await this.#store.delete(await this.#key(token));
   }
 
-  /** Runs a task while no other process runs one for the same token. */
   async lock<R>(token: string, task: () => Promise<R>): Promise<R> {
     return this.#store.lock(await this.#key(token), task);
   }
@@ -116,11 +109,11 @@ export function randomToken(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** A second token derived from the first (HMAC-SHA256). It need not be stored and does not reveal the first. */
-export async function tokenBoundTo(token: string, purpose: string): Promise<string> {
+/** Derived from the token of the session (HMAC-SHA256), so it need not be stored, and does not reveal that token. */
+export async function csrfTokenOf(sessionToken: string): Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", bytesOf(token), algorithm, false, ["sign"]);
-  return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf(purpose))));
+  const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, ["sign"]);
+  return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf("bivariant csrf"))));
 }
 
 /** Compares in a time that does not depend on how much of the guess is right. */

@@ -5,7 +5,6 @@ import type { Settings } from "./backend-options.js";
 import { originOf } from "./deployments.js";
 import { Refusal } from "./error-answer.js";
 
-/** The backend's own origin, as browsers see it. */
 export function ownOrigin(request: Request, { publicOrigin }: Settings): string {
   return publicOrigin ?? new URL(request.url).origin;
 }
@@ -14,7 +13,6 @@ export function isAllowedOrigin(origin: string, request: Request, options: Setti
   return origin === ownOrigin(request, options) || options.origins.includes(origin);
 }
 
-/** The CORS headers that let pages of other allowed origins read the answer. */
 export function crossOriginHeaders(request: Request, options: Settings): Record<string, string> {
   const origin = request.headers.get("origin");
   if (origin === null || origin === ownOrigin(request, options)) return {};
@@ -43,7 +41,6 @@ export function cookieName(use: string, isSecure: boolean): string {
   return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
 }
 
-/** `name=value` of each cookie of a request, in the order in which the browser sent them. */
 function cookiePairs(request: Request): readonly string[] {
   return (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
 }
@@ -52,11 +49,9 @@ export function cookieNames(request: Request): readonly string[] {
   return [...new Set(cookiePairs(request).map((pair) => pair.slice(0, Math.max(0, pair.indexOf("=")))))];
 }
 
-/**
- * The value of a cookie; `undefined` if it is empty, or if there are several of that name, because then one is planted.
- * Names are compared byte for byte: `trim()` would accept a no-break space, and thus a planted name that looks like ours.
- */
+/** The value of a cookie; `undefined` if it is empty, or if several have that name: one of them may be planted. */
 export function readCookie(request: Request, name: string): string | undefined {
+  // Byte for byte: `trim()` would accept a no-break space, and thus a planted name that looks like ours.
   const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
   if (found.length !== 1) return undefined;
   return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;
@@ -72,7 +67,6 @@ export function cookieHeader(name: string, value: string, maxAgeSeconds: number,
 
 const longestBodyBytes = 65_536;
 
-/** The JSON body of a request. An empty body is read as `{}`. */
 export async function readJson<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
   // A form on another site can send text/plain or form data without a CORS preflight, but not application/json.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();

@@ -5,7 +5,7 @@ import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
-import { areEqual, Records, randomToken, tokenBoundTo } from "./records.js";
+import { areEqual, csrfTokenOf, Records, randomToken } from "./records.js";
 import {
   cookieHeader,
   cookieName,
@@ -16,7 +16,6 @@ import {
   readJson,
 } from "./request-checks.js";
 
-/** What the routes work with. */
 export interface Context {
   readonly settings: Settings;
   readonly people: PersonAuths;
@@ -25,9 +24,8 @@ export interface Context {
 }
 
 export interface SessionRecord extends SessionSubject {
-  /** The fixed end, in epoch milliseconds. */
+  /** The fixed end. This and the next are in epoch milliseconds. */
   readonly expiresAt: number;
-  /** The last use that was written, in epoch milliseconds. */
   readonly usedAt: number;
 }
 
@@ -116,11 +114,6 @@ export class Sessions {
 
 export const csrfHeader = "x-bivariant-csrf";
 
-/** The CSRF token of a session. It is derived from the session's token, so that only its own page receives it. */
-function csrfTokenOf(sessionToken: string): Promise<string> {
-  return tokenBoundTo(sessionToken, "bivariant csrf");
-}
-
 function bearerToken(request: Request): string {
   const [, token] = /^bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   if (token === undefined)
@@ -128,7 +121,6 @@ function bearerToken(request: Request): string {
   return token;
 }
 
-/** The token in the cookie, whichever page sent the request. */
 function cookieToken(request: Request, settings: Settings): string | undefined {
   if (!settings.session.cookie) return undefined;
   return readCookie(request, cookieName("session", isSecure(request, settings)));
@@ -167,7 +159,6 @@ export async function openSession(
   return continueSession(token, session, { "set-cookie": cookie });
 }
 
-/** The answer for a page whose session is in a cookie, which the page itself cannot read. */
 async function continueSession(token: string, session: SessionRecord, headers = {}): Promise<Response> {
   return Response.json({ csrf: await csrfTokenOf(token), ...shownTo(session) }, { headers });
 }
@@ -180,12 +171,7 @@ function sessionCookie(request: Request, settings: Settings, value: string, maxA
   return cookieHeader(cookieName("session", isSecure(request, settings)), value, maxAgeSeconds, inIframes);
 }
 
-const sessionBody = z.object({
-  /** The mark that the page wrote into the address to which its login came back. */
-  login: z.string().max(256).nullish(),
-  /** The tenant that the session must be for. */
-  tenant: z.string().max(256).nullish(),
-});
+const sessionBody = z.object({ login: z.string().max(256).nullish(), tenant: z.string().max(256).nullish() });
 
 /** POST session: the session of a login that completed in this browser, or the session of the cookie. */
 export async function answerSession(request: Request, context: Context): Promise<Response> {

@@ -20,7 +20,6 @@ const launchBody = z.object({
   hostOrigin: z.string().min(1).max(512),
 });
 
-/** Exchanges the code of a launch for a token, and opens a session. */
 export async function answerLaunch(request: Request, context: Context): Promise<Response> {
   const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody);
   const { settings, people } = context;
@@ -44,7 +43,6 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   });
 }
 
-/** Redirects to the authorization endpoint of a deployment. */
 export async function answerLogin(request: Request, { settings, logins }: Context): Promise<Response> {
   const { searchParams } = new URL(request.url);
   const tenant = single(searchParams, "tenant");
@@ -111,11 +109,7 @@ function single(parameters: URLSearchParams, name: string): string | null {
   return values[0] ?? null;
 }
 
-/**
- * The address that a login comes back to: only a page of the application itself (RFC 9700 section 4.11, open redirectors).
- * It is absolute, so that no browser reads a path in it as another host. It must not be one of the backend's routes,
- * which would log in for ever.
- */
+/** Only a page of the application itself (RFC 9700 section 4.11). Absolute, so that no path is read as a host. */
 function parseReturnTo(given: string, request: Request, options: Settings): string {
   const own = ownOrigin(request, options);
   // Browsers drop tabs and newlines inside an address and read a backslash as a slash.
@@ -129,6 +123,7 @@ function parseReturnTo(given: string, request: Request, options: Settings): stri
     url.href.length > 2_048 ||
     !isAllowedOrigin(url.origin, request, options) ||
     url.username + url.password !== "" ||
+    // A login that comes back to one of the routes would log in for ever.
     (url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`))
   )
     throw new Refusal("return_to_refused");

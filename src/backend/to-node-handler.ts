@@ -19,7 +19,6 @@ export interface NodeResponse {
 }
 
 type Handler = (request: Request) => Promise<Response> | Response;
-/** What Express and its body parsers add to a request. */
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
 /**

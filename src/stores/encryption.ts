@@ -35,7 +35,6 @@ export interface Encryption {
   open(sealed: string, place: Place): Promise<string | undefined>;
 }
 
-/** Leaves values and key names as they are. */
 export const plaintext: Encryption = {
   cipher: "none",
   keyId: async () => undefined,
@@ -44,12 +43,7 @@ export const plaintext: Encryption = {
   open: async (sealed) => sealed,
 };
 
-/**
- * Encrypts values as compact JWE (RFC 7516; `dir` and `A256GCM` of RFC 7518) with their place in the protected header,
- * and replaces key names by their HMAC-SHA-256. The length, the expiry and the time of a change remain visible.
- *
- * @throws ConfigurationError `option_invalid` for a wrong key
- */
+/** Values are compact JWE (`dir` and `A256GCM`, RFC 7518) with their place in the protected header. */
 export function encryptionWith(key: EncryptionKey): Encryption {
   const reading = readEncryptionKey(key);
   let deriving: Promise<SecretKey> | undefined;
@@ -87,7 +81,6 @@ export function encryptionWith(key: EncryptionKey): Encryption {
   };
 }
 
-/** A `CryptoKey`, under whatever name the platform's types have it. */
 type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /**
@@ -105,8 +98,14 @@ export const makeKey = "Make a key with: openssl rand -base64 32";
 
 /** The key as a `CryptoKey` that cannot be exported. Error messages contain nothing of the key. */
 function readEncryptionKey(key: unknown): Promise<SecretKey> {
-  if (Object.prototype.toString.call(key) === "[object CryptoKey]")
-    return Promise.resolve(requireAes(key as CryptoKey));
+  if (Object.prototype.toString.call(key) === "[object CryptoKey]") {
+    const { algorithm, usages } = key as CryptoKey;
+    if (algorithm.name !== "AES-GCM" || (algorithm as AesKeyAlgorithm).length !== 256)
+      throw invalidKey("must be an AES-GCM key of 256 bits if it is a CryptoKey");
+    if (!usages.includes("encrypt") || !usages.includes("decrypt"))
+      throw invalidKey("must be allowed to both encrypt and decrypt");
+    return Promise.resolve(key as CryptoKey);
+  }
   const bytes = typeof key === "string" ? bytesOfText(key.trim()) : key;
   if (!(bytes instanceof Uint8Array)) throw invalidKey("must be bytes, text or a CryptoKey");
   if (bytes.length !== 32) throw invalidKey(`must hold 32 bytes, not ${bytes.length}`);
@@ -115,15 +114,6 @@ function readEncryptionKey(key: unknown): Promise<SecretKey> {
   // The first use reports a failure. Until then, the rejection must not end the process.
   importing.catch(() => {});
   return importing;
-}
-
-function requireAes(key: CryptoKey): CryptoKey {
-  const { name, length } = key.algorithm as AesKeyAlgorithm;
-  if (name !== "AES-GCM" || length !== 256)
-    throw invalidKey("must be an AES-GCM key of 256 bits if it is a CryptoKey");
-  if (!key.usages.includes("encrypt") || !key.usages.includes("decrypt"))
-    throw invalidKey("must be allowed to both encrypt and decrypt");
-  return key;
 }
 
 function bytesOfText(text: string): Uint8Array {

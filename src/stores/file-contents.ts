@@ -1,7 +1,4 @@
-/**
- * What is on the disk of a file store: a JSON file with its kind, its cipher, an id of its key and the entries. It is
- * replaced as a whole, set aside when it is damaged, and used only if no other user could have written it.
- */
+/** The JSON file of a store: replaced as a whole, set aside when damaged, refused if another user could write it. */
 import { constants, type Stats } from "node:fs";
 import { chmod, lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -17,7 +14,6 @@ export interface Entry extends StoredValue {
   readonly expiresAt?: number;
 }
 
-/** Entries by what stands for their key names. */
 export type Entries = Map<string, Entry>;
 
 /** The file is torn, was changed by hand or belongs to another program. It must be set aside. */
@@ -97,10 +93,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * Replaces the file as a whole: a reader sees the old contents or the new ones, whenever this process or the machine
- * stops. `own` is the folder of the holder of the write lock.
- */
+/** A reader sees the old contents or the new ones, whenever this process or the machine stops. */
 export async function replaceFile(path: string, contents: string, own: string): Promise<void> {
   const made = join(own, "contents");
   try {
@@ -169,7 +162,7 @@ function isPrivate({ mode }: Stats): boolean {
   return process.platform === "win32" || (mode & 0o077) === 0;
 }
 
-/** Checks the folder of locks and unfinished writes: not a link, owned by this user, and private. @throws StoreError */
+/** Refuses a folder of locks that is a link, or that another user may use. */
 export async function requirePrivateFolder(folder: string): Promise<void> {
   const stats = await lstat(folder).catch(undefinedIfMissing);
   if (stats === undefined || (stats.isDirectory() && isOwn(stats) && isPrivate(stats))) return;
@@ -195,7 +188,6 @@ const nextSteps: Readonly<Record<string, string>> = {
   ENFILE: "This machine has too many files open.",
 };
 
-/** The code of a system error; `undefined` for any other value. */
 export function systemCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" && !isBivariantError(error) ? code : undefined;

@@ -1,13 +1,9 @@
 /**
- * The locks of a file store among processes, which may be killed or suspended at any moment.
- *
- * The write lock: the folder of the locks holds a folder `write`, and that always holds exactly one folder: `free`, or
- * one with the holder's name. To take, release or take over the lock is one atomic rename of that folder, from the very
- * name that was seen, so that one of two processes wins. A holder does everything by paths inside its own folder. After a
- * takeover these paths are gone, so a holder that was suspended can write nothing any more.
- *
- * The lock of a key: a file in the folder of the locks, named for the key's hash and the holder. It is made and removed
- * only under the write lock.
+ * The locks of a file store among processes, which may be killed or suspended at any moment. The write lock is a folder
+ * `write` that always holds one folder: `free`, or one with the holder's name. It is taken, released and taken over by
+ * one atomic rename from the very name that was seen, so that one of two processes wins. A holder does everything by
+ * paths inside its own folder: after a takeover these are gone, so a suspended holder can write nothing any more. The
+ * lock of a key is a file named for the key's hash and the holder, made and removed only under the write lock.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -28,7 +24,7 @@ const longestLookMs = 250;
 
 let machine: string | undefined;
 
-/** Identifies where a process id is valid: this boot of this host, and this container. Random if that is unknown. */
+/** Where a process id is valid: this boot of this host, and this container. Random if that is unknown. */
 function thisMachine(): string {
   if (machine !== undefined) return machine;
   const parts = [hostname(), process.platform];
@@ -72,10 +68,7 @@ function describeHolder(holder: string): string {
 /** Must be asked repeatedly, with the time of the holder's last beat. */
 export type Watch = { isGone(holder: string, beat: number): boolean };
 
-/**
- * Watches holders whose end cannot be known otherwise: those of other machines, and those of this machine whose process
- * id was reused. Clocks are not compared. What counts is the time for which this process waited for a beat in vain.
- */
+/** For holders of other machines or with reused process ids: counts how long this process saw no beat. */
 export function watchHolders(clock: () => number = () => performance.now()): Watch {
   const watched = new Map<string, { beat: number; lookedAt: number; silentMs: number }>();
   return {
@@ -114,27 +107,22 @@ function pause(tries: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Takes the locks in a folder, for one store. */
 export class FileLocks {
   readonly #watch: Watch;
-  readonly #queue: Mutex = mutex();
+  readonly #queued: Mutex = mutex();
 
   constructor(watch: Watch = watchHolders()) {
     this.#watch = watch;
   }
 
-  /**
-   * Runs a task under the write lock, with the path of its own folder. A task that failed because it lost the lock runs
-   * again. `queueMs` is the time to wait for earlier writes of this process, `timeoutMs` for other processes.
-   */
+  /** A task that lost the lock runs again. `queueMs` limits the wait for this process, `timeoutMs` for the others. */
   async write<T>(
     folder: string,
     { timeoutMs, queueMs }: { readonly timeoutMs: number; readonly queueMs: number },
     task: (own: string) => Promise<T>,
   ): Promise<T> {
-    const leaveQueue = await this.#queue.take(folder, queueMs);
-    const endsAt = performance.now() + timeoutMs;
-    try {
+    return this.#queued(folder, queueMs, async () => {
+      const endsAt = performance.now() + timeoutMs;
       for (;;) {
         const own = await takeWriteLock(folder, this.#watch, endsAt);
         const stop = keepAlive(own);
@@ -149,9 +137,7 @@ export class FileLocks {
           await rename(own, join(dirname(own), "free")).catch(() => {});
         }
       }
-    } finally {
-      leaveQueue();
-    }
+    });
   }
 
   /** Takes the lock of a key until `endsAt`, by `performance.now()`. Returns the function that releases it. */

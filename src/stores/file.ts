@@ -38,9 +38,8 @@ export interface FileStoreOptions {
 }
 
 /**
- * Keeps values in one file, encrypted, for any number of processes at once. Each write replaces the file as a whole: a
- * process that is killed at any moment leaves the old contents or the new ones. Locks and unfinished writes are in the
- * folder `<path>.locks` beside it.
+ * Keeps values in one file, encrypted, for any number of processes at once. A process that is killed leaves the old
+ * contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` beside it.
  *
  * The file (mode 0600) and the folder of the locks (0700) must belong to their user alone; otherwise they are refused. A
  * damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is
@@ -59,7 +58,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const encryption = chosenEncryption(requireObject("options", options));
   const now = requireClock(options.now);
   const files = new FileLocks();
-  const queue = mutex();
+  const queued = mutex();
 
   const guarded = async <T>(task: (at: string) => Promise<T>): Promise<T> => {
     try {
@@ -139,8 +138,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     async lock(key, task, lockOptions) {
       const timeoutMs = requireLock(key, lockOptions);
       const endsAt = performance.now() + timeoutMs;
-      const leaveQueue = await queue.take(key, timeoutMs);
-      try {
+      return queued(key, timeoutMs, async () => {
         const release = await guarded(async (at) =>
           files.takeKey(`${at}.locks`, await encryption.nameOf(key), timeoutMs, endsAt),
         );
@@ -149,9 +147,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         } finally {
           await release();
         }
-      } finally {
-        leaveQueue();
-      }
+      });
     },
   };
 }

@@ -24,7 +24,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
   const now = requireClock(options.now);
   if (!(mostEntries >= 1)) throw invalidOption("mostEntries", "must be a number, 1 or more");
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
-  const locks = mutex();
+  const locked = mutex();
   let writes = 0;
 
   const read = (key: string) => {
@@ -60,13 +60,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
       requireKey(key);
       entries.delete(key);
     },
-    async lock(key, task, lockOptions) {
-      const release = await locks.take(key, requireLock(key, lockOptions));
-      try {
-        return await task();
-      } finally {
-        release();
-      }
-    },
+    lock: async (key, task, lockOptions) => locked(key, requireLock(key, lockOptions), task),
   };
 }

@@ -1,41 +1,39 @@
 /** Runs the tasks of one process under one key one after another, in the order of their arrival. */
 import { StoreError } from "../errors.js";
 
-export interface Mutex {
-  /**
-   * Resolves when all earlier holders of the key have finished, with the function that releases it.
-   *
-   * @throws StoreError `store_locked` after `timeoutMs`; the place in the queue is given up
-   */
-  take(key: string, timeoutMs: number): Promise<() => void>;
-}
+/** Rejects with `store_locked` after `timeoutMs`, and gives up the place in the queue. */
+export type Mutex = <T>(key: string, timeoutMs: number, task: () => Promise<T>) => Promise<T>;
 
 export function mutex(): Mutex {
   const tails = new Map<string, Promise<void>>();
-  return {
-    async take(key, timeoutMs) {
-      const before = tails.get(key) ?? Promise.resolve();
-      let release = () => {};
-      const released = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      const tail = before.then(() => released);
-      tails.set(key, tail);
-      tail.then(() => {
-        if (tails.get(key) === tail) tails.delete(key);
-      });
-      return new Promise((resolve, reject) => {
-        const giveUp = () => {
-          release();
-          reject(new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`));
-        };
-        // A timer set for longer than 2^31 - 1 ms would fire at once.
-        const timer = setTimeout(giveUp, Math.min(timeoutMs, 2 ** 31 - 1));
-        before.then(() => {
-          clearTimeout(timer);
-          resolve(release);
-        });
-      });
-    },
+  return async (key, timeoutMs, task) => {
+    const before = tails.get(key);
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const tail = Promise.resolve(before).then(() => released);
+    tails.set(key, tail);
+    tail.then(() => {
+      if (tails.get(key) === tail) tails.delete(key);
+    });
+    try {
+      if (before !== undefined) await within(before, timeoutMs);
+      return await task();
+    } finally {
+      release();
+    }
   };
+}
+
+function within(before: Promise<void>, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const late = new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`);
+    // A timer set for longer than 2^31 - 1 ms would fire at once.
+    const timer = setTimeout(() => reject(late), Math.min(timeoutMs, 2 ** 31 - 1));
+    before.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

@@ -5,7 +5,7 @@ import { type Backend, createBackend } from "../../src/backend/index.js";
 import { memoryStore, type ServiceEvent } from "../../src/index.js";
 import { pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
-import { HOST, launchCredential, loginCredential, OWN, SERVICE, type SessionAnswer } from "./rig.js";
+import { bearer, HOST, launching, loginCredential, OWN, type SessionAnswer } from "./rig.js";
 import { TestBrowser } from "./test-browser.js";
 
 const code = "canary-code-3f8a17c20d";
@@ -34,12 +34,7 @@ beforeEach(() => {
 
 function backendOf(cookie: boolean): Backend {
   return createBackend({
-    deployments: [
-      {
-        ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() },
-        login: loginCredential({ clientSecret }),
-      },
-    ],
+    deployments: [{ ...launching(), login: loginCredential({ clientSecret }) }],
     ...{ store: memoryStore(), session: { cookie } },
     fetch: async (url, init) => {
       const body = String(init?.body ?? "");
@@ -79,19 +74,9 @@ function planted(): string[] {
   const key = pkcs8(rsaKey())
     .split("\n")
     .filter((line) => line.length > 40);
-  const secrets = [
-    code,
-    codeVerifier,
-    clientSecret,
-    "canary-secret",
-    accessToken,
-    refreshToken,
-    d,
-    p,
-    q,
-    ...key,
-  ];
-  return [...secrets, encodeURIComponent(clientSecret), ...fields].filter((secret) => secret.length > 10);
+  const ours = [code, codeVerifier, clientSecret, "canary-secret", accessToken, refreshToken];
+  const secrets = [...ours, d, p, q, ...key, encodeURIComponent(clientSecret), ...fields];
+  return secrets.filter((secret) => secret.length > 10);
 }
 
 function expectNone(backend: Backend): void {
@@ -194,7 +179,7 @@ test("the browser's own session and login are in no error, event or inspection",
   const { session = "" } = (await answer.json()) as SessionAnswer;
   await browser.get("/auth/login");
   const [cookie = ""] = browser.cookies.values();
-  const headers = { authorization: `Bearer ${session}` };
+  const headers = bearer(session);
   outputs = [];
   await keep(await browser.get("/auth/me", headers));
   await keep(await browser.post("/auth/logout", {}, headers));

@@ -1,5 +1,6 @@
 // From a request to a Service: as which person, with how many token requests, and which answers errors become.
 import { describe, expect, test } from "vitest";
+import { type OperationTypes, operations } from "../../generated/operations.js";
 import { createBackend, isSessionError, SessionError } from "../../src/backend/index.js";
 import {
   ApiError,
@@ -9,6 +10,7 @@ import {
   LoginRequiredError,
   RateLimitedError,
   RelaunchRequiredError,
+  type ServiceOf,
   StoreError,
   TokenRequestError,
   TransportError,
@@ -18,11 +20,12 @@ import { START } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   ada,
+  bearer,
   HOST,
   launchCredential,
+  launching,
   OWN,
   type Rig,
-  type RigOptions,
   rig,
   SERVICE,
   type SessionAnswer,
@@ -32,14 +35,11 @@ import { TestBrowser } from "./test-browser.js";
 const minute = 60_000;
 
 function requestOf(session: string | undefined): Request {
-  return new Request(`${OWN}/devices`, { headers: { authorization: `Bearer ${session}` } });
+  return new Request(`${OWN}/devices`, { headers: bearer(session) });
 }
 
-async function loggedIn(parts: Rig, browser = parts.browser): Promise<Request> {
-  await parts.login(browser);
-  const { session } = (await (await browser.post("/auth/session")).json()) as SessionAnswer;
-  return requestOf(session);
-}
+const loggedIn = async (parts: Rig, browser = parts.browser): Promise<Request> =>
+  requestOf((await parts.loggedIn(browser)).session);
 
 describe("connect", () => {
   test("of 50 requests in two processes that share a store renews the token once", async () => {
@@ -90,6 +90,34 @@ describe("connect", () => {
     );
     expect(users).toEqual(["ada", "grace"]);
   });
+});
+
+test("a backend reads its listed deployments and indexes its operations once, not for each request", async () => {
+  const reads = { deployment: 0, operation: 0 };
+  const deployment = {
+    ...{ baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() },
+    get tenantId() {
+      reads.deployment++;
+      return "acme";
+    },
+  };
+  const A = {
+    ...operations.A,
+    // An operation that is not called, so only an index of all operations reads it.
+    get requestToken() {
+      reads.operation++;
+      return operations.A.requestToken;
+    },
+  };
+  const parts = rig({ deployments: [deployment], api: { operations: { ...operations, A } } });
+  const atStart = reads.deployment;
+  expect(atStart).toBeGreaterThan(0);
+  const request = await launched(parts);
+  for (let requests = 0; requests < 5; requests++) {
+    const { paths } = (await parts.backend.connect(request)) as ServiceOf<"A", OperationTypes>;
+    expect((await paths.GET("/api/v1/{tenantId}/devices")).ok).toBe(true);
+  }
+  expect(reads).toEqual({ deployment: atStart, operation: 1 });
 });
 
 describe("session", () => {
@@ -186,10 +214,7 @@ describe("answer", () => {
   });
 
   test("to a rate limit has a Retry-After header", () => {
-    const own = createBackend({
-      deployments: [{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() }],
-      ...{ now, onError: () => {} },
-    });
+    const own = createBackend({ deployments: [launching()], now, onError: () => {} });
     const answer = own.answer(new RateLimitedError("x", { retryAt: START + 2_500 }));
     expect(answer.headers.get("retry-after")).toBe("3");
   });
@@ -215,9 +240,7 @@ describe("answer", () => {
     onTestFinished(() => {
       console.error = error;
     });
-    const own = createBackend({
-      deployments: [{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() }],
-    });
+    const own = createBackend({ deployments: [launching()] });
     const fault = new Error("x");
     own.answer(fault);
     own.answer(new RelaunchRequiredError("launch_expired", "x"));
@@ -230,68 +253,39 @@ const young = 30_000;
 const old = young + 1;
 
 interface Refusing extends Rig {
-  /** From now on the service answers every call with 401. */
-  refuse(): void;
-  /** From now on the service refuses refresh tokens too. */
-  refuseRefresh(): void;
+  /** Which requests the service refuses from now on. */
+  readonly refused: { calls?: boolean; refresh?: boolean };
 }
 
-function refusing(options: RigOptions = {}): Refusing {
-  let [isRefused, isRefreshRefused] = [false, false];
-  const parts = rig({
-    ...options,
+function refusing(options: { readonly fetch?: Fetch } = {}): Refusing {
+  const refused: Refusing["refused"] = {};
+  const parts: Rig = rig({
     fetch: async (url, init) => {
-      if (isRefused && !url.includes("token")) return new Response(null, { status: 401 });
-      if (isRefreshRefused && url.includes("token"))
+      if (refused.calls && !url.includes("token")) return new Response(null, { status: 401 });
+      if (refused.refresh && url.includes("token"))
         return Response.json({ error: "invalid_grant" }, { status: 400 });
-      return ((options.fetch as Fetch | undefined) ?? parts.emulator.fetch)(url, init);
+      return (options.fetch ?? parts.emulator.fetch)(url, init);
     },
   });
-  return {
-    ...parts,
-    refuse: () => {
-      isRefused = true;
-    },
-    refuseRefresh: () => {
-      isRefreshRefused = true;
-    },
-  };
+  return { ...parts, refused };
 }
 
-/** Launches, and returns a request of that session. */
-async function requestAfterLaunch(parts: Rig): Promise<Request> {
-  const { session } = await parts.launch();
-  return new Request(`${OWN}/devices`, { headers: { authorization: `Bearer ${session}` } });
-}
-
-async function requestAfterLogin(parts: Rig): Promise<Request> {
-  await parts.login();
-  const { session } = (await (await parts.browser.post("/auth/session")).json()) as SessionAnswer;
-  return parts.browser.request(
-    "GET",
-    "/devices",
-    session === undefined ? {} : { headers: { authorization: `Bearer ${session}` } },
-  );
-}
+const launched = async (parts: Rig): Promise<Request> => requestOf((await parts.launch()).session);
 
 async function answered({ backend }: Rig, request: Request): Promise<[number, Record<string, string>]> {
-  try {
-    const { ok, error } = await (await backend.connect(request)).call("listDevices");
-    if (ok) return [200, {}];
-    const answer = backend.answer(error);
-    return [answer.status, await answer.json()];
-  } catch (error) {
-    const answer = backend.answer(error);
-    return [answer.status, await answer.json()];
-  }
+  const called = backend.connect(request).then((service) => service.call("listDevices"));
+  const { ok, error } = await called.catch((thrown: unknown) => ({ ok: false, error: thrown }));
+  if (ok) return [200, {}];
+  const answer = backend.answer(error);
+  return [answer.status, await answer.json()];
 }
 
 describe("a launch whose token the service no longer accepts", () => {
   test("asks for a relaunch at the first call, and ends in every process", async () => {
     const parts = refusing();
-    const request = await requestAfterLaunch(parts);
+    const request = await launched(parts);
     expect((await answered(parts, request))[0]).toBe(200);
-    parts.refuse();
+    parts.refused.calls = true;
     parts.clock.advance(old);
     expect(await answered(parts, request)).toEqual([
       401,
@@ -306,8 +300,8 @@ describe("a launch whose token the service no longer accepts", () => {
 
   test("survives a 401 on a token of at most 30 s, because a route that accepts no such token answers so too", async () => {
     const parts = refusing();
-    const request = await requestAfterLaunch(parts);
-    parts.refuse();
+    const request = await launched(parts);
+    parts.refused.calls = true;
     parts.clock.advance(young);
     expect(await answered(parts, request)).toMatchObject([502, { error: "api_unauthorized" }]);
     expect(await parts.backend.session(request)).toMatchObject({ variant: "A" });
@@ -315,8 +309,8 @@ describe("a launch whose token the service no longer accepts", () => {
 
   test("survives a 401 that is not passed to backend.answer", async () => {
     const parts = refusing();
-    const request = await requestAfterLaunch(parts);
-    parts.refuse();
+    const request = await launched(parts);
+    parts.refused.calls = true;
     parts.clock.advance(old);
     const { error } = await (await parts.backend.connect(request)).call("listDevices");
     expect(error).toMatchObject({ code: "api_unauthorized", cause: { code: "launch_expired" } });
@@ -325,7 +319,7 @@ describe("a launch whose token the service no longer accepts", () => {
 
   test("survives a 403", async () => {
     const parts = rig();
-    const request = await requestAfterLaunch(parts);
+    const request = await launched(parts);
     parts.emulator.updatePlugin({ tenantId: "acme", clientId: "planner", scopes: [] });
     parts.clock.advance(old);
     expect(await answered(parts, request)).toMatchObject([403, { error: "api_forbidden" }]);
@@ -336,9 +330,8 @@ describe("a launch whose token the service no longer accepts", () => {
 describe("a login whose token the service no longer accepts", () => {
   test("asks for a login at the first call if its refresh token is refused too", async () => {
     const parts = refusing();
-    const request = await requestAfterLogin(parts);
-    parts.refuse();
-    parts.refuseRefresh();
+    const request = await loggedIn(parts);
+    Object.assign(parts.refused, { calls: true, refresh: true });
     parts.clock.advance(old);
     for (const reason of ["login_refused", "login_refused"])
       expect(await answered(parts, request)).toMatchObject([401, { error: "login_required", reason }]);
@@ -346,8 +339,8 @@ describe("a login whose token the service no longer accepts", () => {
 
   test("is renewed by its refresh token, and survives a second 401", async () => {
     const parts = refusing();
-    const request = await requestAfterLogin(parts);
-    parts.refuse();
+    const request = await loggedIn(parts);
+    parts.refused.calls = true;
     parts.clock.advance(old);
     expect(await answered(parts, request)).toMatchObject([502, { error: "api_unauthorized" }]);
     expect(await parts.another().session(request)).toMatchObject({ variant: "B" });
@@ -358,9 +351,9 @@ describe("a login whose token the service no longer accepts", () => {
       fetch: async (url) =>
         url.includes("token") ? Response.json({ access_token: "t" }) : Response.json([]),
     });
-    const request = await requestAfterLogin(parts);
+    const request = await loggedIn(parts);
     expect((await answered(parts, request))[0]).toBe(200);
-    parts.refuse();
+    parts.refused.calls = true;
     parts.clock.advance(old);
     expect(await answered(parts, request)).toMatchObject([
       401,
@@ -386,8 +379,8 @@ describe("a page that comes back with a session in a cookie", () => {
             : Response.json({ error: "invalid_grant" }, { status: 400 });
         },
       });
-      await requestAfterLogin(parts);
-      parts.clock.advance(59 * 60_000);
+      await parts.loggedIn();
+      parts.clock.advance(59 * minute);
       expect((await parts.browser.post("/auth/session")).status).toBe(200);
       isOver = true;
       parts.clock.advance(60_000);
@@ -406,8 +399,8 @@ describe("a page that comes back with a session in a cookie", () => {
       fetch: async (url, init) =>
         isDown ? new Response("", { status: 503 }) : parts.emulator.fetch(url, init),
     });
-    await requestAfterLogin(parts);
-    parts.clock.advance(59 * 60_000);
+    await parts.loggedIn();
+    parts.clock.advance(59 * minute);
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
     isDown = true;
     parts.clock.advance(60_000);

@@ -3,7 +3,18 @@ import { describe, expect, test } from "vitest";
 import { type BackendDeployment, createBackend } from "../../src/backend/index.js";
 import { isRelaunchRequiredError, unwrap } from "../../src/index.js";
 import { recordingServer } from "../support/recording-server.js";
-import { adaShown, HOST, interrupted, launchCredential, loginCredential, OWN, rig, SERVICE } from "./rig.js";
+import {
+  adaShown,
+  bearer,
+  HOST,
+  interrupted,
+  launchCredential,
+  launching,
+  loginCredential,
+  OWN,
+  rig,
+  SERVICE,
+} from "./rig.js";
 import { errorOf, TestBrowser } from "./test-browser.js";
 
 const body = {
@@ -21,7 +32,7 @@ describe("a launch", () => {
       session: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
       ...{ variant: "A", tenantId: "acme", operator: adaShown, expiresAt: clock.now() + 3_600_000 },
     });
-    const headers = { authorization: `Bearer ${answer.session}` };
+    const headers = bearer(answer.session);
     const service = await backend.connect(browser.request("GET", "/devices", { headers }));
     expect(service.variant).toBe("A");
     expect(unwrap(await service.call("listDevices"))).toHaveLength(3);
@@ -34,7 +45,7 @@ describe("a launch", () => {
   test("ends with its token: every process then asks for a relaunch", async () => {
     const { backend, browser, launch, clock, another } = rig();
     const { session } = await launch();
-    const mine = { authorization: `Bearer ${session}` };
+    const mine = bearer(session);
     for (let minutes = 0; minutes < 59; minutes++) {
       clock.advance(60_000);
       expect((await browser.get("/auth/me", mine)).status).toBe(200);
@@ -101,7 +112,7 @@ describe("a launch", () => {
   });
 
   test("is refused when a lookup returns a deployment that was not asked for", async () => {
-    const right = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() };
+    const right = launching();
     const lookups: [given: BackendDeployment | undefined, error: string][] = [
       [{ ...right, hostOrigin: "https://other.example" }, "host_unknown"],
       [{ ...right, tenantId: "umbrella" }, "host_unknown"],
@@ -163,7 +174,7 @@ describe("a code", () => {
   test("whose exchange breaks off is not sent again, and asks for a relaunch", async () => {
     const server = await recordingServer(() => "reset");
     const backend = createBackend({
-      deployments: [{ tenantId: "acme", baseUrl: server.url, hostOrigin: HOST, launch: launchCredential() }],
+      deployments: [{ ...launching(), baseUrl: server.url }],
       onError: () => {},
     });
     const browser = new TestBrowser(backend, OWN);

@@ -2,12 +2,12 @@
 import { describe, expect, test } from "vitest";
 import { type BackendOptions, createBackend } from "../../src/backend/index.js";
 import { apiClient, isConfigurationError, serviceAccount } from "../../src/index.js";
-import { HOST, launchCredential, loginCredential, OWN, rig, SERVICE } from "./rig.js";
+import { HOST, launchCredential, launching, loginCredential, OWN, rig } from "./rig.js";
 import { TestBrowser } from "./test-browser.js";
 
 const launch = launchCredential();
 const login = loginCredential();
-const right = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch, login };
+const right = { ...launching(), launch, login };
 
 function faultOf(options: unknown): unknown {
   try {

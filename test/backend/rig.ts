@@ -4,6 +4,7 @@ import {
   type BackendOptions,
   createBackend,
   type ErrorContext,
+  type LaunchDeployment,
 } from "../../src/backend/index.js";
 import {
   createEmulator,
@@ -50,6 +51,14 @@ export function loginCredential(
   return apiClient({ clientId: "portal", redirectUri: CALLBACK, authorizationEndpoint, ...settings });
 }
 
+/** A deployment that only launches. */
+export const launching = (): LaunchDeployment => ({
+  ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() },
+});
+export const bearer = (session: string | undefined): Record<string, string> => ({
+  authorization: `Bearer ${session}`,
+});
+
 export interface Told extends ErrorContext {
   readonly error: unknown;
 }
@@ -70,6 +79,8 @@ export interface Rig {
   readonly launch: (browser?: TestBrowser) => Promise<SessionAnswer>;
   /** Logs in with a browser, up to the redirect to the page. */
   readonly login: (browser?: TestBrowser) => Promise<Response>;
+  /** Logs in with a browser, and returns the session that the page receives. */
+  readonly loggedIn: (browser?: TestBrowser) => Promise<SessionAnswer>;
   /** The number of code exchanges and refreshes that the deployment received. */
   readonly tokenRequests: () => number;
 }
@@ -143,18 +154,22 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
     const { code, state, tenantId } = launch.authorize({ codeChallenge });
     return { code, state, tenantId, codeVerifier, hostOrigin: HOST };
   };
+  const login = async (by = browser) => {
+    const begun = await by.get("/auth/login?return_to=/page");
+    if (begun.status !== 302) throw new Error(`login: ${begun.status} ${await begun.text()}`);
+    const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+    return by.get(callbackUrl);
+  };
   return {
-    ...{ backend, emulator, clock, store, told, browser, another, launchBody },
+    ...{ backend, emulator, clock, store, told, browser, another, launchBody, login },
     async launch(by = browser) {
       const answer = await by.post("/auth/launch", launchBody());
       if (answer.status !== 200) throw new Error(`launch: ${answer.status} ${await answer.text()}`);
       return (await answer.json()) as SessionAnswer;
     },
-    async login(by = browser) {
-      const begun = await by.get("/auth/login?return_to=/page");
-      if (begun.status !== 302) throw new Error(`login: ${begun.status} ${await begun.text()}`);
-      const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
-      return by.get(callbackUrl);
+    async loggedIn(by = browser) {
+      await login(by);
+      return (await (await by.post("/auth/session")).json()) as SessionAnswer;
     },
     tokenRequests: () => emulator.journal.tokenRequests().length,
   };

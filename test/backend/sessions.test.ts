@@ -2,9 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../support/wait.js";
 import {
+  bearer,
   HOST,
   interrupted,
   launchCredential,
+  launching,
   loginCredential,
   OWN,
   rig,
@@ -13,7 +15,6 @@ import {
 } from "./rig.js";
 import { errorOf, TestBrowser } from "./test-browser.js";
 
-const bearer = (session: string | undefined) => ({ authorization: `Bearer ${session}` });
 const minute = 60_000;
 
 /** Records what is written to a store, and what is in it. */
@@ -29,11 +30,6 @@ function watched() {
   return { writes, entries, wrapStore, held };
 }
 
-async function loggedIn(parts: ReturnType<typeof rig>): Promise<SessionAnswer> {
-  await parts.login();
-  return (await (await parts.browser.post("/auth/session")).json()) as SessionAnswer;
-}
-
 describe("a session token", () => {
   test.each([
     { name: "missing", headers: {}, code: "session_missing" },
@@ -43,18 +39,14 @@ describe("a session token", () => {
     { name: "of another length", headers: bearer("x"), code: "session_unknown" },
     { name: "of 100 kB", headers: bearer("x".repeat(100_000)), code: "session_unknown" },
     { name: "twice in one header", headers: bearer(`${"x".repeat(43)}, Bearer y`), code: "session_unknown" },
-    {
-      name: "in a cookie instead of the header",
-      headers: { cookie: "SESSION" },
-      code: "session_missing",
-    },
+    { name: "in a cookie", headers: { cookie: "__Host-bivariant-session=" }, code: "session_missing" },
   ])(
     "$name is refused with 401 $code by every route, by connect and by session",
     async ({ headers, code }) => {
       const { backend, browser, launch } = rig();
       const { session } = await launch();
       const sent: Record<string, string> = { ...headers };
-      if (sent.cookie !== undefined) sent.cookie = `__Host-bivariant-session=${session}`;
+      if (sent.cookie !== undefined) sent.cookie += session;
       for (const answer of [
         await browser.get("/auth/me", sent),
         await browser.post("/auth/logout", {}, sent),
@@ -91,7 +83,7 @@ describe("a session token", () => {
   test("of another plugin in the same store is refused, for either variant", async () => {
     const parts = rig();
     const { session: launched } = await parts.launch();
-    const { session: loggedInHere } = await loggedIn(parts);
+    const { session: loggedInHere } = await parts.loggedIn();
     parts.emulator.registerApiClient({ clientId: "other-portal", redirectUris: [`${OWN}/auth/callback`] });
     const deployments = [
       {
@@ -110,13 +102,12 @@ describe("a session token", () => {
   test("of a deployment that moved or is not configured any more is refused", async () => {
     const parts = rig();
     const { session } = await parts.launch();
-    const deployment = { tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST, launch: launchCredential() };
     for (const change of [
       { baseUrl: "https://moved.example" },
       { tenantId: "umbrella" },
       { hostOrigin: "https://other.example" },
     ]) {
-      const other = new TestBrowser(parts.another({ deployments: [{ ...deployment, ...change }] }), OWN);
+      const other = new TestBrowser(parts.another({ deployments: [{ ...launching(), ...change }] }), OWN);
       const answer = await other.get("/auth/me", bearer(session));
       expect([answer.status, await errorOf(answer)]).toEqual([401, "session_unknown"]);
     }
@@ -153,7 +144,7 @@ describe("a session", () => {
   test("that is not used ends after its idle time, and its tokens are forgotten when it is presented", async () => {
     const store = watched();
     const parts = rig({ wrapStore: store.wrapStore });
-    const { session } = await loggedIn(parts);
+    const { session } = await parts.loggedIn();
     parts.clock.advance(60 * minute - 1);
     expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
     parts.clock.advance(60 * minute);
@@ -214,10 +205,8 @@ describe("a session", () => {
     const { session } = await parts.launch();
     for (fault of ["throws", "silence"] as const) {
       const answer = await parts.browser.get("/auth/me", bearer(session));
-      expect([answer.status, await answer.json()]).toEqual([
-        503,
-        { error: "store_unavailable", message: "The session store failed. Try again." },
-      ]);
+      expect([answer.status, await errorOf(answer)]).toEqual([503, "store_unavailable"]);
+      expect(await answer.text()).not.toContain("canary");
     }
   });
 });
@@ -226,7 +215,7 @@ describe("a logout", () => {
   test.each(["A", "B"])("ends the session and forgets the tokens of Variant %s", async (variant) => {
     const store = watched();
     const parts = rig({ wrapStore: store.wrapStore });
-    const { session } = variant === "A" ? await parts.launch() : await loggedIn(parts);
+    const { session } = variant === "A" ? await parts.launch() : await parts.loggedIn();
     const grant = [...store.entries].find(([key]) => key.includes("grant"))?.[1] ?? "{}";
     expect(JSON.parse(grant).token.value).toEqual(expect.any(String));
     const answer = await parts.browser.post("/auth/logout", {}, bearer(session));
@@ -263,7 +252,7 @@ describe("a session in a cookie", () => {
     async ({ variant, code }) => {
       const store = watched();
       const parts = rig({ ...cookie, wrapStore: store.wrapStore });
-      const { csrf = "" } = variant === "A" ? await parts.launch() : await loggedIn(parts);
+      const { csrf = "" } = variant === "A" ? await parts.launch() : await parts.loggedIn();
       const [key = ""] = store.held('["grant"');
       await parts.store.set(key, "torn");
       const restarted = new TestBrowser(parts.another(), OWN);
@@ -272,10 +261,8 @@ describe("a session in a cookie", () => {
         expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
       expect(parts.told[0]).toMatchObject({ error: { code: "store_corrupt" } });
       const answer = await restarted.post("/auth/logout", {}, { "x-bivariant-csrf": csrf });
-      expect([answer.status, restarted.setCookies.at(-1)]).toEqual([
-        204,
-        expect.stringContaining("Max-Age=0"),
-      ]);
+      expect(answer.status).toBe(204);
+      expect(restarted.setCookies.at(-1)).toContain("Max-Age=0");
       expect(store.held('["grant"')).toEqual([]);
     },
   );
@@ -297,7 +284,7 @@ describe("a session in a cookie", () => {
     expect(answer.expiresAt).toBe(clock.now() + 3_600_000);
   });
 
-  test("changes nothing without the CSRF token of this session", async () => {
+  test("changes nothing without the CSRF token of this session, and is removed at logout", async () => {
     const { browser, launch, backend } = rig(cookie);
     const { csrf } = await launch();
     const { csrf: another } = await launch(new TestBrowser(backend, OWN));
@@ -317,6 +304,10 @@ describe("a session in a cookie", () => {
       "A",
     );
     expect((await browser.post("/auth/logout", {}, right)).status).toBe(204);
+    expect(browser.setCookies.at(-1)).toBe(
+      "__Host-bivariant-session=; Max-Age=0; Path=/; HttpOnly; SameSite=None; Secure; Partitioned",
+    );
+    expect((await browser.post("/auth/session")).status).toBe(401);
   });
 
   test("that another tab replaced is not shown to the first tab", async () => {
@@ -400,15 +391,5 @@ describe("a session in a cookie", () => {
     const other = await browser.post("/auth/session", { tenant: "umbrella" });
     expect([other.status, await errorOf(other)]).toEqual([401, "session_missing"]);
     expect((await browser.post("/auth/session", { tenant: "acme" })).status).toBe(200);
-  });
-
-  test("is removed at logout", async () => {
-    const { browser, launch } = rig(cookie);
-    const { csrf } = await launch();
-    await browser.post("/auth/logout", {}, { "x-bivariant-csrf": csrf ?? "" });
-    expect(browser.setCookies.at(-1)).toBe(
-      "__Host-bivariant-session=; Max-Age=0; Path=/; HttpOnly; SameSite=None; Secure; Partitioned",
-    );
-    expect((await browser.post("/auth/session")).status).toBe(401);
   });
 });

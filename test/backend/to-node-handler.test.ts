@@ -1,23 +1,15 @@
 // toNodeHandler over real connections: mounts, bodies, disconnects and odd requests.
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type AddressInfo, connect } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { createServer, type RequestListener } from "node:http";
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
 import { toNodeHandler } from "../../src/backend/index.js";
+import { servingOn } from "../support/recording-server.js";
 import { collectGarbage } from "../support/wait.js";
 import { rig } from "./rig.js";
 
-type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
-
-async function serving(listener: Listener): Promise<{ url: string; port: number }> {
-  const server = createServer(listener);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
+async function serving(listener: RequestListener): Promise<{ url: string; port: number }> {
+  const port = await servingOn(createServer(listener));
   return { url: `http://127.0.0.1:${port}`, port };
 }
 
@@ -112,11 +104,8 @@ describe("a request", () => {
 
   test("is not treated as https because of X-Forwarded headers", async () => {
     const { url } = await serving(toNodeHandler(echo));
-    const headers = {
-      "x-forwarded-proto": "https",
-      "x-forwarded-host": "evil.example",
-      forwarded: "proto=https",
-    };
+    const forwarded = { "x-forwarded-proto": "https", "x-forwarded-host": "evil.example" };
+    const headers = { ...forwarded, forwarded: "proto=https" };
     expect(((await (await fetch(`${url}/x`, { headers })).json()) as Seen).url).toBe(`${url}/x`);
   });
 

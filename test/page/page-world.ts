@@ -1,11 +1,10 @@
 // A host, a plugin and an evil site, each with an origin of its own, in one browser context.
 
 import { createHash, randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContext, Frame, Page } from "playwright-core";
 import { onTestFinished } from "vitest";
+import { servingOn } from "../support/recording-server.js";
 import { pageBundle } from "./page-bundle.js";
 
 /** The outcome of `startSession`, as the page reports it. */
@@ -334,13 +333,7 @@ export async function loopbackSite(
     const { status = 200, headers = {}, body } = await answer(request);
     response.writeHead(status, { connection: "close", ...headers }).end(body);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  origin = `http://${name}.localhost:${(server.address() as AddressInfo).port}`;
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
+  origin = `http://${name}.localhost:${await servingOn(server)}`;
   return { origin, requests };
 }
 

@@ -1,12 +1,11 @@
 // The page in a real browser: launches in a host's iframe with forged messages, logins on its own, and its sessions.
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import type { Frame, Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { toNodeHandler } from "../../src/backend/index.js";
 import { rig } from "../backend/rig.js";
 import { describeInChromium } from "../support/chromium.js";
+import { servingOn } from "../support/recording-server.js";
 import {
   type FakePluginOptions,
   frameOf,
@@ -67,22 +66,6 @@ function expectHonest(world: World, outcome: Outcome): void {
   expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
   expect(world.host.grants.size).toBe(1);
   expect(world.errors).toEqual([]);
-}
-
-interface Called {
-  readonly status?: number;
-  readonly error?: { readonly code: string; readonly reason?: string };
-}
-
-async function serving(listener: RequestListener): Promise<number> {
-  const server = createServer(listener);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 describeInChromium("the page", (browser) => {
@@ -587,66 +570,34 @@ describeInChromium("the page", (browser) => {
     });
   });
 
-  describe("with a session", () => {
-    async function started(plugin: FakePluginOptions = {}): Promise<{ world: World; frame: Frame }> {
-      const world = await pageWorld(browser(), { plugin });
-      const { frame } = await world.launch();
-      const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
-      expect(outcome).toHaveProperty("session");
-      return { world, frame };
+  test("a call with a session follows no redirect, even if the caller asks for it", async () => {
+    let location = "/api/devices";
+    const plugin: FakePluginOptions = {
+      answer: ({ url }) => (url.pathname === "/moved" ? { status: 302, headers: { location } } : undefined),
+    };
+    const { world, frame } = await launched(browser(), { plugin });
+    for (location of ["/api/devices", `${world.evil.origin}/steal`]) {
+      const called = await run(frame, "call", "/moved", { redirect: "follow" });
+      expect(called).toMatchObject({ error: { name: "TypeError" } });
     }
-
-    function calls({ plugin }: World, path: string) {
-      return plugin.requests.filter(({ url }) => url.pathname === path);
-    }
-
-    test("follows no redirect, even if the caller asks for it", async () => {
-      let location = "/api/devices";
-      const { world, frame } = await started({
-        answer: ({ url }) => (url.pathname === "/moved" ? { status: 302, headers: { location } } : undefined),
-      });
-      for (location of ["/api/devices", `${world.evil.origin}/steal`]) {
-        const called = await run<Called>(frame, "call", "/moved", { redirect: "follow" });
-        expect(called).toMatchObject({ error: { name: "TypeError" } });
-      }
-      expect([...world.evil.requests, ...calls(world, "/api/devices")]).toEqual([]);
-    });
-
-    test("ends at once at a logout, which the backend receives with the token", async () => {
-      const { world, frame } = await started();
-      const during = await frame.evaluate(async () => {
-        const { session, call } = globalThis as unknown as {
-          session: { logout(): Promise<void> };
-          call(url: string): Promise<unknown>;
-        };
-        const [, call1] = await Promise.all([session.logout(), call("/api/devices"), session.logout()]);
-        return call1;
-      });
-      expect(during).toMatchObject({ error: { code: "session_ended", reason: "logged_out" } });
-      const [logout, ...more] = calls(world, "/auth/logout");
-      expect(logout).toMatchObject({
-        method: "POST",
-        body: "{}",
-        headers: { authorization: `Bearer ${world.plugin.tokens[0]}`, "content-type": "application/json" },
-      });
-      expect([...more, ...calls(world, "/api/devices")]).toEqual([]);
-      expect(await frame.evaluate("endings")).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
-    });
+    expect(world.evil.requests).toEqual([]);
+    expect(world.plugin.requests.filter(({ url }) => url.pathname === "/api/devices")).toEqual([]);
   });
 
   describe("with a session in a cookie, in an iframe of another site", () => {
     test("is sent by the plugin's page, and cannot be read by scripts", async () => {
       const parts = rig({ session: { cookie: true } });
       const handler = toNodeHandler(parts.backend);
-      const pluginPort = await serving((incoming, outgoing) => {
+      const pluginServer = createServer((incoming, outgoing) => {
         if (incoming.url?.startsWith("/auth/")) return handler(incoming, outgoing);
         outgoing.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>plugin</title>");
       });
-      const plugin = `http://127.0.0.1:${pluginPort}`;
-      const hostPort = await serving((_incoming, outgoing) => {
+      const plugin = `http://127.0.0.1:${await servingOn(pluginServer)}`;
+      const hostServer = createServer((_incoming, outgoing) => {
         outgoing.writeHead(200, { "content-type": "text/html" });
         outgoing.end(`<!doctype html><title>host</title><iframe src="${plugin}/page"></iframe>`);
       });
+      const hostPort = await servingOn(hostServer);
       const context = await browser().newContext();
       onTestFinished(() => context.close());
       const page = await context.newPage();

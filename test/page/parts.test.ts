@@ -87,19 +87,9 @@ describe("the origin of the host application", () => {
 const right = { type: "host:auth-code", code: "c", state: "s", tenantId: "acme" };
 
 describe("a message is not a host:auth-code:", () => {
-  const others = [
-    undefined,
-    null,
-    0,
-    "host:auth-code",
-    [],
-    {},
-    { type: "plugin:pkce-init" },
-    { type: ["host:auth-code"] },
-  ];
-  test.each(others.map((data) => ({ name: JSON.stringify(data), data })))("$name", ({ data }) => {
-    expect(readAuthCode(data)).toBeUndefined();
-  });
+  const types = [{ type: "plugin:pkce-init" }, { type: ["host:auth-code"] }];
+  const others = [undefined, null, 0, "host:auth-code", [], {}, ...types].map((data) => ({ data }));
+  test.each(others)("$data", ({ data }) => expect(readAuthCode(data)).toBeUndefined());
   test("a host:auth-code is recognised", () => expect(readAuthCode(right)).toMatchObject(right));
 });
 
@@ -182,7 +172,8 @@ describe("a session", () => {
     { input: "https://plugin.example/a", url: "https://plugin.example/a" },
   ])("sends a call to $input with its bearer token", async ({ input, url }) => {
     const { session, sent } = await opened();
-    await session.fetch(input, { method: "POST", headers: { Authorization: "Bearer mine", "x-own": "1" } });
+    const headers = { Authorization: "Bearer mine", "x-own": "1" };
+    await session.fetch(input, { method: "POST", headers });
     const [call] = sent;
     expect([call?.url, call?.init.method]).toEqual([url, "POST"]);
     expect(Object.fromEntries(call?.init.headers as Headers)).toEqual({
@@ -245,6 +236,19 @@ describe("a session", () => {
     const signal = AbortSignal.abort("enough");
     expect(await rejectionOf(session.fetch("/api", { signal }))).toBe("enough");
     expect((await session.fetch("/api")).status).toBe(200);
+  });
+
+  test("ends at once at a logout, which is sent once, and refuses a call during it", async () => {
+    const { session, sent, ends } = await opened();
+    const logout = session.logout();
+    const during = rejectionOf(session.fetch("/api"));
+    await Promise.all([logout, session.logout()]);
+    expect(await during).toMatchObject({ code: "session_ended", reason: "logged_out" });
+    const url = "https://plugin.example/auth/logout";
+    expect(sent).toMatchObject([{ url, init: { method: "POST", body: "{}" } }]);
+    const headers = { authorization: "Bearer s", "content-type": "application/json" };
+    expect(Object.fromEntries(new Headers(sent[0]?.init.headers))).toEqual(headers);
+    expect(ends).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
   });
 
   test.each([200, 204, 401])("ends at a logout that is answered %i", async (status) => {

@@ -146,21 +146,13 @@ describe("a witness that knows only RFC 7516 and RFC 7518", () => {
 });
 
 describe("a value that was moved or changed", () => {
+  const swap = (ofA: object, ofB: object, a: Entry, b: Entry) => [
+    Object.assign(a, ofB),
+    Object.assign(b, ofA),
+  ];
   const changes: { name: string; change: (a: Entry, b: Entry) => void }[] = [
-    {
-      name: "two values swapped",
-      change: (a, b) => {
-        [a.value, b.value] = [b.value, a.value];
-      },
-    },
-    {
-      name: "two whole entries swapped",
-      change: (a, b) => {
-        const kept = { ...a };
-        Object.assign(a, b);
-        Object.assign(b, kept);
-      },
-    },
+    { name: "two values swapped", change: (a, b) => swap({ value: a.value }, { value: b.value }, a, b) },
+    { name: "two whole entries swapped", change: (a, b) => swap({ ...a }, { ...b }, a, b) },
     { name: "a version changed", change: (a) => Object.assign(a, { version: "another" }) },
     { name: "an expiry put off", change: (a) => Object.assign(a, { expiresAt: 4_000_000_000_001 }) },
     { name: "an expiry taken away", change: (a) => Reflect.deleteProperty(a, "expiresAt") },

@@ -1,6 +1,6 @@
 // A scripted HTTP server on loopback that records all requests.
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
@@ -43,13 +43,18 @@ export async function recordingServer(script: Script): Promise<RecordingServer> 
     response.writeHead(answer.status, { connection: "close", ...answer.headers });
     response.end(answer.body);
   });
+  return { url: `http://127.0.0.1:${await servingOn(server)}`, requests };
+}
+
+/** Listens on a free port of this machine until the test ends, and returns the port. */
+export async function servingOn(server: Server): Promise<number> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+  return (server.address() as AddressInfo).port;
 }
 
 async function record(incoming: IncomingMessage): Promise<RecordedRequest> {

@@ -51,8 +51,7 @@ describeInChromium("the example plugin", (browser) => {
   const secretFetch = async (url: string, init?: RequestInit): Promise<Response> => {
     const response = await fetch(url, init);
     const body = String(init?.body ?? "");
-    const form = new URLSearchParams(body);
-    for (const name of ["client_assertion"]) secrets.add(form.get(name) ?? "");
+    secrets.add(new URLSearchParams(body).get("client_assertion") ?? "");
     if (body.startsWith("{"))
       secrets.add((JSON.parse(body) as { code_verifier?: string }).code_verifier ?? "");
     const answer = await response
