@@ -21,8 +21,7 @@ describe("the option table", () => {
     expect(Object.keys(options).sort()).toEqual([...choices].sort());
   });
 
-  test("is plain data with a section, a sentence and a default for each", () => {
-    expect(JSON.parse(JSON.stringify(options))).toEqual(options);
+  test("has a section, a sentence and a default for each", () => {
     for (const { section, says, default: value } of Object.values(options)) {
       expect(section).toMatch(/^(\d|not shown)/);
       expect(says).toMatch(/\.$/);
@@ -40,10 +39,9 @@ describe("the option table", () => {
     const answers = async (settings: object) => {
       const plugin = new PluginClient(settings);
       const refused = await plugin.requestToken({ claims: { aud: "x" } });
-      const { access_token: _, ...body } = (await (await plugin.requestToken()).json()) as {
-        [x: string]: unknown;
-      };
-      return { refused: await refused.text(), body, url: plugin.emulator.publicUrl };
+      const body = (await (await plugin.requestToken()).json()) as object;
+      const { publicUrl } = plugin.emulator;
+      return { refused: await refused.text(), body: { ...body, access_token: "" }, publicUrl };
     };
     expect(await answers(given)).toEqual(await answers({}));
   });
@@ -57,21 +55,13 @@ describe("an option", () => {
     { name: "an unknown variant", settings: { variants: ["C"] }, issue: /^variants\.0/ },
     { name: "a misspelt option", settings: { variant: "A" }, issue: /variant/ },
     { name: "a public URL that is a word", settings: { publicUrl: "acme" }, issue: /^publicUrl/ },
-    {
-      name: "a user in the URL",
-      settings: { publicUrl: "https://u:hunter2@h.example" },
-      issue: /^publicUrl/,
-    },
+    { name: "a user in a URL", settings: { publicUrl: "https://u:hunter2@h.example" }, issue: /^publicUrl/ },
     { name: "a query in the URL", settings: { publicUrl: "https://h.example/?a" }, issue: /^publicUrl/ },
     { name: "a limit of 0", settings: { rateLimit: { requests: 0, windowSeconds: 1 } }, issue: /^rateLimit/ },
     { name: "a negative delay", settings: { narrowingDelayMs: -1 }, issue: /^narrowingDelayMs/ },
     { name: "a token lifetime of 0", settings: { tokenLifetimeSeconds: 0 }, issue: /^tokenLifetime/ },
     { name: "a code lifetime of 0", settings: { codeLifetimeSeconds: 0 }, issue: /^codeLifetime/ },
-    {
-      name: "an idle time of 0",
-      settings: { refreshTokens: { idleSeconds: 0 } },
-      issue: /^refreshTokens\.idle/,
-    },
+    { name: "an idle time of 0", settings: { refreshTokens: { idleSeconds: 0 } }, issue: /idleSeconds/ },
     { name: "a refresh path with a query", settings: { refreshPath: "/v1/r?x" }, issue: /^refreshPath/ },
     { name: "a refresh URL", settings: { refreshPath: "https://h.example/r" }, issue: /^refreshPath/ },
     { name: "a page as refresh path", settings: { refreshPath: "/host/acme" }, issue: /^refreshPath/ },
@@ -184,10 +174,7 @@ describe("an argument", () => {
       call: ({ launch }) => launch(launched).authorize({ codeChallenge: "", opaqueCode: wrong(7) }),
     },
     { name: "login: undefined", call: ({ login }) => login(wrong(undefined)) },
-    {
-      name: "login: a bad URL",
-      call: ({ login }) => login({ url: "http://[", userId: "ada" }),
-    },
+    { name: "login: a bad URL", call: ({ login }) => login({ url: "http://[", userId: "ada" }) },
     { name: "login: no user id", call: ({ login }) => login(wrong({ url })) },
     {
       name: "login: an unknown decision",
@@ -209,14 +196,8 @@ describe("an argument", () => {
   ];
   test.each(calls)("of $name is refused and changes nothing", ({ call }) => {
     const emulator = createEmulator({ seed, now: () => START });
-    let caught: unknown;
-    try {
-      call(emulator);
-    } catch (error) {
-      caught = error;
-    }
-    expect(caught).toBeInstanceOf(EmulatorError);
-    expect(caught).toMatchObject({ code: "option_invalid" });
+    const refused = expect.objectContaining({ name: "EmulatorError", code: "option_invalid" });
+    expect(() => call(emulator)).toThrow(refused);
     expect(emulator.clock.now()).toBe(START);
     expect(emulator.customerLog.entries()).toEqual([]);
   });
