@@ -77,11 +77,9 @@ export type TestKey = Readonly<Record<string, string>>;
 const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
 
 /** Where a plugin without a `jwks` gets one from. */
-export interface JwksSource {
-  jwksFor(plugin: PluginIdentity): { keys: TestKey[] };
-}
+export type JwksSource = Pick<TestKeys, "jwksFor">;
 
-export class TestKeys implements JwksSource {
+export class TestKeys {
   readonly #seed: number | undefined;
   readonly #keys = new Map<string, TestKey>();
 
@@ -91,19 +89,17 @@ export class TestKeys implements JwksSource {
 
   /** The public half, of a key that is made now if there was none. */
   jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
-    const key = this.find(plugin) ?? this.#make(nameOf(plugin));
+    const name = nameOf(plugin);
+    const key = this.find(plugin) ?? {
+      ...(this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`)),
+      kid: "test-key",
+    };
+    this.#keys.set(name, key);
     return { keys: [Object.fromEntries(PUBLIC_MEMBERS.map((member) => [member, key[member] ?? ""]))] };
   }
 
   find(plugin: PluginIdentity): TestKey | undefined {
     return this.#keys.get(nameOf(plugin));
-  }
-
-  #make(name: string): TestKey {
-    const made = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`);
-    const key = { ...made, kid: "test-key" };
-    this.#keys.set(name, key);
-    return key;
   }
 }
 

@@ -86,14 +86,10 @@ interface FormerGrant {
 }
 
 /** A registered plugin. */
-export interface Plugin {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly type: PluginType;
+export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" | "pageUrl"> {
   readonly enabled: boolean;
   readonly roles: readonly Role[];
   readonly name: string;
-  readonly pageUrl: string | undefined;
   readonly keys: readonly RegisteredKey[];
   readonly grant: Grant;
   /** Grants that an update replaced. */
