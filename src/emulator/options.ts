@@ -178,7 +178,6 @@ export const optionNames: readonly string[] = [
 
 type Defaulted = Exclude<keyof EmulatorOptions, "now" | "publicUrl" | "randomSeed">;
 
-/** The options with the defaults filled in. */
 export type Settings = EmulatorOptions &
   Given<Pick<EmulatorOptions, Defaulted>> & { readonly refreshTokens: Given<RefreshTokenOptions> };
 type Given<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> };

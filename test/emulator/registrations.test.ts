@@ -293,8 +293,6 @@ describe("an updated service account", () => {
     worker.emulator.updateServiceAccount({ clientId: "worker", scopes: ["schedules:read"] });
     expect(await worker.statusOf(await worker.token())).toBe(403);
     expect(await worker.statusOf(token)).toBe(200);
-    worker.emulator.updateServiceAccount({ clientId: "worker", tenantId: "acme" });
-    expect(await worker.statusOf(await worker.token())).toBe(403);
     worker.emulator.updateServiceAccount({ clientId: "worker", scopes: null });
     expect(await worker.statusOf(await worker.token())).toBe(200);
   });
@@ -445,15 +443,6 @@ describe("an unregistered service account", () => {
     expect((await worker.ask()).status).toBe(200);
     emulator.rules.enforce("bearer.revoked", false);
     expect(await worker.statusOf(token)).toBe(200);
-  });
-
-  test("leaves its client_id to an API client, whose tokens are its own", async () => {
-    const worker = new Worker();
-    worker.emulator.unregisterServiceAccount({ clientId: "worker" });
-    worker.emulator.registerApiClient({ ...client, clientId: "worker" });
-    const mine = { client_id: "worker" };
-    const tokens = await worker.tokens(await worker.exchange(worker.loginCode(mine), mine));
-    expect(await worker.statusOf(tokens.access_token)).toBe(200);
   });
 
   test("leaves the plugin of the same name, and that plugin leaves the account", async () => {

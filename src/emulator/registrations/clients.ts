@@ -59,23 +59,22 @@ export interface ApiClientUpdate extends ApiClientIdentity {
 }
 
 const clientId = clientIdSchema;
-const secretField = z.string().min(1);
-const scopesField = z.array(scopeSchema);
+const changeable = {
+  clientSecret: z.string().min(1).optional(),
+  scopes: z.array(scopeSchema).optional(),
+  tenantId: tenantIdSchema.optional(),
+};
 
 export const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
-  clientId,
-  clientSecret: secretField,
+  ...{ clientId, ...changeable },
+  clientSecret: changeable.clientSecret.unwrap(),
   tenantId: tenantIdSchema,
-  scopes: scopesField.optional(),
 });
-const accountIdentity = { clientId, tenantId: tenantIdSchema.optional() };
 export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObject({
-  ...accountIdentity,
-  clientSecret: secretField.optional(),
-  scopes: scopesField.nullable().optional(),
+  ...{ clientId, ...changeable },
+  scopes: changeable.scopes.nullable(),
 });
 
-/** A registered account. */
 export interface ServiceAccount extends Pick<ServiceAccountRegistration, "tenantId" | "clientId"> {
   readonly secretDigest: Buffer;
   /** Undefined: every route of Variant B. */
@@ -93,7 +92,7 @@ export class ServiceAccounts extends Registry<
       noun: "service account",
       registration: serviceAccountSchema,
       update: serviceAccountUpdateSchema,
-      identity: z.object(accountIdentity),
+      identity: z.object({ clientId, tenantId: changeable.tenantId }),
       key: ["clientId"],
       isTaken,
       create: ({ clientSecret, scopes, ...named }) => ({
@@ -106,11 +105,6 @@ export class ServiceAccounts extends Registry<
 }
 
 const redirectUris = z.array(redirectUriSchema).min(1);
-const changeable = {
-  clientSecret: secretField.optional(),
-  scopes: scopesField.optional(),
-  tenantId: tenantIdSchema.optional(),
-};
 const name = z.string().min(1).max(100).optional();
 export const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
   ...{ clientId, redirectUris, name },
@@ -123,7 +117,6 @@ export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject(
   tenantId: changeable.tenantId.nullable(),
 });
 
-/** A registered API client. */
 export interface ApiClient extends Pick<ApiClientRegistration, "clientId" | "redirectUris"> {
   /** Undefined: a public client. */
   readonly secretDigest: Buffer | undefined;

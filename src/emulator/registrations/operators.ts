@@ -43,7 +43,6 @@ export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
 
-/** A registered operator. */
 export interface Operator extends OperatorIdentity, Pick<OperatorRegistration, "firstname" | "lastname"> {
   readonly capabilities: ReadonlySet<string>;
   readonly roles: readonly Role[];

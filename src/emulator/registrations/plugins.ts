@@ -71,7 +71,6 @@ export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
   devices: changeable.devices.nullable(),
 });
 
-/** What a registration permits. */
 interface Grant {
   readonly scopes: ReadonlySet<string>;
   /** Undefined: every device. */
@@ -85,14 +84,12 @@ interface FormerGrant {
   readonly until: number;
 }
 
-/** A registered plugin. */
 export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" | "pageUrl"> {
   readonly enabled: boolean;
   readonly roles: readonly Role[];
   readonly name: string;
   readonly keys: readonly RegisteredKey[];
   readonly grant: Grant;
-  /** Grants that an update replaced. */
   readonly formerGrants: readonly FormerGrant[];
 }
 

@@ -118,7 +118,6 @@ export function finishPending({ clock, pendingLogins }: Deployment, id: string):
 /** The person that the login form names. The tenant may be left out if only one tenant has the user id. */
 export type ClaimedPerson = Pick<LoginRequest, "tenantId" | "userId">;
 
-/** Finds the person without checking the password. */
 export function findPerson(
   { operators }: Deployment,
   client: ApiClient,
@@ -133,7 +132,6 @@ export function findPerson(
   return { rule: "login.credentials", expected, actual };
 }
 
-/** The person, if the password is theirs. */
 export function authenticatePerson(
   deployment: Deployment,
   client: ApiClient,

@@ -69,8 +69,6 @@ type CodeExchange = z.output<typeof schemas.authorization_code>;
 type RefreshRequest = z.output<typeof schemas.refresh_token>;
 type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange | RefreshRequest;
 
-type Fields = Readonly<Record<string, unknown>>;
-
 async function readRequest(
   switches: RuleSwitches,
   request: Request,
@@ -96,7 +94,7 @@ async function readRequest(
   return { rule: "client-request.fields", expected: expected.join(", "), actual };
 }
 
-function grantOf(fields: Fields, place: GrantPlace): Grant | Refusal {
+function grantOf(fields: Readonly<Record<string, unknown>>, place: GrantPlace): Grant | Refusal {
   // The code exchange of section 4.2 shows no grant_type; a request that names it is accepted as well.
   const implied = place === "refresh" ? "refresh_token" : fields.code !== undefined && "authorization_code";
   const named = fields.grant_type ?? (implied || undefined);
@@ -108,7 +106,6 @@ function grantOf(fields: Fields, place: GrantPlace): Grant | Refusal {
   return { rule: "client-request.grant-type", expected: "a grant of this path", actual };
 }
 
-/** The tokens of one answer. */
 interface IssuedTokens {
   readonly tenantId: string;
   readonly accessToken: string;
