@@ -218,7 +218,6 @@ describe("an authorization code", () => {
   });
 
   const kept: { name: string; changes: Changes }[] = [
-    { name: "a wrong verifier", changes: { code_verifier: "w".repeat(43) } },
     { name: "no verifier", changes: { code_verifier: undefined } },
     { name: "another redirect_uri", changes: { redirect_uri: `${CALLBACK}#a` } },
     { name: "another client", changes: { client_id: "neighbour" } },

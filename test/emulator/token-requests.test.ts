@@ -155,17 +155,13 @@ describe("Variant B", () => {
     return plugin;
   }
 
+  const inherited = '{"grant_type":"client_credentials","client_id":"constructor","client_secret":"x"}';
   const odd: { name: string; body: BodyInit; status: number; rule: string }[] = [
     { name: "null", body: "null", status: 400, rule: "client-request.json" },
     { name: "deeply nested JSON", body: "[".repeat(60_000), status: 400, rule: "client-request.json" },
     { name: "a body not in UTF-8", body: Buffer.of(0x22, 0xff), status: 400, rule: "client-request.json" },
     { name: "an empty object", body: "{}", status: 400, rule: "client-request.fields" },
-    {
-      name: "the client_id __proto__",
-      body: '{"grant_type":"client_credentials","client_id":"constructor","client_secret":"x"}',
-      status: 401,
-      rule: "client.authentication",
-    },
+    { name: "the client_id constructor", body: inherited, status: 401, rule: "client.authentication" },
   ];
   test.each(odd)("$name is refused by $rule", async ({ body, status, rule }) => {
     const plugin = deployment();

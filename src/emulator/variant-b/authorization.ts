@@ -205,10 +205,7 @@ export interface LoginRequest {
   readonly decision?: "allow" | "deny" | undefined;
 }
 
-/**
- * What a person does at the pages, without a browser. The callback carries `code` or `error`: an error for the app is
- * not thrown. A relative URL is relative to the base URL. @throws EmulatorError `option_invalid`, `login_refused`
- */
+/** `Emulator.login`. The callback carries `code` or `error`: an error for the app is not thrown. */
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
   const { clock, customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;
