@@ -72,10 +72,9 @@ export class RuleSwitches implements EmulatorRules {
   }
 
   enforce(rule: RuleId, enforced: boolean): void {
-    const issue = switchIssue(rule, enforced);
-    if (issue !== undefined) {
-      throw new EmulatorError("option_invalid", `rules: ${issue}`, { issues: [`rules: ${issue}`] });
-    }
+    const problem = switchProblem(rule, enforced);
+    const issue = `rules: ${problem}`;
+    if (problem !== undefined) throw new EmulatorError("option_invalid", issue, { issues: [issue] });
     if (enforced) this.#off.delete(rule);
     else this.#off.add(rule);
   }
@@ -91,7 +90,7 @@ export class RuleSwitches implements EmulatorRules {
 }
 
 /** Why the rule cannot be switched so. An unknown name is not quoted unless it looks like one: it may be a secret. */
-function switchIssue(rule: unknown, enforced: unknown): string | undefined {
+function switchProblem(rule: unknown, enforced: unknown): string | undefined {
   if (!isRuleId(rule)) {
     const name = typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
     return `${name} is not a rule; \`bivariant emulate --rules\` lists them`;

@@ -33,19 +33,18 @@ export class EmulatorError extends Error {
   constructor(
     code: EmulatorErrorCode,
     message: string,
-    options: { issues?: string[]; cause?: unknown } = {},
+    details: { issues?: string[]; cause?: unknown } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    const { issues = [], ...cause } = details;
+    super(message, cause);
     this.name = "EmulatorError";
     this.code = code;
-    this.issues = options.issues ?? [];
+    this.issues = issues;
   }
 }
 
 /** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part that may be a secret is "…". */
 export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
-/** A forgotten space makes a key of a secret (`clientSecret:hunter2`): names have no digits, and no other characters. */
-const NAME = /^[A-Za-z_.-]{1,40}$/;
 
 /** The parsed value, or an `EmulatorError` that names the fields at fault and none of their values. */
 export function parseInput<Output>(
@@ -67,9 +66,12 @@ export function parseInput<Output>(
   throw new EmulatorError(code, `${what}: ${issues.join("; ")}`, { issues });
 }
 
-/** Whether a member's name may appear in a message. */
+/**
+ * Whether a member's name may appear in a message: a forgotten space makes a key of a secret (`clientSecret:hunter2`), so
+ * names have no digits.
+ */
 export function isName(member: string): boolean {
-  return NAME.test(member);
+  return /^[A-Za-z_.-]{1,40}$/.test(member);
 }
 
 function messageOf(issue: z.core.$ZodIssue): string {

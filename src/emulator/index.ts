@@ -3,15 +3,16 @@ export type { ApiCall, ApiRoute, Device, Devices } from "./api/routes.js";
 export type { EmulatorRules, RuleSettings } from "./checks.js";
 export type { EmulatorClock, Instant } from "./clock.js";
 export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./customer-log.js";
-export type { Emulator } from "./emulator.js";
-export { createEmulator } from "./emulator.js";
+export { createEmulator, type Emulator } from "./emulator.js";
 export { EmulatorError, type EmulatorErrorCode } from "./errors.js";
-export type { EmulatorFaults, FaultHandle, FaultReport } from "./faults/faults.js";
 export {
+  type EmulatorFaults,
   type Fault,
+  type FaultHandle,
   type FaultMatch,
   type FaultMoment,
   type FaultName,
+  type FaultReport,
   type FaultTarget,
   faultMoments,
 } from "./faults/faults.js";
@@ -36,8 +37,7 @@ export type {
   OperatorUpdate,
 } from "./registrations/operators.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugins.js";
-export type { Rule } from "./rules.js";
-export { type RuleId, rules } from "./rules.js";
+export { type Rule, type RuleId, rules } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";
 export { parseSeedFile, readSeedFile } from "./seed/seed-file.js";
 export type { LaunchIdentity } from "./state.js";

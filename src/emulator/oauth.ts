@@ -11,7 +11,6 @@ const GRANT_TYPE = /^([a-z_]+|urn:[\w:.-]+)$/;
 
 export const GRANTS: readonly Grant[] = ["client_credentials", "authorization_code", "refresh_token"];
 
-/** Undefined for any other value. */
 export function asGrant(value: unknown): Grant | undefined {
   return GRANTS.find((grant) => grant === value);
 }

@@ -109,6 +109,9 @@ export interface EmulatorOptions {
 export const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
 
 const seconds = z.number().int().min(1);
+const publicUrl = z
+  .string()
+  .refine(isBaseUrl, "must be http or https, without credentials, query or fragment");
 const status = z.number().int().min(400).max(499);
 const rateLimit = z.strictObject({
   requests: z.number().int().min(1),
@@ -118,9 +121,8 @@ const rateLimit = z.strictObject({
 const refreshTokens = z.strictObject({
   rotation: z.boolean().default(true),
   reuseDetection: z.boolean().default(true),
-  /** Not shown: 90 days. */
   lifetimeSeconds: seconds.default(7_776_000),
-  /** Not shown: 30 days. RFC 9700 section 4.14.2: refresh tokens "SHOULD expire if not used for some time". */
+  /** RFC 9700 section 4.14.2: refresh tokens "SHOULD expire if not used for some time". */
   idleSeconds: seconds.default(2_592_000),
 });
 const OTHER_PATHS = /^\/(_emulator|host|api)(\/|$)|^\/v1\/auth\/(authorize|login|consent)$/;
@@ -137,16 +139,11 @@ const tokenResponseExtras = z
 const schema = z.strictObject({
   variants: z.array(z.enum(["A", "B"])).default(["A", "B"]),
   now: z.custom<() => number>((value) => typeof value === "function", "must be a function").optional(),
-  publicUrl: z
-    .string()
-    .refine(isBaseUrl, "must be http or https, without credentials, query or fragment")
-    .optional(),
+  publicUrl: publicUrl.optional(),
   rateLimit: z.union([z.literal(false), rateLimit]).default(false),
   routes: z.array(apiRouteSchema).default([]),
   narrowingDelayMs: z.number().min(0).default(0),
-  /** "3600 in the reference response" (description, section 2.3) and "1 hour by default" (section 5.9). */
   tokenLifetimeSeconds: seconds.default(3600),
-  /** "The code is valid for two minutes" (section 3). */
   codeLifetimeSeconds: seconds.default(120),
   refreshTokens: refreshTokens.prefault({}),
   refreshPath: refreshPath.default(TOKEN_PATH_B),
@@ -181,14 +178,9 @@ export const optionNames: readonly string[] = [
 
 type Defaulted = Exclude<keyof EmulatorOptions, "now" | "publicUrl" | "randomSeed">;
 
-/** The options with the defaults filled in. */
-export type Settings = EmulatorOptions & {
-  readonly [Name in Defaulted]: NonNullable<EmulatorOptions[Name]>;
-} & {
-  readonly refreshTokens: {
-    readonly [Name in keyof RefreshTokenOptions]-?: NonNullable<RefreshTokenOptions[Name]>;
-  };
-};
+export type Settings = EmulatorOptions &
+  Given<Pick<EmulatorOptions, Defaulted>> & { readonly refreshTokens: Given<RefreshTokenOptions> };
+type Given<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> };
 
 /** An option that is undefined has its default. @throws EmulatorError `option_invalid` */
 export function withDefaults(options: EmulatorOptions): Settings {
@@ -200,11 +192,7 @@ export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const settings = withDefaults(input as EmulatorOptions);
   const { seed, devices, tokenResponseExtras } = settings;
   // Copies: later changes to the caller's objects have no effect.
-  const copies = {
-    seed: parseSeed(seed),
-    devices: structuredClone(devices),
-    tokenResponseExtras: structuredClone(tokenResponseExtras),
-  };
+  const copies = { seed: parseSeed(seed), ...structuredClone({ devices, tokenResponseExtras }) };
   const given = Object.entries({ ...settings, ...copies }).filter(([name]) => name in (input as object));
   return Object.fromEntries(given);
 }
@@ -215,9 +203,8 @@ const LASTING = ["publicUrl", "now", "randomSeed"];
 /** Options for a reset. @throws EmulatorError `option_invalid`, `seed_invalid` */
 export function parseChanges(input: unknown): EmulatorOptions {
   const changes = parseEmulatorOptions(input);
-  const issues = LASTING.filter((name) => name in (input as object)).map(
-    (name) => `${name}: cannot change by a reset`,
-  );
+  const lasting = LASTING.filter((name) => name in (input as object));
+  const issues = lasting.map((name) => `${name}: cannot change by a reset`);
   if (issues.length === 0) return changes;
   throw new EmulatorError("option_invalid", `reset: ${issues.join("; ")}`, { issues });
 }

@@ -12,8 +12,6 @@ const OPAQUE = /[\w.~-]{41}/;
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9-]{1,40}(\.[a-z0-9-]{1,40})*(?=[:/?#]|$)/;
 /** An id as people make one up: a few words or numbers, such as reporter, plugin-2 or acme.reports. */
 const WORDS = /^[A-Za-z][a-z]{1,19}\d{0,4}([._-]([A-Za-z][a-z]{0,19}\d{0,4}|\d{1,4})){0,4}$/;
-const LONGEST_ID = 40;
-const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /** Undefined reads "absent"; strings are quoted if short, printable and no credential; the rest is described. */
 export function shown(value: unknown): string {
@@ -37,7 +35,7 @@ export function shownUri(value: string | undefined): string {
 
 /** Whether an unregistered id looks like an id, and not like a secret. */
 export function isMadeUpId(value: string): boolean {
-  return value.length <= LONGEST_ID && WORDS.test(value);
+  return value.length <= 40 && WORDS.test(value);
 }
 
 /** Whether a received string may stand in a log as it is. */
@@ -54,5 +52,5 @@ function render(value: unknown, isQuoted: (value: string) => boolean): string {
 }
 
 function isShortText(value: string): boolean {
-  return value.length <= LONGEST_QUOTED && PRINTABLE_ASCII.test(value) && !COMPACT_JWT.test(value);
+  return value.length <= LONGEST_QUOTED && /^[\x20-\x7e]*$/.test(value) && !COMPACT_JWT.test(value);
 }

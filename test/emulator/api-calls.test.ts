@@ -14,37 +14,16 @@ import {
 const EXECUTE = "/api/v1/acme/schedules/nightly/executions";
 const DEVICE_2 = "/api/v1/acme/devices/device-2";
 
-test("the device list is a raw JSON array of three, also for a restricted plugin and odd X-Envelope values", async () => {
-  const plugin = new PluginClient({}, { devices: ["device-1"] });
-  const token = await plugin.accessToken();
-  for (const headers of [{}, { "x-envelope": "true" }, { "x-envelope": "\u00ff odd" }]) {
-    const response = await plugin.call(token, "/api/v1/acme/devices", { headers });
-    expect(await response.json()).toHaveLength(3);
-  }
-});
-
 describe("a bearer", () => {
-  const rows: { name: string; header: (token: string) => string; rule: string; challenge: string }[] = [
-    { name: "the bare token", header: (token) => token, rule: "bearer.present", challenge: "Bearer" },
-    {
-      name: "two tokens",
-      header: (token) => `Bearer ${token}, Bearer ${token}`,
-      rule: "bearer.present",
-      challenge: "Bearer",
-    },
-    {
-      name: "a token with one more character",
-      header: (token) => `Bearer ${token}x`,
-      rule: "bearer.known",
-      challenge: 'Bearer error="invalid_token"',
-    },
-  ];
-  test.each(rows)("of $name is refused by $rule", async ({ header, rule, challenge }) => {
+  test.each([
+    { name: "the bare token", header: (token: string) => token },
+    { name: "two tokens", header: (token: string) => `Bearer ${token}, Bearer ${token}` },
+  ])("of $name counts as absent", async ({ header }) => {
     const plugin = new PluginClient();
     const headers = { authorization: header(await plugin.accessToken()) };
     const response = await plugin.call(undefined, undefined, { headers });
-    expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, challenge]);
-    expect(plugin.lastRule()).toBe(rule);
+    expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    expect(plugin.lastRule()).toBe("bearer.present");
   });
 
   test("of a disabled plugin is accepted again once it is enabled; narrowingDelayMs delays neither", async () => {
@@ -77,28 +56,15 @@ describe("a device", () => {
 });
 
 describe("a grant", () => {
-  test("that was widened after minting reaches only the next token", async () => {
-    const plugin = new PluginClient({}, { scopes: [] });
-    const old = await plugin.accessToken();
-    plugin.emulator.updatePlugin({ ...reporter, scopes: ["devices:read"] });
-    expect((await plugin.call(old)).status).toBe(403);
-    expect(plugin.lastRule()).toBe("route.scope");
-    expect((await plugin.call(await plugin.accessToken())).status).toBe(200);
-  });
-
-  const narrowed: { name: string; change: object; path?: string; rule: string }[] = [
-    { name: "scopes", change: { scopes: [] }, rule: "route.narrowed" },
-    { name: "devices", change: { devices: ["device-1"] }, path: DEVICE_2, rule: "route.device" },
-  ];
-  test.each(narrowed)("of fewer $name takes effect exactly narrowingDelayMs later", async (row) => {
+  test("of fewer devices takes effect exactly narrowingDelayMs later", async () => {
     const plugin = new PluginClient({ narrowingDelayMs: 120_000 });
     const token = await plugin.accessToken();
-    plugin.emulator.updatePlugin({ ...reporter, ...row.change });
+    plugin.emulator.updatePlugin({ ...reporter, devices: ["device-1"] });
     plugin.now += 119_999;
-    expect((await plugin.call(token, row.path)).status).toBe(200);
+    expect((await plugin.call(token, DEVICE_2)).status).toBe(200);
     plugin.now += 1;
-    expect((await plugin.call(token, row.path)).status).toBe(403);
-    expect(plugin.lastRule()).toBe(row.rule);
+    expect((await plugin.call(token, DEVICE_2)).status).toBe(403);
+    expect(plugin.lastRule()).toBe("route.device");
   });
 
   test("of fewer scopes limits a token minted during the delay at once", async () => {
@@ -122,9 +88,6 @@ describe("an operator", () => {
     expect(await refusal()).toBe("route.operator");
     plugin.emulator.updateOperator({ ...ada, capabilities: both });
     expect(await refusal()).toBeUndefined();
-    plugin.emulator.updateOperator({ ...ada, capabilities: [] });
-    expect(await refusal()).toBe("route.operator");
-    plugin.emulator.updateOperator({ ...ada, capabilities: both });
     plugin.emulator.updatePlugin({ ...reporter, scopes: ["devices:read"] });
     expect(await refusal()).toBe("route.narrowed");
   });
@@ -136,11 +99,9 @@ describe("an operator", () => {
     expect((await plugin.call(adas)).status).toBe(200);
     expect((await plugin.call(eves)).status).toBe(403);
     const response = await plugin.exchange(plugin.launchedCode({ userId: "eve" }));
-    expect(((await response.json()) as { revo: object }).revo).toEqual({
-      tenant: "acme",
-      user: { userId: "eve" },
-      roles: [{ name: "operator", group: "people" }],
-    });
+    const roles = [{ name: "operator", group: "people" }];
+    const revo = { tenant: "acme", user: { userId: "eve" }, roles };
+    expect(((await response.json()) as { revo: object }).revo).toEqual(revo);
   });
 });
 
@@ -231,6 +192,7 @@ describe("a declared route", () => {
     { name: "a token endpoint", route: { path: "/v1/auth/token" }, code: "route_conflict" },
     { name: "a login page", route: { path: "/v1/auth/consent" }, code: "route_conflict" },
     { name: "a described operationId", route: { operationId: "listDevices" }, code: "route_conflict" },
+    { name: "the path of another one", route: { path: "/v1/earlier" }, code: "route_conflict" },
     { name: "a path outside both variants", route: { path: "/v2/devices" }, code: "option_invalid" },
     { name: "a path without {tenantId}", route: { path: "/api/v1/acme/x" }, code: "option_invalid" },
     { name: "a wildcard", route: { path: "/v1/*" }, code: "option_invalid" },
@@ -238,12 +200,8 @@ describe("a declared route", () => {
   ];
   test.each(wrong)("with $name is refused", ({ route, code }) => {
     const refused = expect.objectContaining({ name: "EmulatorError", code });
-    expect(() => createEmulator({ routes: [{ ...restart, ...route }] })).toThrow(refused);
-  });
-
-  test("is refused with the method and path of another one", () => {
-    const routes = [restart, { ...restart, operationId: "again" }];
-    expect(() => createEmulator({ routes })).toThrow(expect.objectContaining({ code: "route_conflict" }));
+    const earlier = { ...restart, operationId: "earlier", path: "/v1/earlier" };
+    expect(() => createEmulator({ routes: [earlier, { ...restart, ...route }] })).toThrow(refused);
   });
 });
 
@@ -252,12 +210,7 @@ describe("the served variants", () => {
     A: ["POST /api/v1/acme/external-plugin/oauth/token", "GET /api/v1/acme/devices"],
     B: ["POST /v1/auth/token", "GET /v1/devices"],
   };
-  const rows = [
-    { variants: ["A"] },
-    { variants: ["B"] },
-    { variants: ["A", "B"] },
-    { variants: [] },
-  ] as const;
+  const rows: { variants: ("A" | "B")[] }[] = [{ variants: ["A"] }, { variants: ["B"] }, { variants: [] }];
   test.each(rows)("$variants: every other path is answered 404 under every method", async ({ variants }) => {
     const emulator = createEmulator({ variants });
     const served: readonly string[] = variants;

@@ -12,9 +12,8 @@ import {
   reporter,
   service,
 } from "./plugin-client.js";
-import { newPkce, newSigningKey, s256 } from "./signing-key.js";
+import { newPkce, s256 } from "./signing-key.js";
 
-const otherKey = newSigningKey("key-1");
 const identity = { ...reporter, userId: "ada" };
 
 describe("the launch URL", () => {
@@ -48,12 +47,8 @@ describe("a code", () => {
     expect(plugin.lastRule()).toBe("code.lifetime");
   });
 
-  type Row = { name: string; first: Changed; rule?: string };
-  const neighbour = { form: { client_id: "neighbour" }, claims: { iss: "neighbour", sub: "neighbour" } };
+  type Row = { name: string; first: Changed; rule: string };
   const attempts: Row[] = [
-    { name: "a success", first: {} },
-    { name: "a wrong verifier", first: { form: { code_verifier: "w".repeat(43) } }, rule: "code.verifier" },
-    { name: "a wrong key", first: { key: otherKey }, rule: "assertion.signature" },
     {
       name: "a wrong assertion type",
       first: { form: { client_assertion_type: "x" } },
@@ -62,13 +57,10 @@ describe("a code", () => {
     { name: "an unknown plugin", first: { form: { client_id: "unknown" } }, rule: "plugin.registered" },
     { name: "no client_id", first: { form: { client_id: undefined } }, rule: "token-request.client-id" },
     { name: "another tenant", first: { tenantId: "globex" }, rule: "code.tenant" },
-    { name: "another plugin", first: neighbour, rule: "code.plugin" },
   ];
   test.each(attempts)("is spent by an attempt with $name", async ({ first, rule }) => {
     const plugin = new LaunchedPlugin();
-    const registration = { ...service, type: "user_interface" } as const;
-    plugin.emulator.registerPlugin({ ...registration, clientId: "neighbour", tenantId: "acme" });
-    plugin.emulator.registerPlugin({ ...registration, clientId: "reporter", tenantId: "globex" });
+    plugin.emulator.registerPlugin({ ...service, ...reporter, type: "user_interface", tenantId: "globex" });
     const launched = plugin.launchedCode();
     await plugin.exchange(launched, first);
     expect(plugin.lastRule()).toBe(rule);
@@ -94,16 +86,13 @@ describe("a code", () => {
     }
   });
 
-  test("is not spent by other grants, nor by a request over the rate limit", async () => {
-    const plugin = new LaunchedPlugin({ rateLimit: { requests: 3, windowSeconds: 60 } });
+  test("is not spent by other grants", async () => {
+    const plugin = new LaunchedPlugin();
     const launched = plugin.launchedCode();
     await plugin.exchange(launched, { form: { grant_type: "client_credentials" } });
     expect(plugin.lastRule()).toBe("plugin.grant");
     await plugin.post(`${plugin.form({ form: { code: launched.code } })}&code=${launched.code}`);
     expect(plugin.lastRule()).toBe("token-request.duplicate-parameter");
-    await plugin.post("grant_type=x");
-    expect((await plugin.exchange(launched)).status).toBe(429);
-    plugin.now += 60_000;
     expect((await plugin.exchange(launched)).status).toBe(200);
   });
 
@@ -157,7 +146,6 @@ describe("the in-process host refuses", () => {
 
   const challenges = [
     { name: "no challenge", codeChallenge: undefined },
-    { name: "an empty challenge", codeChallenge: "" },
     { name: "a plain challenge", codeChallenge: "v".repeat(64) },
     { name: "a challenge in base64", codeChallenge: `${s256("v").slice(1)}+` },
     { name: "a challenge that is an object", codeChallenge: {} },

@@ -5,7 +5,7 @@ import type { Emulator, RuleId } from "../../src/emulator/index.js";
 import { LaunchedPlugin, PluginClient } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
 
-export const POSTS = 50;
+const POSTS = 50;
 
 interface Post {
   readonly url: string;

@@ -68,12 +68,9 @@ const sheet = { clientId: "c", tenantId: "t", type: "service", jwks: service.jwk
 const page = { ...sheet, type: "user_interface" } as const;
 const withKeys = (...keys: object[]) => ({ ...sheet, jwks: { keys } });
 const withKey = (changes: object) => withKeys({ ...pluginKey.publicJwk, ...changes });
-const key = (name: string, input: object, issue: RegExp): RefusedRow => ({
-  name,
-  input,
-  code: "key_invalid",
-  issue,
-});
+const key = (name: string, input: object, issue: RegExp): RefusedRow => {
+  return { name, input, code: "key_invalid", issue };
+};
 const client = { clientId: "c", redirectUris: [CALLBACK] };
 const withUri = (uri: string) => ({ ...client, redirectUris: [uri] });
 const uris = [
@@ -169,11 +166,7 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "registerApiClient",
     rows: [
       { name: "no redirect URI", input: { ...client, redirectUris: [] }, issue: /^redirectUris/ },
-      ...uris.map((uri) => ({
-        name: `the URI ${uri}`,
-        input: withUri(uri),
-        issue: /^redirectUris\.0/,
-      })),
+      ...uris.map((uri) => ({ name: `the URI ${uri}`, input: withUri(uri), issue: /^redirectUris\.0/ })),
       { name: "an empty secret", input: { ...client, clientSecret: "" }, issue: /^clientSecret/ },
       { name: "a bad scope", input: { ...client, scopes: ["openid"] }, issue: /^scopes\.0/ },
       { name: "one that is registered", input: { ...client, clientId: "portal" }, ...again },
@@ -244,15 +237,11 @@ test("an id that may be a misplaced secret is not repeated, and another is", () 
   expect(named).toThrow('plugin "reporter-2" is not registered in "acme"');
 });
 
-test.each([
-  ...[
-    "https://portal.example",
-    "http://127.0.0.1/cb",
-    "http://[::1]:8080/cb?a=1",
-    "http://localhost:3000/cb",
-  ],
-  ...["http://portal.localhost/cb", "com.example.portal:/cb"],
-])("an API client may have the redirect URI %s", (uri) => {
+const permitted = [
+  ...["https://portal.example", "http://127.0.0.1/cb", "http://[::1]:8080/cb?a=1"],
+  ...["http://localhost:3000/cb", "http://portal.localhost/cb", "com.example.portal:/cb"],
+];
+test.each(permitted)("an API client may have the redirect URI %s", (uri) => {
   expect(() => createEmulator().registerApiClient(withUri(uri))).not.toThrow();
 });
 
@@ -304,8 +293,6 @@ describe("an updated service account", () => {
     worker.emulator.updateServiceAccount({ clientId: "worker", scopes: ["schedules:read"] });
     expect(await worker.statusOf(await worker.token())).toBe(403);
     expect(await worker.statusOf(token)).toBe(200);
-    worker.emulator.updateServiceAccount({ clientId: "worker", tenantId: "acme" });
-    expect(await worker.statusOf(await worker.token())).toBe(403);
     worker.emulator.updateServiceAccount({ clientId: "worker", scopes: null });
     expect(await worker.statusOf(await worker.token())).toBe(200);
   });
@@ -354,8 +341,6 @@ describe("an updated API client", () => {
     portal.emulator.updateApiClient({ clientId: "portal", tenantId: "umbrella" });
     const issues = ["login.credentials"];
     expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues }));
-    portal.emulator.updateApiClient({ clientId: "portal", name: "Portal" });
-    expect(() => portal.loginCode()).toThrow(EmulatorError);
     portal.emulator.updateApiClient({ clientId: "portal", tenantId: null });
     expect(portal.loginCode().code).toMatch(/./);
   });
@@ -375,22 +360,14 @@ describe("an updated API client", () => {
 });
 
 describe("an unregistered plugin", () => {
-  test("gets the same answer as one that was never registered", async () => {
-    const plugin = new PluginClient();
-    const never = await plugin.requestToken({ form: { client_id: "unknown" } });
-    plugin.emulator.unregisterPlugin(reporter);
-    const gone = await plugin.requestToken();
-    expect(plugin.lastRule()).toBe("plugin.registered");
-    expect([...gone.headers]).toEqual([...never.headers]);
-    expect(await rejection(gone)).toEqual(await rejection(never));
-  });
-
   test("loses its tokens for good, but not its spent assertions and test key", async () => {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     const [token, form] = [await plugin.accessToken(), plugin.form()];
     await plugin.post(form);
     emulator.unregisterPlugin(reporter);
+    await plugin.requestToken();
+    expect(plugin.lastRule()).toBe("plugin.registered");
     expect((await plugin.call(token)).status).toBe(401);
     const rule = "bearer.plugin-enabled";
     expect(emulator.customerLog.last()).toMatchObject({ rule, actual: "not registered" });
@@ -405,7 +382,7 @@ describe("an unregistered plugin", () => {
     expect((await plugin.call(token)).status).toBe(200);
   });
 
-  test("leaves the same name in another tenant and every other plugin, and the journal and log", async () => {
+  test("leaves the same name in another tenant and every other plugin", async () => {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "umbrella" });
@@ -413,12 +390,9 @@ describe("an unregistered plugin", () => {
     const elsewhere = await plugin.accessToken({ tenantId: "umbrella" });
     const claims = { iss: "other", sub: "other" };
     const others = await plugin.accessToken({ claims, form: { client_id: "other" } });
-    await plugin.requestToken({ claims: { aud: "https://elsewhere.example" } });
     emulator.unregisterPlugin(reporter);
     expect((await plugin.call(elsewhere, "/api/v1/umbrella/devices")).status).toBe(200);
     expect((await plugin.call(others)).status).toBe(200);
-    expect(emulator.journal.tokenRequests(reporter)).toHaveLength(1);
-    expect(emulator.customerLog.entries(reporter)).toHaveLength(1);
   });
 
   test("loses its launches, its codes and its place in the host application for good", async () => {
@@ -467,15 +441,6 @@ describe("an unregistered service account", () => {
     expect((await worker.ask()).status).toBe(200);
     emulator.rules.enforce("bearer.revoked", false);
     expect(await worker.statusOf(token)).toBe(200);
-  });
-
-  test("leaves its client_id to an API client, whose tokens are its own", async () => {
-    const worker = new Worker();
-    worker.emulator.unregisterServiceAccount({ clientId: "worker" });
-    worker.emulator.registerApiClient({ ...client, clientId: "worker" });
-    const mine = { client_id: "worker" };
-    const tokens = await worker.tokens(await worker.exchange(worker.loginCode(mine), mine));
-    expect(await worker.statusOf(tokens.access_token)).toBe(200);
   });
 
   test("leaves the plugin of the same name, and that plugin leaves the account", async () => {

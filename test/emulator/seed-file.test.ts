@@ -37,17 +37,10 @@ test("a file is read as YAML or JSON", () => {
     return join(folder, name);
   };
   const fromYaml = readSeedFile(write("tenant.yaml", yaml));
-  expect(
-    readSeedFile(
-      write(
-        "tenant.json",
-        JSON.stringify({ ...fromYaml.seed, options: { ...fromYaml, seed: undefined } }, null, 2),
-      ),
-    ),
-  ).toEqual(fromYaml);
-  expect(() => readSeedFile(join(folder, "absent.yaml"))).toThrow(
-    expect.objectContaining({ code: "seed_invalid" }),
-  );
+  const json = JSON.stringify({ ...fromYaml.seed, options: { ...fromYaml, seed: undefined } }, null, 2);
+  expect(readSeedFile(write("tenant.json", json))).toEqual(fromYaml);
+  const refused = expect.objectContaining({ code: "seed_invalid" });
+  expect(() => readSeedFile(join(folder, "absent.yaml"))).toThrow(refused);
   expect(() => readSeedFile(write("bad.yaml", "plugins: 1"))).toThrow(/^bad\.yaml:1: plugins: /);
 });
 
@@ -56,69 +49,53 @@ const SECRET = "hunter2-canary";
 const LETTERS = "opensesame";
 
 test.each([
-  { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/^t\.yaml:\d+: /] },
-  { name: "broken JSON", text: '{\n "plugins": [\n}', issues: [/^t\.yaml:3: /] },
-  {
-    name: "a duplicate key",
-    text: "plugins: []\nplugins: []\n",
-    issues: [/^t\.yaml:2: not valid YAML: duplicate key$/],
-  },
-  {
-    name: "a tag",
-    text: "plugins: !!js/function x\n",
-    issues: [/^t\.yaml:1: not valid YAML: tag resolve failed$/],
-  },
-  {
-    name: "a second document",
-    text: "plugins: []\n---\nplugins: []\n",
-    issues: [/^t\.yaml:\d: not valid YAML: multiple docs$/],
-  },
+  { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/:\d+: /] },
+  { name: "broken JSON", text: '{\n "plugins": [\n}', issues: [/:3: /] },
+  { name: "a duplicate key", text: "plugins: []\nplugins: []\n", issues: [/:2: .*duplicate key$/] },
+  { name: "a tag", text: "plugins: !!js/function x\n", issues: [/:1: .*tag resolve failed$/] },
+  { name: "a second document", text: "plugins: []\n---\nplugins: []\n", issues: [/:\d: .*multiple docs$/] },
   {
     name: "aliases without end",
     text: `a: &a [x,x]\n${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
-    issues: [/^t\.yaml:1: the file cannot be read/],
+    issues: [/:1: the file cannot be read/],
   },
-  { name: "an empty file", text: "", issues: [/^t\.yaml:1: the file is empty/] },
-  { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/^t\.yaml:2: unknown key$/] },
-  {
-    name: "a seed inside the options",
-    text: "options: { seed: {} }\n",
-    issues: [/^t\.yaml:1: options: seed/],
-  },
+  { name: "an empty file", text: "", issues: [/:1: the file is empty/] },
+  { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/:2: unknown key$/] },
+  { name: "a seed inside the options", text: "options: { seed: {} }\n", issues: [/:1: options: seed/] },
   {
     name: "an option of the wrong type",
     text: "options:\n  tokenLifetimeSeconds: soon\n",
-    issues: [/^t\.yaml:2: options\.tokenLifetimeSeconds: /],
+    issues: [/:2: options\.tokenLifetimeSeconds: /],
   },
   {
     name: "an unknown rule",
     text: "options:\n  rules:\n    assertion.none: false\n",
-    issues: [/^t\.yaml:3: options\.rules: this is not a rule/],
+    issues: [/:3: options\.rules: this is not a rule/],
   },
   {
     name: "a route whose path is taken",
     text: "options:\n  routes:\n    - { operationId: a, method: GET, path: /v1/a }\n    - { operationId: b, method: GET, path: /v1/a }\n",
-    issues: [/^t\.yaml:4: options\.routes\.1: b \(GET \/v1\/a\) is taken$/],
+    issues: [/:4: options\.routes\.1: b \(GET \/v1\/a\) is taken$/],
   },
   {
     name: "a scope of the wrong form",
     text: "plugins:\n  - clientId: r\n    tenantId: acme\n    type: service\n    scopes:\n      - devices:read\n      - devices\n",
-    issues: [/^t\.yaml:7: plugins\.0\.scopes\.1: /],
+    issues: [/:7: plugins\.0\.scopes\.1: /],
   },
   {
     name: "two mistakes",
     text: "serviceAccounts:\n  - { clientId: a, clientSecret: 1, tenantId: acme }\n  - { clientId: b, clientSecret: x, tenantId: .. }\n",
-    issues: [/^t\.yaml:2: serviceAccounts\.0\.clientSecret: /, /^t\.yaml:3: serviceAccounts\.1\.tenantId: /],
+    issues: [/:2: serviceAccounts\.0\.clientSecret: /, /:3: serviceAccounts\.1\.tenantId: /],
   },
   {
     name: "the same twice",
     text: "operators:\n  - &ada { tenantId: acme, userId: ada, capabilities: [] }\n  - *ada\n",
-    issues: [/^t\.yaml:3: operators\.1: /],
+    issues: [/:3: operators\.1: /],
   },
   {
     name: "an instant without a time zone",
     text: "plugins: []\nclock:\n  at: 2026-01-01T00:00:00\n",
-    issues: [/^t\.yaml:3: clock: /],
+    issues: [/:3: clock: /],
   },
   {
     name: "a secret where none belongs",
@@ -128,27 +105,23 @@ test.each([
   {
     name: "a secret after a colon without its space",
     text: `serviceAccounts:\n  - {\n    clientId: a, tenantId: acme,\n    clientSecret:${SECRET} }\n`,
-    issues: [/^t\.yaml:2: .*clientSecret: /, /^t\.yaml:4: serviceAccounts\.0: unknown key$/],
+    issues: [/:2: .*clientSecret: /, /:4: serviceAccounts\.0: unknown key$/],
   },
   {
     name: "a secret of letters alone as a rule's name",
     text: `options:\n  rules:\n    ${LETTERS}: false\n`,
-    issues: [/^t\.yaml:3: options\.rules: this is not a rule/],
+    issues: [/:3: options\.rules: this is not a rule/],
   },
-  {
-    name: "a secret as a tag",
-    text: `serviceAccounts:\n  - clientSecret: !${SECRET}\n`,
-    issues: [/^t\.yaml:2: /],
-  },
+  { name: "a secret as a tag", text: `serviceAccounts:\n  - clientSecret: !${SECRET}\n`, issues: [/:2: /] },
   ...["|", ">", "@", "%", "*", "{{"].map((character) => ({
     name: `a secret that begins with ${character} and has no quotes`,
     text: `serviceAccounts:\n  - clientSecret: ${character}${SECRET}${character === "{{" ? "}}" : ""}\n`,
-    issues: [/^t\.yaml:\d: /],
+    issues: [/:\d: /],
   })),
   {
     name: "a secret as a member's name",
     text: `options:\n  variants: [A]\n  envelope:\n    first: data\n    ${SECRET}: 1\n`,
-    issues: [/^t\.yaml:5: options\.envelope\.…: /],
+    issues: [/:5: options\.envelope\.…: /],
   },
 ])("$name is refused with its line and without its values", ({ text, issues }) => {
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
@@ -161,7 +134,10 @@ test.each([
   }
   expect(caught).toMatchObject({ code: "seed_invalid" });
   const { issues: told, message } = caught as { issues: string[]; message: string };
-  for (const [index, issue] of issues.entries()) expect(told[index]).toMatch(issue);
+  for (const [index, issue] of issues.entries()) {
+    expect(told[index]).toMatch(/^t\.yaml:\d+: /);
+    expect(told[index]).toMatch(issue);
+  }
   expect(message + told.join()).not.toContain(SECRET);
   expect(message + told.join()).not.toContain(LETTERS);
   expect(warned).not.toHaveBeenCalled();

@@ -34,12 +34,6 @@ describe("Variant A", () => {
     });
   });
 
-  test("two requests at once get two tokens", async () => {
-    const plugin = new PluginClient();
-    const [first, second] = await Promise.all([plugin.accessToken(), plugin.accessToken()]);
-    expect(first).not.toBe(second);
-  });
-
   const odd: { name: string; changed: Changed }[] = [
     { name: "the client_id __proto__", changed: { form: { client_id: "__proto__" } } },
     { name: "the literal {tenantId} as tenant", changed: { tenantId: "{tenantId}" } },
@@ -50,23 +44,11 @@ describe("Variant A", () => {
     expect(plugin.lastRule()).toBe("plugin.registered");
   });
 
-  test("a disabled plugin gets tokens again once it is enabled", async () => {
+  test("the media type is read in any case", async () => {
     const plugin = new PluginClient();
-    plugin.emulator.updatePlugin({ ...reporter, enabled: false });
-    expect((await plugin.requestToken()).status).toBe(400);
-    plugin.emulator.updatePlugin({ ...reporter, enabled: true });
-    expect((await plugin.requestToken()).status).toBe(200);
-  });
-
-  test("the media type is read in any case, and a real multipart body is refused", async () => {
-    const plugin = new PluginClient();
-    const post = (body: BodyInit, headers = {}) =>
-      plugin.emulator.fetch(plugin.tokenUrl(), { method: "POST", headers, body });
-    const upper = { "content-type": "APPLICATION/X-WWW-FORM-URLENCODED" };
-    expect((await post(String(plugin.form()), upper)).status).toBe(200);
-    const body = new FormData();
-    for (const [name, value] of plugin.form()) body.set(name, value);
-    expect(await rejection(await post(body))).toEqual(rejectedWith("invalid_request"));
+    const headers = { "content-type": "APPLICATION/X-WWW-FORM-URLENCODED" };
+    const request = { method: "POST", headers, body: String(plugin.form()) };
+    expect((await plugin.emulator.fetch(plugin.tokenUrl(), request)).status).toBe(200);
   });
 
   test("the rules apply in the order rate limit, grant, assertion type, plugin, assertion, type, code", async () => {
@@ -153,11 +135,9 @@ describe("on the wire, a missing plugin, a wrong key and a disabled plugin", () 
     expect(missing.body).toBe(`{"error":"invalid_grant","error_description":"${REJECTED}"}`);
     expect(wrong.statusLine).toBe(missing.statusLine);
     // The two codes have different lengths, and so have the bodies.
-    expect(wrong.body.replace("invalid_client", "invalid_grant")).toBe(missing.body);
-    const lengthOf = ({ body }: Seen) => String(body.length);
-    expect(wrong.raw.map((value) => (value === lengthOf(wrong) ? lengthOf(missing) : value))).toEqual(
-      missing.raw,
-    );
+    expect(wrong.body).toBe(missing.body.replace("invalid_grant", "invalid_client"));
+    const { length } = missing.body;
+    expect(wrong.raw.map((value) => value.replace(`${length + 1}`, `${length}`))).toEqual(missing.raw);
   });
 
   test("are the same to the byte with the option refusedPluginError", async () => {
@@ -175,17 +155,13 @@ describe("Variant B", () => {
     return plugin;
   }
 
+  const inherited = '{"grant_type":"client_credentials","client_id":"constructor","client_secret":"x"}';
   const odd: { name: string; body: BodyInit; status: number; rule: string }[] = [
     { name: "null", body: "null", status: 400, rule: "client-request.json" },
     { name: "deeply nested JSON", body: "[".repeat(60_000), status: 400, rule: "client-request.json" },
     { name: "a body not in UTF-8", body: Buffer.of(0x22, 0xff), status: 400, rule: "client-request.json" },
     { name: "an empty object", body: "{}", status: 400, rule: "client-request.fields" },
-    {
-      name: "the client_id __proto__",
-      body: '{"grant_type":"client_credentials","client_id":"constructor","client_secret":"x"}',
-      status: 401,
-      rule: "client.authentication",
-    },
+    { name: "the client_id constructor", body: inherited, status: 401, rule: "client.authentication" },
   ];
   test.each(odd)("$name is refused by $rule", async ({ body, status, rule }) => {
     const plugin = deployment();
@@ -220,11 +196,6 @@ describe("the rate limit", () => {
   const limited = (rateLimit: RateLimit) => new PluginClient({ rateLimit });
   const statusOf = async (response: Promise<Response>) => (await response).status;
 
-  test("is absent without numbers", async () => {
-    const plugin = new PluginClient();
-    for (let i = 0; i < 100; i++) expect(await statusOf(plugin.requestToken())).toBe(200);
-  });
-
   test("frees a slot exactly windowSeconds after the request that took it", async () => {
     const plugin = limited({ requests: 3, windowSeconds: 10 });
     const admitted = [0, 4000, 9000, 10_000, 14_000, 19_000];
@@ -235,16 +206,9 @@ describe("the rate limit", () => {
     }
   });
 
-  test("counts refused requests, and not those of other methods, other tenants and answers of 429", async () => {
-    const plugin = limited({ requests: 2, windowSeconds: 10 });
-    plugin.emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "globex" });
+  test("does not count requests of other methods", async () => {
+    const plugin = limited({ requests: 1, windowSeconds: 10 });
     await plugin.emulator.fetch(plugin.tokenUrl());
-    await plugin.requestToken({ tenantId: "globex" });
-    expect(await statusOf(plugin.post("grant_type=bivariant-detect"))).toBe(400);
-    expect(await statusOf(plugin.post(""))).toBe(400);
-    for (let i = 0; i < 20; i++) expect(await statusOf(plugin.requestToken())).toBe(429);
-    plugin.now += 10_000;
-    expect(await statusOf(plugin.requestToken())).toBe(200);
     expect(await statusOf(plugin.requestToken())).toBe(200);
   });
 
@@ -254,12 +218,10 @@ describe("the rate limit", () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(5);
   });
 
-  const headers: { name: string; retryAfter?: RateLimit["retryAfter"]; header: string | null }[] = [
+  const headers: { name: string; retryAfter?: RateLimit["retryAfter"]; header: string }[] = [
     { name: "in seconds by default, rounded up", header: "8" },
-    { name: "in seconds for true", retryAfter: true, header: "8" },
     { name: "in seconds by name", retryAfter: "seconds", header: "8" },
     { name: "as a date, rounded up", retryAfter: "date", header: "Thu, 01 Jan 2026 12:00:10 GMT" },
-    { name: "not at all for false", retryAfter: false, header: null },
   ];
   test.each(headers)("sends Retry-After $name", async ({ retryAfter, header }) => {
     const plugin = limited({ requests: 1, windowSeconds: 10, retryAfter });

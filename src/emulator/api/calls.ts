@@ -2,7 +2,6 @@
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
-import type { RuleId } from "../rules.js";
 import { shown } from "../shown.js";
 import type { Deployment } from "../state.js";
 import type { IssuedToken } from "../stores.js";
@@ -21,25 +20,27 @@ export async function answerApiCall(
   if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
   const { clientId, userId } = token;
   Object.assign(note, { tenantId: token.tenantId, clientId });
-  const refusal = checkCall(deployment, token, route, devicesNamed(route, parameters, request));
+  const devices = devicesNamed(route.deviceParameter, parameters, request.url);
+  const refusal = checkCall(deployment, token, route, devices);
   if (refusal !== undefined) return refuse(deployment, refusal, token);
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
   // The tenant of the path is the token's, unless bearer.tenant is off.
   const tenantId = pathTenantId ?? token.tenantId;
-  const devices = devicesOf(deployment.settings.devices, tenantId);
-  const call = { variant, tenantId, clientId, userId, parameters, request, devices };
+  const identity = { variant, tenantId, clientId, userId };
+  const call = {
+    ...identity,
+    parameters,
+    request,
+    devices: devicesOf(deployment.settings.devices, tenantId),
+  };
   return callAnswer(deployment, await respond(call), request);
 }
 
 /** The devices in the path or, for a parameter that the path does not have, any number of them in the query. */
-function devicesNamed(
-  { deviceParameter }: ApiRoute,
-  parameters: Readonly<Record<string, string>>,
-  request: Request,
-): string[] {
-  if (deviceParameter === undefined) return [];
-  const inPath = parameters[deviceParameter];
-  return inPath === undefined ? new URL(request.url).searchParams.getAll(deviceParameter) : [inPath];
+function devicesNamed(name: string | undefined, inPath: Record<string, string>, url: string): string[] {
+  if (name === undefined) return [];
+  const device = inPath[name];
+  return device === undefined ? new URL(url).searchParams.getAll(name) : [device];
 }
 
 /** RFC 6750 section 2.1; the scheme's name is case-insensitive (RFC 9110 section 11.1). */
@@ -142,7 +143,6 @@ const checksOfPlugins: Checks<Call> = {
   },
 };
 
-/** `devices`: the devices that the request names. */
 function checkCall(
   { plugins, operators, clock, switches }: Deployment,
   token: IssuedToken,
@@ -161,15 +161,6 @@ function checkCall(
   });
 }
 
-const BEARER_RULES: readonly RuleId[] = [
-  "bearer.present",
-  "bearer.known",
-  "bearer.lifetime",
-  "bearer.revoked",
-  "bearer.tenant",
-  "bearer.plugin-enabled",
-];
-
 /**
  * Refuses with the status that the options choose: "the status code: not shown" (description, section 7.2). The 403 has
  * an empty body, and so has the 401, whose body is not shown.
@@ -180,7 +171,7 @@ function refuse(
   { tenantId, clientId }: { readonly tenantId: string | undefined; readonly clientId?: string },
 ): Response {
   let { status } = answerTo(refusal);
-  if (BEARER_RULES.includes(refusal.rule)) status = settings.bearerStatus;
+  if (refusal.rule.startsWith("bearer.")) status = settings.bearerStatus;
   if (refusal.rule === "route.opt-in") status = settings.pluginTokenRefusedStatus;
   customerLog.record(clock(), { tenantId, clientId }, { ...refusal, answer: { status } });
   const headers = new Headers({ "content-length": "0" });
@@ -201,12 +192,8 @@ async function callAnswer({ settings }: Deployment, value: unknown, request: Req
   if (!(value instanceof Response)) return Response.json(member === undefined ? value : { [member]: value });
   // A copy: the headers of a Response from fetch cannot be changed.
   const response = new Response(value.body, value);
-  return member === undefined ? response : wrap(response, member);
-}
-
-async function wrap(response: Response, member: string): Promise<Response> {
-  if (response.body === null) return response;
-  if (!/^application\/(.+\+)?json\b/i.test(response.headers.get("content-type") ?? "")) return response;
+  const isJson = /^application\/(.+\+)?json\b/i.test(response.headers.get("content-type") ?? "");
+  if (member === undefined || response.body === null || !isJson) return response;
   const text = await response.text();
   const { status, headers } = response;
   headers.delete("content-length");

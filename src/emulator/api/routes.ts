@@ -80,12 +80,9 @@ export const devicesSchema: z.ZodType<Devices> = z.union(
 );
 
 export function devicesOf(devices: Devices, tenantId: string): readonly Device[] {
-  if (isForAll(devices)) return devices;
-  return Object.hasOwn(devices, tenantId) ? (devices[tenantId] ?? []) : [];
-}
-
-function isForAll(devices: Devices): devices is readonly Device[] {
-  return Array.isArray(devices);
+  if (Array.isArray(devices)) return devices;
+  const byTenant = new Map<string, readonly Device[]>(Object.entries(devices));
+  return byTenant.get(tenantId) ?? [];
 }
 
 /**
@@ -164,13 +161,7 @@ function shapeOf(path: string): string {
 }
 
 /** The operations that a fault can match: the token endpoints, the host's answer to a launch, and every route. */
-export function operationsOf({
-  routes,
-  refreshPath,
-}: {
-  routes: readonly ApiRoute[];
-  refreshPath: string;
-}): string[] {
-  const table = routeTable(routes, refreshPath);
+export function operationsOf(options: { routes: readonly ApiRoute[]; refreshPath: string }): string[] {
+  const table = routeTable(options.routes, options.refreshPath);
   return ["requestToken", "authorizeLaunch", ...new Set(table.map(({ operationId }) => operationId))];
 }

@@ -1,14 +1,7 @@
 // The clients of Variant B: service accounts for machines, API clients for people. A client_id is unique among both,
 // because the token path names no tenant: the client_id alone decides which one a token is for.
 import { z } from "zod";
-import {
-  clientIdSchema,
-  isSecretOf,
-  redirectUriSchema,
-  scopeSchema,
-  secretDigest,
-  tenantIdSchema,
-} from "./fields.js";
+import { clientIdSchema, redirectUriSchema, scopeSchema, secretDigest, tenantIdSchema } from "./fields.js";
 import { Registry } from "./registry.js";
 
 /** What an administrator enters under Service accounts (description, section 2.5; its fields are not shown). */
@@ -66,26 +59,23 @@ export interface ApiClientUpdate extends ApiClientIdentity {
 }
 
 const clientId = clientIdSchema;
-const secretField = z.string().min(1);
-const scopesField = z.array(scopeSchema);
+const changeable = {
+  clientSecret: z.string().min(1).optional(),
+  scopes: z.array(scopeSchema).optional(),
+  tenantId: tenantIdSchema.optional(),
+};
 
 export const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
-  clientId,
-  clientSecret: secretField,
+  ...{ clientId, ...changeable },
+  clientSecret: changeable.clientSecret.unwrap(),
   tenantId: tenantIdSchema,
-  scopes: scopesField.optional(),
 });
-const accountIdentity = { clientId, tenantId: tenantIdSchema.optional() };
 export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObject({
-  ...accountIdentity,
-  clientSecret: secretField.optional(),
-  scopes: scopesField.nullable().optional(),
+  ...{ clientId, ...changeable },
+  scopes: changeable.scopes.nullable(),
 });
 
-/** A registered account. */
-export interface ServiceAccount {
-  readonly tenantId: string;
-  readonly clientId: string;
+export interface ServiceAccount extends Pick<ServiceAccountRegistration, "tenantId" | "clientId"> {
   readonly secretDigest: Buffer;
   /** Undefined: every route of Variant B. */
   readonly scopes: ReadonlySet<string> | undefined;
@@ -102,7 +92,7 @@ export class ServiceAccounts extends Registry<
       noun: "service account",
       registration: serviceAccountSchema,
       update: serviceAccountUpdateSchema,
-      identity: z.object(accountIdentity),
+      identity: z.object({ clientId, tenantId: changeable.tenantId }),
       key: ["clientId"],
       isTaken,
       create: ({ clientSecret, scopes, ...named }) => ({
@@ -112,21 +102,9 @@ export class ServiceAccounts extends Registry<
       }),
     });
   }
-
-  /** The account, if the secret is its own. Takes the same time whether or not the account exists. */
-  authenticate(clientId: string, clientSecret: string): ServiceAccount | undefined {
-    const account = this.find(clientId);
-    const expected = account?.secretDigest ?? secretDigest(clientSecret);
-    return isSecretOf(expected, clientSecret) ? account : undefined;
-  }
 }
 
 const redirectUris = z.array(redirectUriSchema).min(1);
-const changeable = {
-  clientSecret: secretField.optional(),
-  scopes: scopesField.optional(),
-  tenantId: tenantIdSchema.optional(),
-};
 const name = z.string().min(1).max(100).optional();
 export const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
   ...{ clientId, redirectUris, name },
@@ -139,10 +117,7 @@ export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject(
   tenantId: changeable.tenantId.nullable(),
 });
 
-/** A registered API client. */
-export interface ApiClient {
-  readonly clientId: string;
-  readonly redirectUris: readonly string[];
+export interface ApiClient extends Pick<ApiClientRegistration, "clientId" | "redirectUris"> {
   /** Undefined: a public client. */
   readonly secretDigest: Buffer | undefined;
   /** Undefined: all capabilities of the person. */
@@ -168,13 +143,5 @@ export class ApiClients extends Registry<ApiClient, readonly [clientId: string],
         scopes: scopes && new Set(scopes),
       }),
     });
-  }
-
-  /** The client, if it is known and sent its secret, or if it is a public one and sent none. */
-  authenticate(clientId: string, clientSecret: string | undefined): ApiClient | undefined {
-    const client = this.find(clientId);
-    const expected = client?.secretDigest;
-    if (expected === undefined) return clientSecret === undefined ? client : undefined;
-    return clientSecret !== undefined && isSecretOf(expected, clientSecret) ? client : undefined;
   }
 }

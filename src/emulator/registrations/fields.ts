@@ -19,13 +19,11 @@ export const tenantIdSchema: z.ZodType<string> = z
   .max(128)
   .regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be letters, digits, . _ ~ - and not start with a dot");
 
+const SCOPE = /^[A-Za-z0-9._-]+:(read|write|execute)$/;
 /** "one scope of the form area:read, area:write or area:execute" (description, section 5.6). */
 export const scopeSchema: z.ZodType<string> = z
   .string()
-  .regex(
-    /^[A-Za-z0-9._-]+:(read|write|execute)$/,
-    "must have the form area:read, area:write or area:execute",
-  );
+  .regex(SCOPE, "must have the form area:read, area:write or area:execute");
 
 /** "array of objects with name and group: roles of the caller" (description, section 2.3). */
 export interface Role {

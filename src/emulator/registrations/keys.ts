@@ -20,7 +20,6 @@ export interface JsonWebKeySet {
   readonly keys: readonly object[];
 }
 
-/** A key of a registration, ready for verification. */
 export interface RegisteredKey {
   readonly kid: string | undefined;
   readonly publicKey: KeyObject;
@@ -77,11 +76,9 @@ export type TestKey = Readonly<Record<string, string>>;
 const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
 
 /** Where a plugin without a `jwks` gets one from. */
-export interface JwksSource {
-  jwksFor(plugin: PluginIdentity): { keys: TestKey[] };
-}
+export type JwksSource = Pick<TestKeys, "jwksFor">;
 
-export class TestKeys implements JwksSource {
+export class TestKeys {
   readonly #seed: number | undefined;
   readonly #keys = new Map<string, TestKey>();
 
@@ -91,19 +88,17 @@ export class TestKeys implements JwksSource {
 
   /** The public half, of a key that is made now if there was none. */
   jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
-    const key = this.find(plugin) ?? this.#make(nameOf(plugin));
+    const name = nameOf(plugin);
+    const key = this.find(plugin) ?? {
+      ...(this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`)),
+      kid: "test-key",
+    };
+    this.#keys.set(name, key);
     return { keys: [Object.fromEntries(PUBLIC_MEMBERS.map((member) => [member, key[member] ?? ""]))] };
   }
 
   find(plugin: PluginIdentity): TestKey | undefined {
     return this.#keys.get(nameOf(plugin));
-  }
-
-  #make(name: string): TestKey {
-    const made = this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`);
-    const key = { ...made, kid: "test-key" };
-    this.#keys.set(name, key);
-    return key;
   }
 }
 
@@ -119,25 +114,15 @@ function randomKey(): TestKey {
 const PUBLIC_EXPONENT = 65_537n;
 /** Most candidates have one of these for a factor, which is found faster than by checkPrimeSync. */
 const SMALL_PRIMES = [3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n, 41n, 43n, 47n, 53n, 59n, 61n, 67n];
-/**
- * From a seed, because Node's own generator takes none: for tests only, never to protect anything. A private JWK without `kid` (RFC 7518 section 6.3.2).
- */
+/** A private JWK from a seed, which Node's own generator does not take: for tests only, never to protect anything. */
 function seededRsaKey(seed: string): Readonly<Record<string, string>> {
   const first = seededPrime(`${seed} p`, RSA_BITS / 2);
   const second = seededPrime(`${seed} q`, RSA_BITS / 2);
   const [p, q] = first > second ? [first, second] : [second, first];
   const d = inverse(PUBLIC_EXPONENT, (p - 1n) * (q - 1n));
-  return {
-    kty: "RSA",
-    n: encode(p * q),
-    e: encode(PUBLIC_EXPONENT),
-    d: encode(d),
-    p: encode(p),
-    q: encode(q),
-    dp: encode(d % (p - 1n)),
-    dq: encode(d % (q - 1n)),
-    qi: encode(inverse(q, p)),
-  };
+  const [dp, dq, qi] = [d % (p - 1n), d % (q - 1n), inverse(q, p)];
+  const members = Object.entries({ n: p * q, e: PUBLIC_EXPONENT, d, p, q, dp, dq, qi });
+  return { kty: "RSA", ...Object.fromEntries(members.map(([name, value]) => [name, encode(value)])) };
 }
 
 /** The first prime from a seeded starting point whose two top bits are set, so that a product has its full length. */

@@ -43,12 +43,7 @@ export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
 /** Invented: the description shows the shape of a role and no example of one. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
 
-/** A registered operator. */
-export interface Operator {
-  readonly tenantId: string;
-  readonly userId: string;
-  readonly firstname: string | undefined;
-  readonly lastname: string | undefined;
+export interface Operator extends OperatorIdentity, Pick<OperatorRegistration, "firstname" | "lastname"> {
   readonly capabilities: ReadonlySet<string>;
   readonly roles: readonly Role[];
   readonly passwordDigest: Buffer | undefined;
@@ -67,8 +62,7 @@ export class Operators extends Registry<
       identity: z.object(identity),
       key: ["tenantId", "userId"],
       create: ({ password, capabilities, roles = DEFAULT_ROLES, ...names }) => ({
-        ...{ firstname: undefined, lastname: undefined, roles },
-        ...names,
+        ...{ ...names, roles },
         capabilities: new Set(capabilities),
         passwordDigest: password === undefined ? undefined : secretDigest(password),
       }),

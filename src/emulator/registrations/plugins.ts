@@ -71,7 +71,6 @@ export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
   devices: changeable.devices.nullable(),
 });
 
-/** What a registration permits. */
 interface Grant {
   readonly scopes: ReadonlySet<string>;
   /** Undefined: every device. */
@@ -85,18 +84,12 @@ interface FormerGrant {
   readonly until: number;
 }
 
-/** A registered plugin. */
-export interface Plugin {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly type: PluginType;
+export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" | "pageUrl"> {
   readonly enabled: boolean;
   readonly roles: readonly Role[];
   readonly name: string;
-  readonly pageUrl: string | undefined;
   readonly keys: readonly RegisteredKey[];
   readonly grant: Grant;
-  /** Grants that an update replaced. */
   readonly formerGrants: readonly FormerGrant[];
 }
 

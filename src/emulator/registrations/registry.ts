@@ -65,7 +65,6 @@ export class Registry<
     this.#entries.set(name, { sheet, item: create(sheet, entry.item, now) });
   }
 
-  /** Returns the removed record. */
   unregister(input: unknown): Item {
     const { noun, identity } = this.#kind;
     const { name, entry } = this.#registered(parseInput(identity, input, "registration_invalid", noun));

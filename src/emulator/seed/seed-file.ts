@@ -69,20 +69,18 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
 /** @throws EmulatorError whose issues begin with the path of the mistake. */
 function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
-  const isValid = (run: () => unknown) => {
-    const issues = issuesOf("options", run);
-    if (issues.length > 0) throw invalidSeed(issues);
-  };
-  isValid(() => parseEmulatorOptions(options));
+  const issues = issuesOf("options", () => {
+    const { rules, routes, refreshPath } = withDefaults(parseEmulatorOptions(options));
+    new RuleSwitches(rules);
+    routeTable(routes, refreshPath);
+  });
+  if (issues.length > 0) throw invalidSeed(issues);
   const whole = parseEmulatorOptions({ ...options, seed });
-  const { rules, routes, refreshPath, ...rest } = withDefaults(whole);
-  isValid(() => new RuleSwitches(rules));
-  isValid(() => routeTable(routes, refreshPath));
   // A trial deployment finds every mistake in the registrations. One key for all plugins saves generating many.
   const testKeys = new TestKeys(undefined);
   const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
   const trial = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
-  applySeed(createDeployment(withDefaults(rest), trial), seed);
+  applySeed(createDeployment(withDefaults(whole), trial), seed);
   return whole;
 }
 

@@ -56,27 +56,22 @@ export function parseSeed(input: unknown): EmulatorSeed {
   return { ...Object.fromEntries(copies), ...(clock && { clock: structuredClone(clock) }) };
 }
 
-type Lists = "plugins" | "serviceAccounts" | "apiClients" | "operators";
+const kinds = ["plugins", "serviceAccounts", "apiClients", "operators"] as const;
 
 /** The part of a deployment that a seed fills. */
-export interface SeedTarget extends Readonly<Record<Lists, { register(input: unknown): void }>> {
+type SeedTarget = Readonly<Record<(typeof kinds)[number], { register(input: unknown): void }>> & {
   readonly faults: { add(fault: Fault): unknown };
-}
+};
 
 /** Registers every entry of the seed. @throws EmulatorError `seed_invalid` with an issue for each mistake in any entry */
 export function applySeed(target: SeedTarget, seed: EmulatorSeed): void {
-  const kinds = ["plugins", "serviceAccounts", "apiClients", "operators"] as const;
-  const registering = kinds.map(
-    (kind) => [kind, seed[kind] ?? [], (entry: unknown) => target[kind].register(entry)] as const,
-  );
-  const arming = [
-    "faults",
-    seed.faults ?? [],
-    (entry: unknown) => target.faults.add(entry as Fault),
-  ] as const;
-  const issues = [...registering, arming].flatMap(([kind, entries, add]) =>
-    entries.flatMap((entry, index) => issuesOf(`${kind}.${index}`, () => add(entry))),
-  );
+  const issues = kinds.flatMap((kind) => {
+    const entries: readonly object[] = seed[kind] ?? [];
+    return entries.flatMap((entry, at) => issuesOf(`${kind}.${at}`, () => target[kind].register(entry)));
+  });
+  seed.faults?.forEach((fault, at) => {
+    issues.push(...issuesOf(`faults.${at}`, () => target.faults.add(fault)));
+  });
   if (issues.length > 0) throw invalidSeed(issues);
 }
 

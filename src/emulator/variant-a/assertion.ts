@@ -27,26 +27,18 @@ const ACCEPTED_AFTER_ISSUE_SECONDS = MAXIMUM_AGE_SECONDS + CLOCK_TOLERANCE_SECON
 /** At least as long as an assertion whose iat is ahead by the tolerance can be accepted; rounding opens no gap. */
 const JTI_MEMORY_MS = (CLOCK_TOLERANCE_SECONDS + ACCEPTED_AFTER_ISSUE_SECONDS + 30) * 1000;
 
-interface Against {
-  readonly plugin: Plugin;
-  /** The exact token URL of the route that was posted to. */
-  readonly tokenUrl: string;
-  readonly deployment: Deployment;
-}
-
-/** Header and claims as received, unverified. */
-interface DecodedAssertion {
-  readonly header: Readonly<Record<string, unknown>>;
-  readonly claims: Readonly<Record<string, unknown>>;
-}
+/** A header or claims as received, unverified. */
+type Received = Readonly<Record<string, unknown>>;
 
 /**
- * The refusal, or undefined: the assertion is accepted, and accepted only this once. Synchronous: of concurrent posts of
- * one assertion exactly one uses its jti.
+ * The refusal, or undefined: the assertion is accepted, and accepted only this once. `tokenUrl` is the exact URL of the
+ * route. Synchronous: of concurrent posts of one assertion exactly one uses its jti.
  */
 export function checkAssertion(
+  deployment: Deployment,
+  plugin: Plugin,
+  tokenUrl: string,
   assertion: string | undefined,
-  { plugin, tokenUrl, deployment }: Against,
 ): Refusal | undefined {
   const { clock, switches, settings } = deployment;
   if (assertion === undefined) {
@@ -71,7 +63,7 @@ export function checkAssertion(
 /** RFC 7515 section 7.1. The last part may be empty, so that alg none is refused as an algorithm. */
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
-function decode(assertion: string): DecodedAssertion | undefined {
+function decode(assertion: string): { header: Received; claims: Received } | undefined {
   if (!COMPACT_JWS.test(assertion)) return undefined;
   try {
     return { header: { ...decodeProtectedHeader(assertion) }, claims: { ...decodeJwt(assertion) } };
@@ -84,7 +76,7 @@ function decode(assertion: string): DecodedAssertion | undefined {
 const KEY_HEADERS = ["jwk", "jku", "x5u", "x5c"];
 
 /** `typ` is not among them: the description does not show one, so any is accepted. */
-const headerChecks: Checks<Pick<DecodedAssertion, "header"> & { readonly isKidRequired: boolean }> = {
+const headerChecks: Checks<{ readonly header: Received; readonly isKidRequired: boolean }> = {
   // First of all: RFC 8725 section 3.1, the algorithm decides what a key may be used for.
   "assertion.algorithm": ({ header: { alg } }) => unless(alg === "RS256", "alg RS256", shown(alg)),
   "assertion.critical-header": ({ header: { crit, b64 } }) =>
@@ -107,7 +99,7 @@ const headerChecks: Checks<Pick<DecodedAssertion, "header"> & { readonly isKidRe
  */
 function checkSigningKey(
   assertion: string,
-  { kid }: DecodedAssertion["header"],
+  { kid }: Received,
   keys: readonly RegisteredKey[],
   switches: RuleSwitches,
 ): Refusal | undefined {
@@ -138,7 +130,7 @@ function verifiesRs256(assertion: string, { publicKey }: RegisteredKey): boolean
 }
 
 interface ClaimedAssertion {
-  readonly claims: DecodedAssertion["claims"];
+  readonly claims: Received;
   readonly clientId: string;
   readonly tokenUrl: string;
   /** Epoch milliseconds. */
@@ -199,7 +191,7 @@ function isNumericDate(value: unknown): value is number {
 function useId(
   { switches, usedAssertionIds }: Deployment,
   { tenantId, clientId }: Plugin,
-  { jti }: DecodedAssertion["claims"],
+  { jti }: Received,
   now: number,
 ): Refusal | undefined {
   if (!switches.isEnforced("assertion.replay") || typeof jti !== "string" || jti === "") return undefined;

@@ -135,7 +135,7 @@ function grantToken(deployment: Deployment, tenantId: string, request: TokenRequ
   if ("rule" in plugin) return plugin;
   // From the configuration and the route, never from the Host header, which a client chooses.
   const tokenUrl = publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId);
-  const refusal = checkAssertion(request.client_assertion, { plugin, tokenUrl, deployment });
+  const refusal = checkAssertion(deployment, plugin, tokenUrl, request.client_assertion);
   if (refusal !== undefined) return refusal;
   const presented = settings.unauthenticatedAttemptSpendsCode ? early : presentCode(deployment, code);
   const { type } = plugin;
@@ -209,11 +209,9 @@ function redeemCode(
   request: TokenRequest,
   presented: PresentedCode | undefined,
 ): Operator | Refusal {
-  const unknown = (actual: string): Refusal => ({
-    rule: "code.known",
-    expected: "a code from the host",
-    actual,
-  });
+  const unknown = (actual: string): Refusal => {
+    return { rule: "code.known", expected: "a code from the host", actual };
+  };
   if (presented === undefined) {
     return unknown(request.code === undefined ? "absent" : "a code that was not handed out");
   }
@@ -231,14 +229,10 @@ function issueToken(
 ): JsonAnswer {
   const now = clock();
   const { tenantId, clientId, grant } = plugin;
-  const issued = { tenantId, clientId, userId: operator?.userId, scopes: grant.scopes };
+  const { userId, firstname, lastname, roles = plugin.roles } = operator ?? {};
+  const issued = { tenantId, clientId, userId, scopes: grant.scopes };
   const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  const user = operator && {
-    userId: operator.userId,
-    firstname: operator.firstname,
-    lastname: operator.lastname,
-  };
-  const roles = operator?.roles ?? plugin.roles;
+  const user = operator && { userId, firstname, lastname };
   const body = {
     access_token: accessTokens.mint({ variant: "A", ...issued, expiresAt }, expiresAt, now),
     token_type: "Bearer",

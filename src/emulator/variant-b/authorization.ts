@@ -116,12 +116,8 @@ export function finishPending({ clock, pendingLogins }: Deployment, id: string):
 }
 
 /** The person that the login form names. The tenant may be left out if only one tenant has the user id. */
-export interface ClaimedPerson {
-  readonly tenantId?: string | undefined;
-  readonly userId: string;
-}
+export type ClaimedPerson = Pick<LoginRequest, "tenantId" | "userId">;
 
-/** Finds the person without checking the password. */
 export function findPerson(
   { operators }: Deployment,
   client: ApiClient,
@@ -136,7 +132,6 @@ export function findPerson(
   return { rule: "login.credentials", expected, actual };
 }
 
-/** The person, if the password is theirs. */
 export function authenticatePerson(
   deployment: Deployment,
   client: ApiClient,
@@ -164,10 +159,12 @@ export function decide(
     const { tenantId, userId } = person;
     const expiresAt = now + settings.codeLifetimeSeconds * 1000;
     const bound = { tenantId, userId, clientId, redirectUri, codeChallenge, scopes, expiresAt };
-    const record = { ...bound, authorizationId: undefined };
-    return callbackUrl(deployment, request, {
-      code: authorizationCodes.mint(record, expiresAt + MEMORY_MS, now),
-    });
+    const code = authorizationCodes.mint(
+      { ...bound, authorizationId: undefined },
+      expiresAt + MEMORY_MS,
+      now,
+    );
+    return callbackUrl(deployment, request, { code });
   }
   const caller = { tenantId: person?.tenantId ?? client.tenantId, clientId };
   const finding = { expected: "the person's consent", actual: "the person refused" };
@@ -208,10 +205,7 @@ export interface LoginRequest {
   readonly decision?: "allow" | "deny" | undefined;
 }
 
-/**
- * What a person does at the pages, without a browser. The callback carries `code` or `error`: an error for the app is
- * not thrown. A relative URL is relative to the base URL. @throws EmulatorError `option_invalid`, `login_refused`
- */
+/** `Emulator.login`. The callback carries `code` or `error`: an error for the app is not thrown. */
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
   const { clock, customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;
@@ -223,10 +217,11 @@ export function loginInProcess(deployment: Deployment, input: unknown): { callba
   });
   const login = parseInput(schema, input, "option_invalid", "login");
   const url = new URL(login.url, base);
-  if (!url.pathname.endsWith(AUTHORIZATION_PATH)) {
-    const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;
-    throw new EmulatorError("login_refused", message);
-  }
+  if (!url.pathname.endsWith(AUTHORIZATION_PATH))
+    throw new EmulatorError(
+      "login_refused",
+      `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`,
+    );
   const refuse = (refusal: Refusal, clientId: string | undefined) => {
     customerLog.record(clock(), { tenantId: login.tenantId, clientId }, refusal);
     const { says } = rules[refusal.rule];

@@ -14,7 +14,7 @@ import {
 } from "../oauth.js";
 import type { Settings } from "../options.js";
 import type { ApiClient } from "../registrations/clients.js";
-import { scopeSchema } from "../registrations/fields.js";
+import { isSecretOf, scopeSchema, secretDigest } from "../registrations/fields.js";
 import { rules } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
 import type { AuthorizationCode, Deployment, RefreshToken } from "../state.js";
@@ -59,11 +59,7 @@ const exchange = { ...client, code: text, code_verifier: text, redirect_uri: tex
 // Not shown; the fields of RFC 6749 section 6.
 const refreshing = { ...client, refresh_token: text, scope: text.optional() };
 const schemas = {
-  client_credentials: z.object({
-    client_id: text,
-    client_secret: text,
-    grant: z.literal("client_credentials"),
-  }),
+  client_credentials: z.object({ ...client, client_secret: text, grant: z.literal("client_credentials") }),
   authorization_code: z.object({ ...exchange, grant: z.literal("authorization_code") }),
   refresh_token: z.object({ ...refreshing, grant: z.literal("refresh_token") }),
 };
@@ -72,8 +68,6 @@ const schemas = {
 type CodeExchange = z.output<typeof schemas.authorization_code>;
 type RefreshRequest = z.output<typeof schemas.refresh_token>;
 type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange | RefreshRequest;
-
-type Fields = Readonly<Record<string, unknown>>;
 
 async function readRequest(
   switches: RuleSwitches,
@@ -100,7 +94,7 @@ async function readRequest(
   return { rule: "client-request.fields", expected: expected.join(", "), actual };
 }
 
-function grantOf(fields: Fields, place: GrantPlace): Grant | Refusal {
+function grantOf(fields: Readonly<Record<string, unknown>>, place: GrantPlace): Grant | Refusal {
   // The code exchange of section 4.2 shows no grant_type; a request that names it is accepted as well.
   const implied = place === "refresh" ? "refresh_token" : fields.code !== undefined && "authorization_code";
   const named = fields.grant_type ?? (implied || undefined);
@@ -112,7 +106,6 @@ function grantOf(fields: Fields, place: GrantPlace): Grant | Refusal {
   return { rule: "client-request.grant-type", expected: "a grant of this path", actual };
 }
 
-/** The tokens of one answer. */
 interface IssuedTokens {
   readonly tenantId: string;
   readonly accessToken: string;
@@ -130,7 +123,9 @@ function grantTokens(deployment: Deployment, request: ClientRequest): IssuedToke
       : exchangeCode(deployment, client, request);
   }
   const account = serviceAccounts.find(request.client_id);
-  const isTheirs = serviceAccounts.authenticate(request.client_id, request.client_secret) !== undefined;
+  // Takes the same time whether or not the account exists.
+  const expectedDigest = account?.secretDigest ?? secretDigest(request.client_secret);
+  const isTheirs = isSecretOf(expectedDigest, request.client_secret);
   if (account === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
     return {
       rule: "client.authentication",
@@ -148,13 +143,18 @@ function authenticateClient(
   { client_id, client_secret }: ClientRequest,
 ): ApiClient | Refusal {
   const client = apiClients.find(client_id);
-  const isTheirs = apiClients.authenticate(client_id, client_secret) !== undefined;
+  const digest = client?.secretDigest;
+  // A public client must not send a secret.
+  const isTheirs =
+    digest && client_secret
+      ? isSecretOf(digest, client_secret)
+      : digest === undefined && client_secret === undefined;
   if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication"))) return client;
   const secret = client_secret === undefined ? "no client_secret" : "another client_secret";
-  const sent = client?.secretDigest === undefined ? "a client_secret, of a public client" : secret;
+  const sent = digest === undefined ? "a client_secret, of a public client" : secret;
   return {
     rule: "api-client.authentication",
-    expected: client?.secretDigest === undefined ? "a registered client_id" : "the client's client_secret",
+    expected: digest === undefined ? "a registered client_id" : "the client's client_secret",
     actual: client === undefined ? "a client_id that is not registered" : sent,
   };
 }
