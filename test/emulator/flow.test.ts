@@ -60,11 +60,7 @@ describe("a launch", () => {
     const host = await new FormBrowser(plugin.emulator).open("/host/acme");
     await host.submit({ userId: "ada" });
     await host.follow();
-    const ask = (path: string, body: object) => {
-      const token = /data-form-token="([^"]*)"/.exec(host.html)?.[1] ?? "";
-      const headers = { "content-type": "application/json", "x-form-token": token };
-      return host.request(`/host/acme/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-    };
+    const ask = (path: string, body: object) => host.ask(`/host/acme/${path}`, body);
     const { url } = (await (await ask("launches", { clientId: "reporter" })).json()) as { url: string };
     const opaqueCode = new URL(url).searchParams.get("opaque_code");
     await ask("authorizations", { clientId: "reporter", opaque_code: opaqueCode, challenge: "short" });
@@ -135,6 +131,11 @@ describe("a login", () => {
     {
       name: "denied at the consent page",
       fields: [{ userId: "ada", password: "" }, { decision: "deny" }],
+      login: ["Login: Browser to Authorization server | userId=ada password=empty"],
+    },
+    {
+      name: "not decided at the consent page",
+      fields: [{ userId: "ada", password: "" }, {}],
       login: ["Login: Browser to Authorization server | userId=ada password=empty"],
     },
   ];

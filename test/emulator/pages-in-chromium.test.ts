@@ -306,17 +306,6 @@ describeInChromium("in Chromium", (browser) => {
     await page.getByText("fired 2").waitFor();
   });
 
-  test("a plugin is unregistered in two steps, without JavaScript", async () => {
-    const page = await open("/_emulator/plugins", { javaScriptEnabled: false });
-    const planner = panel(page, "Planner");
-    const second = planner.getByRole("button", { name: "Yes, unregister Planner" });
-    expect(await second.isVisible()).toBe(false);
-    await planner.getByText("Unregister…").click();
-    await second.click();
-    await page.getByText("Done.").waitFor();
-    expect([await planner.count(), await panel(page, "Nightly").count()]).toEqual([0, 1]);
-  });
-
   test("the page of another site cannot send a form to /_emulator", async () => {
     const page = await open("/_emulator", {}, 403);
     plugin.emulator.clock.freeze();

@@ -85,9 +85,4 @@ describe("the table", () => {
       [],
     );
   });
-
-  test("refuses at least 100 rows, most of them by rules that can be switched off", () => {
-    expect(table.filter(({ answer }) => answer.status >= 400).length).toBeGreaterThanOrEqual(100);
-    expect(switchable.size).toBeGreaterThan(ruleIds.length / 2);
-  });
 });
