@@ -8,6 +8,7 @@ import { CALLBACK, FlowEnded, PASSWORDS, shownBy, type World } from "./world.js"
 const HOST = "/host/acme";
 const unknown = "x".repeat(43);
 type Headers = Record<string, string>;
+const asText = { "content-type": "text/plain" };
 
 /** The host application's page, of an operator if one is named. */
 async function openHost(world: World, userId?: string, password = ""): Promise<FormBrowser> {
@@ -89,9 +90,7 @@ export const launches: readonly Row[] = [
     "a launch asked for by another site [9700 4.7]": launching("planner", { "x-form-token": "x" }),
   }),
   ...group(also(breaks("launch.form"), { remains: true }), {
-    "a launch with the content type of a form [9700 4.7]": launching("planner", {
-      "content-type": "text/plain",
-    }),
+    "a launch with the content type of a form [9700 4.7]": launching("planner", asText),
   }),
   ...group(breaks("launch.plugin"), {
     "a launch of a disabled plugin": launching("off-page"),
@@ -134,6 +133,7 @@ const authorize =
   (changes: object, more = ""): Request =>
   (world) =>
     world.send(world.authorizationPath({ ...changes }) + more);
+const byMethod = (code_challenge_method: string | undefined) => authorize({ code_challenge_method });
 const withUri = (redirect_uri: string | undefined) => authorize({ redirect_uri });
 /** An authorization request whose query has this many characters. */
 const long =
@@ -190,12 +190,8 @@ export const authorizations: readonly Row[] = [
     "an absent response_type [6749 4.1.1]": authorize({ response_type: undefined }),
   }),
   ...group(told("authorization.challenge-method"), {
-    "C12: code_challenge_method plain [F2 par-plain-pkce-rejected]": authorize({
-      code_challenge_method: "plain",
-    }),
-    "C12: an absent code_challenge_method, which means plain [7636 4.3]": authorize({
-      code_challenge_method: undefined,
-    }),
+    "C12: code_challenge_method plain [F2 par-plain-pkce-rejected]": byMethod("plain"),
+    "C12: an absent code_challenge_method, which means plain [7636 4.3]": byMethod(undefined),
   }),
   ...group(told("authorization.challenge"), {
     "C12: an absent code_challenge [F2 par-ensure-pkce-required]": authorize({ code_challenge: undefined }),
