@@ -22,7 +22,6 @@ interface RecordKind {
   readonly one: string;
   /** Completes the names of the emulator's methods, as in registerPlugin. */
   readonly noun: RecordNoun;
-  /** When a change takes effect. */
   readonly note: string;
   readonly unregistering: string;
   /** The members that identify a record. */

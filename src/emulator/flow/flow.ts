@@ -12,7 +12,6 @@ import type { RuleId } from "../rules.js";
 /** `front` is the host application or the authorization server, `client` the plugin's backend or the client. */
 export type Party = "browser" | "front" | "client" | "token";
 
-/** One message between two parties. */
 export interface FlowStep {
   /** Epoch milliseconds, by the emulator's clock. */
   readonly at: number;
@@ -138,7 +137,6 @@ function hash(secret: string): string {
   return createHash("sha256").update(secret).digest("base64url");
 }
 
-/** The part of a deployment that a record needs. */
 interface Recording {
   readonly flows: FlowRecord;
 }
@@ -150,18 +148,14 @@ interface Person {
 
 /** Begins a flow with a launch from the host's page or by `emulator.launch` ("process"). */
 export function recordLaunch(
-  {
-    flows,
-    plugins,
-    operators,
-  }: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
+  deployment: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
   { tenantId, clientId, userId }: Person & { readonly clientId: string },
   opened: { readonly url: string; readonly opaqueCode: string } | Refusal,
   from: "page" | "process",
 ): void {
-  const plugin = plugins.find(tenantId, clientId);
-  const operator = operators.find(tenantId, userId);
-  const flow = flows.begin("launch", {
+  const plugin = deployment.plugins.find(tenantId, clientId);
+  const operator = deployment.operators.find(tenantId, userId);
+  const flow = deployment.flows.begin("launch", {
     tenantId: plugin?.tenantId ?? operator?.tenantId,
     clientId: plugin?.clientId,
     userId: operator?.userId,
@@ -175,7 +169,6 @@ export function recordLaunch(
   flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code, state }, link: opened.opaqueCode });
 }
 
-/** The message of the plugin's page and the host's answer. */
 export function recordAuthCode(
   { flows }: Recording,
   asked: { readonly opaqueCode: unknown; readonly codeChallenge: unknown },
@@ -201,15 +194,11 @@ const AUTHORIZATION_PARAMETERS = [
   ...["code_challenge", "code_challenge_method"],
 ];
 
-interface ReadAuthorization {
-  readonly client: ApiClient;
-}
-
 /** Begins a flow with an authorization request; `id` identifies the pending login, if pages follow. */
 export function recordAuthorization(
   { flows }: Recording,
   parameters: URLSearchParams,
-  read: ReadAuthorization | { readonly refusal: Refusal; readonly callback?: ReadAuthorization },
+  read: { client: ApiClient } | { refusal: Refusal; callback?: { client: ApiClient } },
   id?: string,
 ): Flow {
   const client = "refusal" in read ? read.callback?.client : read.client;
@@ -268,7 +257,10 @@ export function recordTokenRequest(
 ): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
   const code = "code" in read ? read.code : undefined;
   const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
-  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: wireFields({ ...read }) });
+  // Variant B's code exchange has no grant_type (section 4.2).
+  const { grant, ...others }: Readonly<Record<string, unknown>> = { ...read };
+  const sent = grant === "refresh_token" ? { grant_type: grant, ...others } : others;
+  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: sent });
   return (answer, refused) => {
     if (flow === undefined) return answer;
     const fields = JSON.parse(answer.body) as Readonly<Record<string, string>>;
@@ -277,11 +269,6 @@ export function recordTokenRequest(
     flow.add(FROM_TOKEN, name, { fields, refused, link: fields.refresh_token });
     return answer;
   };
-}
-
-/** The fields by their names on the wire. Variant B's code exchange has no grant_type (section 4.2). */
-function wireFields({ grant, ...fields }: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return grant === "refresh_token" ? { grant_type: grant, ...fields } : fields;
 }
 
 function pick(parameters: URLSearchParams, names: readonly string[]): Record<string, string | undefined> {

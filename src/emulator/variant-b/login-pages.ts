@@ -34,7 +34,6 @@ import {
   refusedCallback,
 } from "./authorization.js";
 
-/** A visit to a page of a login in progress. */
 interface LoginVisit extends Visit {
   /** The id of the pending login. */
   readonly id: string;
@@ -216,7 +215,6 @@ async function decideConsent(visit: LoginVisit): Promise<Response> {
   return finish(visit, visit.fields.get("decision") === "allow" ? "allow" : "deny", person);
 }
 
-/** Ends the login, and sends the browser back to the client. */
 function finish(
   { deployment, id, asked }: LoginVisit,
   decision: "allow" | "deny",
