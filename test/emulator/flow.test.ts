@@ -1,6 +1,5 @@
 // The record of the last launch or login: every step with its fields, and only the length of each secret.
 import { describe, expect, test } from "vitest";
-import { FlowRecord } from "../../src/emulator/flow/flow.js";
 import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser, FormBrowser } from "./form-browser.js";
 import { LaunchedPlugin } from "./plugin-client.js";
@@ -191,18 +190,9 @@ describe("a login", () => {
     expect(recorded[0]).toBe(asked);
     const page = await new AdminBrowser(portal.emulator).open("/_emulator/flow");
     expect(page.text()).toContain("25 steps before the newest ones are left out.");
-  });
-});
-
-describe("the record", () => {
-  test("keeps a bounded number of links, the newest ones", () => {
-    const record = new FlowRecord(() => 0);
-    const flow = record.begin("login", {});
-    const parties = { from: "client", to: "token" } as const;
-    for (let index = 0; index < 150; index += 1) flow.add(parties, "Refresh", { link: `secret-${index}` });
-    const known = Array.from({ length: 150 }, (_, index) => record.find(`secret-${index}`) !== undefined);
-    expect([known.indexOf(true), known.lastIndexOf(false)]).toEqual([50, 49]);
-    record.begin("launch", {});
-    expect(record.find("secret-149")).toBeUndefined();
+    // A newer flow replaces it.
+    await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    await portal.refresh(refresh_token);
+    expect(await steps(portal.emulator)).toEqual([asked]);
   });
 });

@@ -11,17 +11,7 @@ import { s256 } from "./signing-key.js";
 
 const codeVerifier = "v".repeat(43);
 const codeChallenge = s256(codeVerifier);
-const ADMIN_PAGES = [
-  "",
-  "/log",
-  "/flow",
-  "/plugins",
-  "/accounts",
-  "/clients",
-  "/operators",
-  "/faults",
-  "/rules",
-];
+const PAGES = ["", "/log", "/flow", "/plugins", "/accounts", "/clients", "/operators", "/faults", "/rules"];
 
 /** A plugin's page. It asks for a code when it loads, unless its URL says quiet, and shows the messages that it gets. */
 const PLUGIN_PAGE = `<!doctype html><html lang="en"><title>Plugin</title><link rel="icon" href="data:,">
@@ -293,7 +283,7 @@ describeInChromium("in Chromium", (browser) => {
     await (await signIn(page)).getByRole("button", { name: "Planner" }).click();
     await launched(page);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
-    for (const path of ADMIN_PAGES) {
+    for (const path of PAGES) {
       await page.goto(`${url}/_emulator${path}`);
       await page.evaluate(() => {
         for (const details of document.querySelectorAll("details")) details.open = true;

@@ -15,12 +15,7 @@ import {
   statusMark,
 } from "./view.js";
 
-export const logPage: AdminPage = {
-  path: "/log",
-  title: "Log",
-  body,
-  parts: { log: customerLog, journal },
-};
+export const logPage: AdminPage = { path: "/log", title: "Log", body, parts: { log: customerLog, journal } };
 
 export const flowPage: AdminPage = {
   path: "/flow",

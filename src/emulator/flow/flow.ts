@@ -22,6 +22,8 @@ export interface FlowStep {
   readonly fields: readonly { readonly name: string; readonly shown: string }[];
   /** The rule that the message reports as broken. */
   readonly refused: RuleId | undefined;
+  /** The hash of a secret that identifies later requests of the flow. */
+  readonly link: string | undefined;
 }
 
 /** Whose flow it is. Each member is set only if it is registered. */
@@ -35,7 +37,6 @@ interface Message {
   /** As they were received. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly refused?: RuleId | undefined;
-  /** A secret that identifies later requests of this flow; only its hash is kept. */
   readonly link?: string | undefined;
 }
 
@@ -43,8 +44,6 @@ interface Message {
 const FIRST_STEPS = 12;
 /** Beyond this the oldest step after the first ones is dropped. */
 const MAXIMUM_STEPS = 40;
-/** Codes and refresh tokens that identify later steps. Beyond this the oldest is dropped. */
-const MAXIMUM_LINKS = 100;
 
 /** Values that the protocols define. */
 const WORDS: ReadonlySet<string> = new Set([
@@ -68,7 +67,6 @@ export class Flow {
   forgotten = 0;
   readonly #clock: () => number;
   readonly #public = new Set<string>();
-  readonly #links = new Set<string>();
 
   constructor(kind: Flow["kind"], clock: () => number) {
     this.kind = kind;
@@ -89,15 +87,14 @@ export class Flow {
     const shown = Object.entries(fields)
       .filter(([, value]) => value !== undefined)
       .map(([field, value]) => ({ name: field, shown: shownValue(field, value, this.#public) }));
-    this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused });
+    const hashed = link === undefined ? undefined : hash(link);
+    this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused, link: hashed });
     if (this.steps.length > MAXIMUM_STEPS) this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
-    if (link !== undefined) this.#links.add(hash(link));
-    const [oldest] = this.#links;
-    if (this.#links.size > MAXIMUM_LINKS && oldest !== undefined) this.#links.delete(oldest);
   }
 
   isLinkedBy(secret: string): boolean {
-    return this.#links.has(hash(secret));
+    const hashed = hash(secret);
+    return this.steps.some(({ link }) => link === hashed);
   }
 }
 

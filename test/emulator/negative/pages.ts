@@ -1,5 +1,6 @@
 // The pages of both variants: the host application's sign-in and launches (section 5.3), and the authorization endpoint
 // with its login and consent (section 5.8; RFC 6749 sections 3.1 and 4.1).
+import type { RuleId } from "../../../src/emulator/index.js";
 import type { FormBrowser } from "../form-browser.js";
 import { type Answer, loginError, page, redirect, refused, toldCallback, unstored } from "./answer.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
@@ -64,7 +65,7 @@ const aged = (seconds: number) =>
     return ask();
   });
 const challenged = (challenge?: string) => authorizing((ask) => ask({ challenge }));
-const breaks = (rule: Parameters<typeof refused>[0]): Group => ({ breaks: rule, answer: refused(rule) });
+const breaks = (rule: RuleId): Group => ({ breaks: rule, answer: refused(rule) });
 const signInFailed = page(`${HOST}/sign-in`, 403);
 
 export const launches: readonly Row[] = [
@@ -144,14 +145,8 @@ const long =
   };
 const loginPage = page("/v1/auth/login", 200, "emulator-login");
 /** The client must not learn of it, because its redirect URI is not to be trusted. */
-const untold = (rule: Parameters<typeof loginError>[0]): Group => ({
-  breaks: rule,
-  answer: loginError(rule),
-});
-const told = (rule: Parameters<typeof toldCallback>[0]): Group => ({
-  breaks: rule,
-  answer: toldCallback(rule),
-});
+const untold = (rule: RuleId): Group => ({ breaks: rule, answer: loginError(rule) });
+const told = (rule: RuleId): Group => ({ breaks: rule, answer: toldCallback(rule) });
 
 export const authorizations: readonly Row[] = [
   ...group(accepting(loginPage), {
