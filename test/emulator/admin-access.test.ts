@@ -232,6 +232,14 @@ describe("the option admin", () => {
     expect(await status()).toBe(200);
   });
 
+  test.each([
+    { admin: "everywhere", status: 200 },
+    { admin: "loopback", status: 403 },
+  ] as const)("$admin answers a request through a proxy with $status", async ({ admin, status }) => {
+    const emulator = createEmulator({ admin });
+    expect((await emulator.fetch("/_emulator", { headers: { via: "1.1 proxy" } })).status).toBe(status);
+  });
+
   test("refuses an unknown value", () => {
     const admin = "localhost" as "loopback";
     expect(() => createEmulator({ admin })).toThrow(/admin/);
