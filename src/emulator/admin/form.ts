@@ -50,7 +50,6 @@ export function outcome({ failed, query }: AdminView): Markup | "" {
 }
 
 export interface TextField {
-  /** The id of the form. */
   readonly form: string;
   readonly name: string;
   readonly label?: string;
@@ -58,7 +57,6 @@ export interface TextField {
   readonly value?: string;
   readonly hint?: string | undefined;
   readonly required?: boolean;
-  /** Makes it an area of that many lines. */
   readonly rows?: number | undefined;
   /** Shows neither the current value nor what was typed. */
   readonly isSecret?: boolean;
@@ -95,7 +93,6 @@ function labelled(view: AdminView, field: TextField, control: (attributes: Marku
 ${hint ? html`<p class="quiet" id="${id}-hint">${hint}</p>` : ""}</div>`;
 }
 
-/** The members of a schema that are fields of a form. */
 interface SchemaShape {
   readonly schema: z.ZodType;
   /** Members that the form sends hidden, or not at all. */

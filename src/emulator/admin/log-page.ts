@@ -72,7 +72,6 @@ function journal({ emulator }: AdminView): Markup {
 <th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
 }
 
-/** From left to right. */
 const LANES: readonly Party[] = ["browser", "front", "client", "token"];
 const COMMON = { browser: "Browser", token: "Token endpoint" };
 const PARTIES: Readonly<Record<Flow["kind"], Readonly<Record<Party, string>>>> = {

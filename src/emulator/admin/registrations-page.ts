@@ -24,7 +24,6 @@ interface RecordKind {
   readonly noun: RecordNoun;
   readonly note: string;
   readonly unregistering: string;
-  /** The members that identify a record. */
   readonly identity: readonly string[];
   readonly schema: z.ZodType;
   readonly update: z.ZodType;

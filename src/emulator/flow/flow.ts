@@ -34,7 +34,6 @@ export interface FlowIdentity {
 }
 
 interface Message {
-  /** As they were received. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly refused?: RuleId | undefined;
   readonly link?: string | undefined;
@@ -45,7 +44,6 @@ const FIRST_STEPS = 12;
 /** Beyond this the oldest step after the first ones is dropped. */
 const MAXIMUM_STEPS = 40;
 
-/** Values that the protocols define. */
 const WORDS: ReadonlySet<string> = new Set([
   ...["authorization_code", "refresh_token", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"],
   ...["code", "S256", "Bearer", "allow", "deny"],

@@ -106,7 +106,6 @@ interface HostVisit extends Visit {
   readonly tenantId: string;
   readonly place: SessionPlace;
   readonly session: BrowserSession | undefined;
-  /** The operator who is signed in. */
   readonly operator: Operator | undefined;
 }
 

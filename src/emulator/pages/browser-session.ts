@@ -8,7 +8,6 @@ import { readText, type Visit } from "./page.js";
 /** Milliseconds from the sign-in on. The description shows no limit. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
 
-/** A site with sessions of its own. */
 export interface SessionPlace {
   readonly sessions: SecretMap<KeptSession>;
   readonly cookie: string;
@@ -27,7 +26,6 @@ export interface BrowserSession extends KeptSession {
 
 type SessionVisit = Pick<Visit, "deployment" | "request">;
 
-/** The session of the browser that sent the request. */
 export function findSession(visit: SessionVisit, place: SessionPlace): BrowserSession | undefined {
   const value = cookieValue(visit, place);
   const kept = value === undefined ? undefined : place.sessions.find(value);

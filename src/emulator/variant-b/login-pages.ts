@@ -35,10 +35,8 @@ import {
 } from "./authorization.js";
 
 interface LoginVisit extends Visit {
-  /** The id of the pending login. */
   readonly id: string;
   readonly asked: AuthorizationRequest;
-  /** Of the query or of the form. */
   readonly fields: URLSearchParams;
   readonly place: SessionPlace;
   /** Undefined with a form of a page of another browser, if the rule against it is off. */
