@@ -293,7 +293,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       given = changed;
     },
   };
-  const admin = createAdmin({ emulator, deployment: () => deployment }, prefix);
+  const admin = createAdmin(emulator, () => deployment, prefix);
   return emulator;
 }
 

@@ -1,6 +1,5 @@
 // The record of the last launch or login: every step with its fields, and only the length of each secret.
 import { describe, expect, test } from "vitest";
-import { FlowRecord } from "../../src/emulator/flow/flow.js";
 import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser, FormBrowser } from "./form-browser.js";
 import { LaunchedPlugin } from "./plugin-client.js";
@@ -60,11 +59,7 @@ describe("a launch", () => {
     const host = await new FormBrowser(plugin.emulator).open("/host/acme");
     await host.submit({ userId: "ada" });
     await host.follow();
-    const ask = (path: string, body: object) => {
-      const token = /data-form-token="([^"]*)"/.exec(host.html)?.[1] ?? "";
-      const headers = { "content-type": "application/json", "x-form-token": token };
-      return host.request(`/host/acme/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-    };
+    const ask = (path: string, body: object) => host.ask(`/host/acme/${path}`, body);
     const { url } = (await (await ask("launches", { clientId: "reporter" })).json()) as { url: string };
     const opaqueCode = new URL(url).searchParams.get("opaque_code");
     await ask("authorizations", { clientId: "reporter", opaque_code: opaqueCode, challenge: "short" });
@@ -137,6 +132,11 @@ describe("a login", () => {
       fields: [{ userId: "ada", password: "" }, { decision: "deny" }],
       login: ["Login: Browser to Authorization server | userId=ada password=empty"],
     },
+    {
+      name: "not decided at the consent page",
+      fields: [{ userId: "ada", password: "" }, {}],
+      login: ["Login: Browser to Authorization server | userId=ada password=empty"],
+    },
   ];
   test.each(denials)("that is $name ends with the error for the client", async ({ fields, login }) => {
     const portal = new Portal();
@@ -190,18 +190,9 @@ describe("a login", () => {
     expect(recorded[0]).toBe(asked);
     const page = await new AdminBrowser(portal.emulator).open("/_emulator/flow");
     expect(page.text()).toContain("25 steps before the newest ones are left out.");
-  });
-});
-
-describe("the record", () => {
-  test("keeps a bounded number of links, the newest ones", () => {
-    const record = new FlowRecord(() => 0);
-    const flow = record.begin("login", {});
-    const parties = { from: "client", to: "token" } as const;
-    for (let index = 0; index < 150; index += 1) flow.add(parties, "Refresh", { link: `secret-${index}` });
-    const known = Array.from({ length: 150 }, (_, index) => record.find(`secret-${index}`) !== undefined);
-    expect([known.indexOf(true), known.lastIndexOf(false)]).toEqual([50, 49]);
-    record.begin("launch", {});
-    expect(record.find("secret-149")).toBeUndefined();
+    // A newer flow replaces it.
+    await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+    await portal.refresh(refresh_token);
+    expect(await steps(portal.emulator)).toEqual([asked]);
   });
 });

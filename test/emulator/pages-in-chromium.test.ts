@@ -11,17 +11,7 @@ import { s256 } from "./signing-key.js";
 
 const codeVerifier = "v".repeat(43);
 const codeChallenge = s256(codeVerifier);
-const ADMIN_PAGES = [
-  "",
-  "/log",
-  "/flow",
-  "/plugins",
-  "/accounts",
-  "/clients",
-  "/operators",
-  "/faults",
-  "/rules",
-];
+const PAGES = ["", "/log", "/flow", "/plugins", "/accounts", "/clients", "/operators", "/faults", "/rules"];
 
 /** A plugin's page. It asks for a code when it loads, unless its URL says quiet, and shows the messages that it gets. */
 const PLUGIN_PAGE = `<!doctype html><html lang="en"><title>Plugin</title><link rel="icon" href="data:,">
@@ -225,33 +215,6 @@ describeInChromium("in Chromium", (browser) => {
     expect(loads).toEqual([]);
   });
 
-  test("a launch is drawn while it happens, each arrow between the lanes of its two parties", async () => {
-    const page = await open("/_emulator/flow");
-    await page.getByText("No plugin was launched").waitFor();
-    const overview = await beside(page, "/_emulator");
-    await overview.getByRole("link", { name: "Host application" }).click();
-    await (await signIn(overview)).getByRole("button", { name: "Planner" }).click();
-    await launched(overview);
-    const names = () => page.locator(".step h2").allTextContents();
-    const steps = ["Plugin chosen", "Plugin launched", "plugin:pkce-init", "host:auth-code"];
-    await expect.poll(names).toEqual(steps);
-    const [{ code = "", state = "", tenantId = "" } = {}] = await got(overview);
-    expect((await plugin.exchange({ code, state, tenantId, codeVerifier, codeChallenge })).status).toBe(200);
-    await expect.poll(names).toEqual([...steps, "Code exchange", "Token response, 200"]);
-    const boxes = (selector: string) =>
-      page.locator(selector).evaluateAll((all) =>
-        all.map((element) => {
-          const { left, right } = element.getBoundingClientRect();
-          return [Math.round(left), Math.round(right)];
-        }),
-      );
-    const centres = (await boxes(".lanes span")).map(([left = 0, right = 0]) => (left + right) / 2);
-    const arrow = (from: number, to: number) =>
-      [centres[from] ?? 0, centres[to] ?? 0].map((at) => expect.closeTo(at, -0.5));
-    const expected = [...Array.from({ length: 4 }, () => arrow(0, 1)), arrow(2, 3), arrow(2, 3)];
-    expect(await boxes(".arrow")).toEqual(expected);
-  });
-
   test("the keyboard alone reaches a plugin and disables it", async () => {
     const page = await open("/_emulator");
     const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? "");
@@ -306,32 +269,6 @@ describeInChromium("in Chromium", (browser) => {
     await page.getByText("fired 2").waitFor();
   });
 
-  test("a plugin is unregistered in two steps, without JavaScript", async () => {
-    const page = await open("/_emulator/plugins", { javaScriptEnabled: false });
-    const planner = panel(page, "Planner");
-    const second = planner.getByRole("button", { name: "Yes, unregister Planner" });
-    expect(await second.isVisible()).toBe(false);
-    await planner.getByText("Unregister…").click();
-    await second.click();
-    await page.getByText("Done.").waitFor();
-    expect([await planner.count(), await panel(page, "Nightly").count()]).toEqual([0, 1]);
-  });
-
-  test("the page of another site cannot send a form to /_emulator", async () => {
-    const page = await open("/_emulator", {}, 403);
-    plugin.emulator.clock.freeze();
-    const evil = await page.context().newPage();
-    const body = `<!doctype html><title>Evil</title><link rel="icon" href="data:,">
-<form id="f" method="post" action="${url}/_emulator/clock"><input name="do" value="resume"></form>`;
-    await evil.route("http://evil.localhost/**", (route) =>
-      route.fulfill({ contentType: "text/html", body }),
-    );
-    await evil.goto("http://evil.localhost/");
-    await evil.evaluate(() => (document.getElementById("f") as HTMLFormElement).submit());
-    await evil.getByText("origin_not_allowed").waitFor();
-    expect(plugin.emulator.clock.frozen).toBe(true);
-  });
-
   test.each([320, 1280])("no page is wider than %d pixels", async (width) => {
     const code = plugin.launchedCode();
     await plugin.exchange(code);
@@ -346,7 +283,7 @@ describeInChromium("in Chromium", (browser) => {
     await (await signIn(page)).getByRole("button", { name: "Planner" }).click();
     await launched(page);
     expect(await overflow(page)).toBeLessThanOrEqual(0);
-    for (const path of ADMIN_PAGES) {
+    for (const path of PAGES) {
       await page.goto(`${url}/_emulator${path}`);
       await page.evaluate(() => {
         for (const details of document.querySelectorAll("details")) details.open = true;

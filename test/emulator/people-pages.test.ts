@@ -24,14 +24,8 @@ describe("the host application", () => {
     return browser.follow();
   }
 
-  /** Sends a request as the page's script does. */
-  async function ask(browser: FormBrowser, path: string, body: unknown) {
-    const formToken = /data-form-token="([^"]*)"/.exec(browser.html)?.[1] ?? "";
-    const response = await browser.request(`/host/acme/${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-form-token": formToken },
-      body: JSON.stringify(body),
-    });
+  async function ask(browser: FormBrowser, path: string, fields: object) {
+    const response = await browser.ask(`/host/acme/${path}`, fields);
     return { status: response.status, body: await response.json() };
   }
 
@@ -178,27 +172,6 @@ describe("the login pages", () => {
     ]);
   });
 
-  const denials = [
-    { name: "denies at the consent page", isLoggedIn: true, form: { decision: "deny" } },
-    { name: "sends neither decision", isLoggedIn: true, form: {} },
-    { name: "cancels at the login page", isLoggedIn: false, form: { decision: "deny" } },
-  ];
-  test.each(denials)(
-    "return access_denied to the client if the person $name",
-    async ({ isLoggedIn, form }) => {
-      const portal = portalWithPassword();
-      const browser = isLoggedIn
-        ? await loggedIn(portal)
-        : await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
-      await browser.submit(form);
-      const { error_description: _, ...parameters } = Object.fromEntries(
-        new URL(browser.location).searchParams,
-      );
-      expect(parameters).toEqual({ error: "access_denied", state: "state-1" });
-      expect(portal.lastRule()).toBe("login.consent");
-    },
-  );
-
   test("are shown again after markup as user id, and the login can be repeated", async () => {
     const portal = portalWithPassword();
     const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
@@ -240,16 +213,6 @@ describe("the login pages", () => {
     expect(new URL(browser.location).searchParams.get("state")).toBe("state-2");
   });
 
-  test("accept one decision for each login", async () => {
-    const portal = portalWithPassword();
-    const browser = await loggedIn(portal);
-    const { html } = browser;
-    await browser.submit({ decision: "allow" });
-    browser.html = html;
-    await browser.submit({ decision: "allow" });
-    expect([browser.response.status, portal.lastRule()]).toEqual([400, "login.pending"]);
-  });
-
   test("let another person log in from the consent page", async () => {
     const portal = portalWithPassword();
     portal.emulator.registerOperator({ tenantId: "acme", userId: "grace", firstname: "Grace" });
@@ -257,13 +220,6 @@ describe("the login pages", () => {
     await browser.open(/<a href="([^"]*)"/.exec(browser.html)?.[1] ?? "");
     await browser.submit({ userId: "grace" });
     expect((await browser.follow()).text()).toContain("You are Grace");
-  });
-
-  test("show an error page for a login that is not in progress", async () => {
-    const { emulator } = portalWithPassword();
-    for (const path of ["/v1/auth/login", "/v1/auth/consent", "/v1/auth/login?request=x"]) {
-      expect((await new FormBrowser(emulator).open(path)).response.status).toBe(400);
-    }
   });
 
   test("refuse a consent with the cookie of another browser, or as JSON", async () => {

@@ -43,7 +43,7 @@ export class Portal {
       code_challenge_method: "S256",
       ...changes,
     };
-    return `${this.emulator.publicUrl}/v1/auth/authorize?${new URLSearchParams(defined(fields))}`;
+    return `${this.emulator.publicUrl}/v1/auth/authorize?${new URLSearchParams(JSON.parse(JSON.stringify(fields)))}`;
   }
 
   /** What the client has after its callback. */
@@ -92,11 +92,4 @@ export class Portal {
   lastRule(): string | undefined {
     return this.emulator.customerLog.entries().at(-1)?.rule;
   }
-}
-
-function defined(fields: Changes): Record<string, string> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Record<
-    string,
-    string
-  >;
 }

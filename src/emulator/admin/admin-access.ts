@@ -10,11 +10,9 @@ export interface AdminCall {
   readonly request: Request;
   /** Undefined for a call in this process. */
   readonly remoteAddress: string | undefined;
-  /** The base URL of the deployment. */
   readonly publicUrl: string;
 }
 
-/** A stable code, and what the caller can do. */
 export interface AdminRefusal {
   readonly code:
     | `${"address" | "host" | "origin" | "site" | "media_type"}_not_allowed`

@@ -18,16 +18,6 @@ import { registrationPages } from "./registrations-page.js";
 import { rulesPage } from "./rules-page.js";
 import { ADMIN_PATH, type AdminPage, type AdminView, type SteeredEmulator } from "./view.js";
 
-/** What the pages read and change. */
-export interface AdminSite {
-  readonly emulator: SteeredEmulator;
-  /** The current deployment: a reset replaces it. */
-  deployment(): Deployment;
-}
-
-/** Resolves with undefined for a request to another path. */
-export type AnswerAdmin = (request: Request, connection: Connection) => Promise<Response | undefined>;
-
 /** In the order of the links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 const actions = new Map(
@@ -35,15 +25,22 @@ const actions = new Map(
 );
 const parts = new Map(pages.flatMap((page) => Object.entries(page.parts ?? {})));
 
-/** `prefix` is the path of the public URL. */
-export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
+/**
+ * Returns a function that answers a request, or resolves with undefined for a request to another path. `current` returns
+ * the current deployment, which a reset replaces; `prefix` is the path of the public URL.
+ */
+export function createAdmin(
+  emulator: SteeredEmulator,
+  current: () => Deployment,
+  prefix: string,
+): (request: Request, connection: Connection) => Promise<Response | undefined> {
   // One token for all pages: forms that are on a screen survive a moved clock and a reset.
   const formToken = randomBytes(32).toString("base64url");
   const under = pathUnder(prefix);
-  const answer: AnswerAdmin = async (request, { remoteAddress }) => {
+  const answer = async (request: Request, { remoteAddress }: Connection) => {
     // Most requests are not for this page, so check before parsing anything.
     if (!request.url.includes(ADMIN_PATH)) return undefined;
-    const deployment = site.deployment();
+    const deployment = current();
     const { admin: access, variants } = deployment.settings;
     const path = under(request) ?? "";
     // The deployment serves the files of all pages, whatever the option `admin` says.
@@ -52,7 +49,7 @@ export function createAdmin(site: AdminSite, prefix: string): AnswerAdmin {
     const refusal = refuseCall({ access, request, remoteAddress, publicUrl: deployment.publicUrl() });
     if (refusal !== undefined) return refuse(refusal);
     const query = new URL(request.url).searchParams;
-    const view = { emulator: site.emulator, deployment, formToken, query };
+    const view = { emulator, deployment, formToken, query };
     const name = path.slice(ADMIN_PATH.length).replace(/\/$/, "");
     const action = actions.get(name);
     const serve = findContent(name);
@@ -126,9 +123,7 @@ function render(view: AdminView, page: AdminPage, status = 200): Promise<Respons
 }
 
 function file(type: string, text: string): Response {
-  const response = textFile(type, text);
-  response.headers.set("cross-origin-resource-policy", "same-origin");
-  return response;
+  return textFile(type, text, { "cross-origin-resource-policy": "same-origin" });
 }
 
 function refuse({ code, text }: AdminRefusal): Response {
@@ -136,7 +131,5 @@ function refuse({ code, text }: AdminRefusal): Response {
 }
 
 function plain(status: number, text: string, headers: Readonly<Record<string, string>> = {}): Response {
-  const response = textFile("text/plain", `${text}\n`);
-  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
-  return new Response(response.body, { status, headers: response.headers });
+  return textFile("text/plain", `${text}\n`, headers, status);
 }

@@ -41,7 +41,6 @@ export function formId(kind: string, names: readonly string[]): string {
   return `${kind}-${Buffer.from(JSON.stringify(names)).toString("base64url")}`;
 }
 
-/** The outcome of the form that was sent. */
 export function outcome({ failed, query }: AdminView): Markup | "" {
   if (failed === undefined) {
     return query.has("saved") ? html`<p class="outcome done" role="status">Done.</p>` : "";
@@ -51,16 +50,13 @@ export function outcome({ failed, query }: AdminView): Markup | "" {
 }
 
 export interface TextField {
-  /** The id of the form. */
   readonly form: string;
   readonly name: string;
-  /** Default: the name. */
   readonly label?: string;
   /** What it shows unless refused input is shown again. */
   readonly value?: string;
   readonly hint?: string | undefined;
   readonly required?: boolean;
-  /** Makes it an area of that many lines. */
   readonly rows?: number | undefined;
   /** Shows neither the current value nor what was typed. */
   readonly isSecret?: boolean;
@@ -97,17 +93,13 @@ function labelled(view: AdminView, field: TextField, control: (attributes: Marku
 ${hint ? html`<p class="quiet" id="${id}-hint">${hint}</p>` : ""}</div>`;
 }
 
-/** The members of a schema that are fields of a form. */
 interface SchemaShape {
   readonly schema: z.ZodType;
   /** Members that the form sends hidden, or not at all. */
   readonly omit: readonly string[];
-}
-
-interface SchemaFields extends SchemaShape {
   /** The current values of an update. Absent: the form registers something new. */
   readonly values?: Readonly<Record<string, unknown>>;
-  readonly hints: Readonly<Record<string, string>>;
+  readonly hints?: Readonly<Record<string, string>>;
 }
 
 interface Member {
@@ -121,12 +113,12 @@ interface Member {
 }
 
 /** A field for each member, named as in code. `id` is the form's. */
-export function schemaFields(view: AdminView, id: string, shape: SchemaFields): Markup {
+export function schemaFields(view: AdminView, id: string, shape: SchemaShape): Markup {
   return html`<div class="fields">${membersOf(shape).map((member) => memberField(view, id, shape, member))}</div>`;
 }
 
-function memberField(view: AdminView, form: string, shape: SchemaFields, member: Member): Markup {
-  const { values, hints } = shape;
+function memberField(view: AdminView, form: string, shape: SchemaShape, member: Member): Markup {
+  const { values, hints = {} } = shape;
   const { path, kind, required, nullable, choices } = member;
   const value = values?.[path];
   const isUnchanged = values !== undefined && (kind === "json" || kind === "secret");

@@ -11,17 +11,11 @@ import {
   identityLine,
   instant,
   livePart,
-  requestLine,
   sectionName,
   statusMark,
 } from "./view.js";
 
-export const logPage: AdminPage = {
-  path: "/log",
-  title: "Log",
-  body,
-  parts: { log: customerLog, journal },
-};
+export const logPage: AdminPage = { path: "/log", title: "Log", body, parts: { log: customerLog, journal } };
 
 export const flowPage: AdminPage = {
   path: "/flow",
@@ -30,8 +24,7 @@ export const flowPage: AdminPage = {
   parts: { flow: lastFlow },
 };
 
-/** The number of entries that each list shows. */
-const SHOWN = 100;
+const SHOWN_ENTRIES = 100;
 
 function body(view: AdminView): Markup {
   return html`<p>The customer log has the real reason of each refusal, which the caller does not get. Neither list holds a secret.</p>
@@ -43,7 +36,7 @@ function customerLog({ emulator }: AdminView): Markup {
   const entries = emulator.customerLog.entries();
   if (entries.length === 0) return html`<p class="quiet">Nothing was refused yet.</p>`;
   const requests = new Map(emulator.journal.entries().map((entry) => [entry.id, entry]));
-  const shown = entries.slice(-SHOWN).reverse();
+  const shown = entries.slice(-SHOWN_ENTRIES).reverse();
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
 <ol class="refusals">${shown.map((entry) => refusal(entry, requests.get(entry.requestId ?? 0)))}</ol>`;
 }
@@ -56,7 +49,7 @@ function refusal(entry: CustomerLogEntry, request: JournalEntry | undefined): Ma
     Actual: actual,
     Remedy: remedy,
     Request: request
-      ? html`#${request.id} ${requestLine(request)} ${statusMark(request.status)}`
+      ? html`#${request.id} <code>${request.method} ${request.path}</code> ${statusMark(request.status)}`
       : withoutEntry,
   };
   return html`<li class="panel"><div class="row">${statusMark(outcome.status)} <code class="rule">${rule}</code>
@@ -67,19 +60,18 @@ function refusal(entry: CustomerLogEntry, request: JournalEntry | undefined): Ma
 function journal({ emulator }: AdminView): Markup {
   const entries = emulator.journal.entries();
   if (entries.length === 0) return html`<p class="quiet">No request was made yet.</p>`;
-  const shown = entries.slice(-SHOWN).reverse();
+  const shown = entries.slice(-SHOWN_ENTRIES).reverse();
   const row = (
     entry: JournalEntry,
   ) => html`<tr><td>#${entry.id}</td><td>${instant(entry.at)}</td><td>${statusMark(entry.status)}</td>
 <td>${[entry.rule, entry.fault && `fault ${entry.fault}`].filter(Boolean).join(", ")}</td>
-<td>${requestLine(entry)}</td><td>${entry.operation ?? ""}</td><td>${entry.tenantId ?? ""}</td><td>${entry.clientId ?? ""}</td>
+<td><code>${entry.method} ${entry.path}</code></td><td>${entry.operation ?? ""}</td><td>${entry.tenantId ?? ""}</td><td>${entry.clientId ?? ""}</td>
 <td>${entry.grant ?? ""}</td></tr>`;
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="journal"><table><thead><tr><th>No.</th><th>Arrived</th><th>Status</th><th>Rule or fault</th>
 <th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
 }
 
-/** From left to right. */
 const LANES: readonly Party[] = ["browser", "front", "client", "token"];
 const COMMON = { browser: "Browser", token: "Token endpoint" };
 const PARTIES: Readonly<Record<Flow["kind"], Readonly<Record<Party, string>>>> = {

@@ -22,10 +22,8 @@ interface RecordKind {
   readonly one: string;
   /** Completes the names of the emulator's methods, as in registerPlugin. */
   readonly noun: RecordNoun;
-  /** When a change takes effect. */
   readonly note: string;
   readonly unregistering: string;
-  /** The members that identify a record. */
   readonly identity: readonly string[];
   readonly schema: z.ZodType;
   readonly update: z.ZodType;

@@ -5,7 +5,7 @@ import type { EmulatorClock } from "../clock.js";
 import type { CustomerLog } from "../customer-log.js";
 import type { EmulatorFaults } from "../faults/faults.js";
 import type { FlowIdentity } from "../flow/flow.js";
-import type { Journal, JournalEntry } from "../journal.js";
+import type { Journal } from "../journal.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import type { Deployment } from "../state.js";
 
@@ -25,7 +25,6 @@ export interface SteeredEmulator extends Readonly<Record<RecordMethod, (input: n
   reset(): void;
 }
 
-/** What one page is rendered from. */
 export interface AdminView {
   readonly emulator: SteeredEmulator;
   readonly deployment: Deployment;
@@ -58,7 +57,7 @@ export function livePart(view: AdminView, name: string, part: Part): Markup {
   return html`<div data-live="${linkTo(view.deployment, `${ADMIN_PATH}/live/${name}`)}">${part(view)}</div>`;
 }
 
-/** A part of a page with a heading. `id` is the heading's. */
+/** `id` is the heading's. */
 export function panel(id: string, heading: string, content: Markup): Markup {
   return html`<section class="panel" aria-labelledby="${id}"><h2 id="${id}">${heading}</h2>${content}</section>`;
 }
@@ -84,10 +83,6 @@ export function identityLine({ tenantId, clientId, userId }: FlowIdentity): Mark
 export function statusMark(status: number): Markup {
   const kind = status >= 200 && status < 400 ? "good" : "bad";
   return html`<span class="mark ${kind}">${status === 0 ? "no answer" : status}</span>`;
-}
-
-export function requestLine({ method, path }: JournalEntry): Markup {
-  return html`<code>${method} ${path}</code>`;
 }
 
 /** A section of the description by its number; the name of a standard stays as it is. */

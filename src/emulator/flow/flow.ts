@@ -12,7 +12,6 @@ import type { RuleId } from "../rules.js";
 /** `front` is the host application or the authorization server, `client` the plugin's backend or the client. */
 export type Party = "browser" | "front" | "client" | "token";
 
-/** One message between two parties. */
 export interface FlowStep {
   /** Epoch milliseconds, by the emulator's clock. */
   readonly at: number;
@@ -23,6 +22,8 @@ export interface FlowStep {
   readonly fields: readonly { readonly name: string; readonly shown: string }[];
   /** The rule that the message reports as broken. */
   readonly refused: RuleId | undefined;
+  /** The hash of a secret that identifies later requests of the flow. */
+  readonly link: string | undefined;
 }
 
 /** Whose flow it is. Each member is set only if it is registered. */
@@ -33,10 +34,8 @@ export interface FlowIdentity {
 }
 
 interface Message {
-  /** As they were received. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly refused?: RuleId | undefined;
-  /** A secret that identifies later requests of this flow; only its hash is kept. */
   readonly link?: string | undefined;
 }
 
@@ -44,10 +43,7 @@ interface Message {
 const FIRST_STEPS = 12;
 /** Beyond this the oldest step after the first ones is dropped. */
 const MAXIMUM_STEPS = 40;
-/** Codes and refresh tokens that identify later steps. Beyond this the oldest is dropped. */
-const MAXIMUM_LINKS = 100;
 
-/** Values that the protocols define. */
 const WORDS: ReadonlySet<string> = new Set([
   ...["authorization_code", "refresh_token", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"],
   ...["code", "S256", "Bearer", "allow", "deny"],
@@ -69,7 +65,6 @@ export class Flow {
   forgotten = 0;
   readonly #clock: () => number;
   readonly #public = new Set<string>();
-  readonly #links = new Set<string>();
 
   constructor(kind: Flow["kind"], clock: () => number) {
     this.kind = kind;
@@ -90,15 +85,14 @@ export class Flow {
     const shown = Object.entries(fields)
       .filter(([, value]) => value !== undefined)
       .map(([field, value]) => ({ name: field, shown: shownValue(field, value, this.#public) }));
-    this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused });
+    const hashed = link === undefined ? undefined : hash(link);
+    this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused, link: hashed });
     if (this.steps.length > MAXIMUM_STEPS) this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
-    if (link !== undefined) this.#links.add(hash(link));
-    const [oldest] = this.#links;
-    if (this.#links.size > MAXIMUM_LINKS && oldest !== undefined) this.#links.delete(oldest);
   }
 
   isLinkedBy(secret: string): boolean {
-    return this.#links.has(hash(secret));
+    const hashed = hash(secret);
+    return this.steps.some(({ link }) => link === hashed);
   }
 }
 
@@ -138,7 +132,6 @@ function hash(secret: string): string {
   return createHash("sha256").update(secret).digest("base64url");
 }
 
-/** The part of a deployment that a record needs. */
 interface Recording {
   readonly flows: FlowRecord;
 }
@@ -150,18 +143,14 @@ interface Person {
 
 /** Begins a flow with a launch from the host's page or by `emulator.launch` ("process"). */
 export function recordLaunch(
-  {
-    flows,
-    plugins,
-    operators,
-  }: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
+  deployment: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
   { tenantId, clientId, userId }: Person & { readonly clientId: string },
   opened: { readonly url: string; readonly opaqueCode: string } | Refusal,
   from: "page" | "process",
 ): void {
-  const plugin = plugins.find(tenantId, clientId);
-  const operator = operators.find(tenantId, userId);
-  const flow = flows.begin("launch", {
+  const plugin = deployment.plugins.find(tenantId, clientId);
+  const operator = deployment.operators.find(tenantId, userId);
+  const flow = deployment.flows.begin("launch", {
     tenantId: plugin?.tenantId ?? operator?.tenantId,
     clientId: plugin?.clientId,
     userId: operator?.userId,
@@ -175,7 +164,6 @@ export function recordLaunch(
   flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code, state }, link: opened.opaqueCode });
 }
 
-/** The message of the plugin's page and the host's answer. */
 export function recordAuthCode(
   { flows }: Recording,
   asked: { readonly opaqueCode: unknown; readonly codeChallenge: unknown },
@@ -201,15 +189,11 @@ const AUTHORIZATION_PARAMETERS = [
   ...["code_challenge", "code_challenge_method"],
 ];
 
-interface ReadAuthorization {
-  readonly client: ApiClient;
-}
-
 /** Begins a flow with an authorization request; `id` identifies the pending login, if pages follow. */
 export function recordAuthorization(
   { flows }: Recording,
   parameters: URLSearchParams,
-  read: ReadAuthorization | { readonly refusal: Refusal; readonly callback?: ReadAuthorization },
+  read: { client: ApiClient } | { refusal: Refusal; callback?: { client: ApiClient } },
   id?: string,
 ): Flow {
   const client = "refusal" in read ? read.callback?.client : read.client;
@@ -268,7 +252,10 @@ export function recordTokenRequest(
 ): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
   const code = "code" in read ? read.code : undefined;
   const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
-  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: wireFields({ ...read }) });
+  // Variant B's code exchange has no grant_type (section 4.2).
+  const { grant, ...others }: Readonly<Record<string, unknown>> = { ...read };
+  const sent = grant === "refresh_token" ? { grant_type: grant, ...others } : others;
+  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: sent });
   return (answer, refused) => {
     if (flow === undefined) return answer;
     const fields = JSON.parse(answer.body) as Readonly<Record<string, string>>;
@@ -277,11 +264,6 @@ export function recordTokenRequest(
     flow.add(FROM_TOKEN, name, { fields, refused, link: fields.refresh_token });
     return answer;
   };
-}
-
-/** The fields by their names on the wire. Variant B's code exchange has no grant_type (section 4.2). */
-function wireFields({ grant, ...fields }: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return grant === "refresh_token" ? { grant_type: grant, ...fields } : fields;
 }
 
 function pick(parameters: URLSearchParams, names: readonly string[]): Record<string, string | undefined> {

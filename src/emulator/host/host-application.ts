@@ -2,6 +2,7 @@
 import { html } from "hono/html";
 import type { Refusal } from "../checks.js";
 import { recordAuthCode, recordLaunch } from "../flow/flow.js";
+import { parseObject } from "../http/messages.js";
 import {
   type BrowserSession,
   findSession,
@@ -16,7 +17,7 @@ import {
   type PageRoute,
   passwordField,
   postForm,
-  readJson,
+  readText,
   redirect,
   renderPage,
   type Visit,
@@ -93,9 +94,6 @@ ${postForm(deployment, `${path}/sign-out`, { form_token: session.formToken }, ht
   });
 }
 
-/** The description shows no path; this one is the emulator's own. */
-const HOST_PATH = "/host/{tenantId}";
-
 export const hostRoutes: readonly PageRoute[] = [
   hostRoute("showHost", "GET", "", showHost),
   hostRoute("signInAtHost", "POST", "/sign-in", signIn),
@@ -104,12 +102,10 @@ export const hostRoutes: readonly PageRoute[] = [
   hostRoute("authorizeLaunch", "POST", "/authorizations", authorize),
 ];
 
-/** A visit to the host application of one tenant. */
 interface HostVisit extends Visit {
   readonly tenantId: string;
   readonly place: SessionPlace;
   readonly session: BrowserSession | undefined;
-  /** The operator who is signed in. */
   readonly operator: Operator | undefined;
 }
 
@@ -136,7 +132,7 @@ function hostRoute(
       signedIn?.tenantId === tenantId ? deployment.operators.find(tenantId, signedIn.userId) : undefined;
     return answer({ ...visit, tenantId, place, session, operator });
   };
-  return { variant: "A", operation, method, path: HOST_PATH + path, answer: answerVisit };
+  return { variant: "A", operation, method, path: `/host/{tenantId}${path}`, answer: answerVisit };
 }
 
 async function showHost(visit: HostVisit): Promise<Response> {
@@ -200,12 +196,11 @@ async function authorize(visit: HostVisit): Promise<Response> {
   return answerJson(answer, 200);
 }
 
-/** Reads a request of the page's script. */
 async function readRequest(
   visit: HostVisit,
 ): Promise<{ identity: LaunchIdentity; fields: Readonly<Record<string, unknown>> } | Refusal> {
   const { request, tenantId, place, session, operator } = visit;
-  const fields = await readJson(request);
+  const fields = parseObject((await readText(request, "application/json")) ?? "");
   const isOwn = isOwnToken(visit, place, session, request.headers.get("x-form-token"));
   if (fields === undefined || !isOwn) return FOREIGN_REQUEST;
   if (operator === undefined) {

@@ -3,12 +3,11 @@ import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
 import type { KeptSession, SignedIn } from "../state.js";
 import type { SecretMap } from "../stores.js";
-import { readForm, type Visit } from "./page.js";
+import { readText, type Visit } from "./page.js";
 
 /** Milliseconds from the sign-in on. The description shows no limit. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
 
-/** A site with sessions of its own. */
 export interface SessionPlace {
   readonly sessions: SecretMap<KeptSession>;
   readonly cookie: string;
@@ -27,7 +26,6 @@ export interface BrowserSession extends KeptSession {
 
 type SessionVisit = Pick<Visit, "deployment" | "request">;
 
-/** The session of the browser that sent the request. */
 export function findSession(visit: SessionVisit, place: SessionPlace): BrowserSession | undefined {
   const value = cookieValue(visit, place);
   const kept = value === undefined ? undefined : place.sessions.find(value);
@@ -75,8 +73,9 @@ export async function readOwnForm(
   place: SessionPlace,
   session: BrowserSession | undefined,
 ): Promise<URLSearchParams | undefined> {
-  const form = await readForm(visit.request);
-  return form && isOwnToken(visit, place, session, form.get("form_token")) ? form : undefined;
+  const text = await readText(visit.request, "application/x-www-form-urlencoded");
+  const form = new URLSearchParams(text);
+  return text !== undefined && isOwnToken(visit, place, session, form.get("form_token")) ? form : undefined;
 }
 
 /** Derived from the cookie, so that it need not be stored. */

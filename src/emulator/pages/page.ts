@@ -1,12 +1,11 @@
 // A page that the emulator serves to a browser: its route, its frame, and the reading of its forms.
 import { html } from "hono/html";
-import { isMediaType, parseObject, readBody } from "../http/messages.js";
+import { isMediaType, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { Deployment } from "../state.js";
 import { hostScript } from "./scripts.js";
 import { stylesheet } from "./stylesheet.js";
 
-/** One request of a browser. */
 export interface Visit {
   readonly deployment: Deployment;
   readonly request: Request;
@@ -40,12 +39,20 @@ export const assetRoutes: readonly PageRoute[] = [
 ];
 
 function asset(path: string, type: string, text: string): PageRoute {
-  return { operation: "readAsset", method: "GET", path, answer: () => textFile(type, text, "no-cache") };
+  return {
+    operation: "readAsset",
+    method: "GET",
+    path,
+    answer: () => textFile(type, text, { "cache-control": "no-cache" }),
+  };
 }
 
-export function textFile(type: string, text: string, cacheControl = "no-store"): Response {
-  const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": cacheControl };
-  return new Response(text, { headers: { ...headers, "x-content-type-options": "nosniff" } });
+export function textFile(type: string, text: string, headers: object = {}, status = 200): Response {
+  const common = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
+  return new Response(text, {
+    status,
+    headers: { ...common, "x-content-type-options": "nosniff", ...headers },
+  });
 }
 
 /** The result of hono's `html`, which escapes interpolated values. */
@@ -59,7 +66,7 @@ export interface Page {
   readonly status?: number;
   /** The path of the page's only script, under the base URL. */
   readonly script?: string;
-  /** The path of the page's only stylesheet, under the base URL. Default: the shared one. */
+  /** Likewise. Default: the shared one. */
   readonly stylesheet?: string;
   /** Directives of the content security policy beside the common ones. */
   readonly policy?: readonly string[];
@@ -115,7 +122,6 @@ export function redirect(location: string, setCookie?: string, status = 303): Re
   });
 }
 
-/** A form that posts to a path under the base URL. */
 export function postForm(
   deployment: Deployment,
   path: string,
@@ -138,19 +144,8 @@ aria-describedby="${isRetry ? "failed empty" : "empty"}"${isRetry ? html` aria-i
 </div>`;
 }
 
-/** Reads the fields of a form, or returns undefined for a body that a form of our pages cannot have. */
-export async function readForm(request: Request): Promise<URLSearchParams | undefined> {
-  const text = await readText(request, "application/x-www-form-urlencoded");
-  return text === undefined ? undefined : new URLSearchParams(text);
-}
-
-/** Reads a JSON object, or returns undefined for a body that a script of our pages does not send. */
-export async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const text = await readText(request, "application/json");
-  return text === undefined ? undefined : parseObject(text);
-}
-
-async function readText(request: Request, type: string): Promise<string | undefined> {
+/** Reads a body of this media type, or returns undefined for a body that our pages do not send. */
+export async function readText(request: Request, type: string): Promise<string | undefined> {
   if (!isMediaType(request.headers.get("content-type"), type)) return undefined;
   const body = await readBody(request);
   return "text" in body ? body.text : undefined;

@@ -34,12 +34,9 @@ import {
   refusedCallback,
 } from "./authorization.js";
 
-/** A visit to a page of a login in progress. */
 interface LoginVisit extends Visit {
-  /** The id of the pending login. */
   readonly id: string;
   readonly asked: AuthorizationRequest;
-  /** Of the query or of the form. */
   readonly fields: URLSearchParams;
   readonly place: SessionPlace;
   /** Undefined with a form of a page of another browser, if the rule against it is off. */
@@ -216,7 +213,6 @@ async function decideConsent(visit: LoginVisit): Promise<Response> {
   return finish(visit, visit.fields.get("decision") === "allow" ? "allow" : "deny", person);
 }
 
-/** Ends the login, and sends the browser back to the client. */
 function finish(
   { deployment, id, asked }: LoginVisit,
   decision: "allow" | "deny",

@@ -27,13 +27,7 @@ const CALL = [200, 401, 403, 404];
 /** Paths of the emulator, and the registered callbacks, of which the loopback's may have any port. */
 const TARGETS =
   /^(\/_emulator|\/host\/|\/v1\/auth\/consent\?request=|https:\/\/portal\.example\/callback\?|http:\/\/127\.0\.0\.1(:\d+)?\/callback\?)/;
-const ERRORS = [
-  "invalid_client",
-  "invalid_grant",
-  "invalid_request",
-  "invalid_scope",
-  "unsupported_grant_type",
-];
+const ERROR = /^(invalid_(client|grant|request|scope)|unsupported_grant_type)$/;
 const TOKEN = /^[\w-]{43}$/;
 
 /** @param entry the journal's entry for the request; undefined for the pages at /_emulator, which it leaves out */
@@ -83,7 +77,7 @@ function flawInTokenAnswer(
   const { access_token: token, refresh_token: refreshToken = token, error, error_description: text } = body;
   if (status === 200)
     return [token, refreshToken].every((one) => TOKEN.test(String(one))) ? undefined : "no token";
-  if (!ERRORS.includes(String(error))) return `the error ${error}`;
+  if (!ERROR.test(String(error))) return `the error ${error}`;
   // Variant A does not disclose the real reason (section 7.1).
   return variant === "B" || text === REJECTED ? undefined : `the description ${text}`;
 }

@@ -2,7 +2,7 @@
 // jumps of the clock and changed registrations between them.
 import fc from "fast-check";
 import { EmulatorError, type EmulatorOptions } from "../../../src/emulator/index.js";
-import type { FormBrowser } from "../form-browser.js";
+import type { Filled, FormBrowser } from "../form-browser.js";
 import { atConsent, atLogin, signedIn, submitted } from "../negative/pages.js";
 import { type Request as Play, switchable } from "../negative/row.js";
 import { topics } from "../negative/table.js";
@@ -42,48 +42,32 @@ async function reload(browser: FormBrowser, path: string): Promise<Response> {
   return browser.request(`${path}?request=${browser.hidden().request}`);
 }
 
-interface Form {
-  readonly name: string;
-  readonly action: string;
-  readonly fields: [string, string][];
-}
-
-/** The forms of a page, filled in as it shows them. */
-function formsOn(html: string): Form[] {
-  return [...html.matchAll(/<form[^>]* action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].map(
-    ([, action = "", content = ""]) => {
-      const tags = [...content.matchAll(/<(?:input|select|textarea|button)[^>]* name="([^"]*)"[^>]*>/g)];
-      const fields = tags.map(([tag, name = ""]): [string, string] => [
-        name,
-        / value="([^"]*)"/.exec(tag)?.[1] ?? "1",
-      ]);
-      const names = fields.map(([name, value]) => (name === "do" ? `do=${value}` : name));
-      return { name: `the form ${action} with ${[...new Set(names)].join(", ")}`, action, fields };
-    },
-  );
-}
-
 /** Every page at /_emulator that is linked from the first one, and every kind of form on them. */
 async function adminFlows(): Promise<Flow[]> {
   const world = newWorld();
   const paths = new Set(["/_emulator"]);
   const flows = new Map<string, Flow>();
   for (const path of paths) {
-    const { html } = await world.open(path);
+    const browser = await world.open(path);
+    const { html } = browser;
     for (const [, link = ""] of html.matchAll(/ href="(\/_emulator[^"#]*)"/g))
       paths.add(link.replace(/\?.*/, ""));
     flows.set(path, { name: path, request: (other) => other.send(`${path}?filter=code`) });
-    for (const { name } of formsOn(html))
-      flows.set(name, { name, request: (other) => submitForm(other, path, name) });
+    for (const [, id = ""] of html.matchAll(/<form[^>]* id="([^"]*)"/g)) {
+      const buttons = browser.form(id).matchAll(/<button name="([^"]*)" value="([^"]*)"/g);
+      for (const [, button = "", value] of [[], ...buttons]) {
+        const name = `the form ${id} of ${path} by ${button}=${value}`;
+        flows.set(name, { name, request: (other) => submitForm(other, path, id, { [button]: value }) });
+      }
+    }
   }
   return [...flows.values()];
 }
 
-async function submitForm(world: World, path: string, name: string): Promise<Response> {
-  const form = formsOn((await world.open(path)).html).find((one) => one.name === name);
-  if (form === undefined) throw new FlowEnded(`no longer on the page: ${name}`);
-  const headers = { origin: new URL(world.emulator.publicUrl).origin };
-  return world.transport(form.action, { method: "POST", body: new URLSearchParams(form.fields), headers });
+async function submitForm(world: World, path: string, id: string, button: Filled): Promise<Response> {
+  const browser = await world.open(path);
+  if (!browser.html.includes(` id="${id}"`)) throw new FlowEnded(`no longer on the page: ${id}`);
+  return (await browser.send(id, button)).response;
 }
 
 interface Change {

@@ -21,44 +21,35 @@ const rsa = (hash: string) => (input: Buffer) => sign(hash, input, key.privateKe
 const pss = { key: key.privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
 const elliptic = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const es256 = (input: Buffer) => sign("sha256", input, { key: elliptic, dsaEncoding: "ieee-p1363" });
-const keyedWith = (secret: string | Buffer): ChangedA => ({
-  header: { alg: "HS256" },
-  signer: hs256(secret),
-});
+const signed = (alg: string, signer = rs256(key)): ChangedA => ({ header: { alg }, signer });
+const keyedWith = (secret: string | Buffer) => signed("HS256", hs256(secret));
+const pem = key.publicKey.export({ type: "spki", format: "pem" });
+const der = key.publicKey.export({ type: "spki", format: "der" });
+const modulus = Buffer.from(String(key.publicJwk.n), "base64url");
 
 export const algorithms: readonly Row[] = [
   ...tokenRequests(refusing(invalidClient, ["assertion.algorithm", "assertion.signature"]), {
-    "A14: alg none without a signature [F2 client-test-invalid-null-alg]": {
-      header: { alg: "none" },
-      signer: unsigned,
-    },
-    "A14: alg none with a signature of RS256": { header: { alg: "none" } },
-    "A14: alg nOnE without a signature": { header: { alg: "nOnE" }, signer: unsigned },
-    "A15: HS256 keyed with the public key as PEM [8725 2.1]": keyedWith(
-      key.publicKey.export({ type: "spki", format: "pem" }),
-    ),
-    "A15: HS256 keyed with the public key as DER [8725 2.1]": keyedWith(
-      key.publicKey.export({ type: "spki", format: "der" }),
-    ),
+    "A14: alg none without a signature [F2 client-test-invalid-null-alg]": signed("none", unsigned),
+    "A14: alg none with a signature of RS256": signed("none"),
+    "A14: alg nOnE without a signature": signed("nOnE", unsigned),
+    "A15: HS256 keyed with the public key as PEM [8725 2.1]": keyedWith(pem),
+    "A15: HS256 keyed with the public key as DER [8725 2.1]": keyedWith(der),
     "A15: HS256 keyed with the public JWK [8725 2.1]": keyedWith(JSON.stringify(key.publicJwk)),
-    "A15: HS256 keyed with the modulus [8725 2.1]": keyedWith(
-      Buffer.from(String(key.publicJwk.n), "base64url"),
-    ),
-    "A16: ES256": { header: { alg: "ES256" }, signer: es256 },
-    "A16: alg in lower case": { header: { alg: "rs256" } },
+    "A15: HS256 keyed with the modulus [8725 2.1]": keyedWith(modulus),
+    "A16: ES256": signed("ES256", es256),
+    "A16: alg in lower case": signed("rs256"),
     "A16: an absent alg": { header: { alg: undefined } },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.algorithm"), {
-    "A16: RS384 with the registered key": { header: { alg: "RS384" }, signer: rsa("sha384") },
-    "A16: RS512 with the registered key": { header: { alg: "RS512" }, signer: rsa("sha512") },
-    "A16: PS256 with the registered key": {
-      header: { alg: "PS256" },
-      signer: (input) => sign("sha256", input, pss),
-    },
+    "A16: RS384 with the registered key": signed("RS384", rsa("sha384")),
+    "A16: RS512 with the registered key": signed("RS512", rsa("sha512")),
+    "A16: PS256 with the registered key": signed("PS256", (input) => sign("sha256", input, pss)),
   }),
 ];
 
 const reporter = { tenantId: "acme", clientId: "reporter" };
+const noKid: ChangedA = { header: { kid: undefined } };
+const selfSigned: ChangedA = { header: { jwk: unregisteredKey.publicJwk }, key: unregisteredKey };
 const certificate = Buffer.from("no certificate").toString("base64");
 
 export const keys: readonly Row[] = [
@@ -89,12 +80,10 @@ export const keys: readonly Row[] = [
     "an unknown header parameter": { header: { note: "hello" } },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.key-id"), {
-    "A19: an absent kid where the JWKS holds one key [OC client-test-kid-absent-single-jwks]": {
-      header: { kid: undefined },
-    },
+    "A19: an absent kid where the JWKS holds one key [OC client-test-kid-absent-single-jwks]": noKid,
     "A19: an absent kid where the JWKS holds two keys [OC client-test-kid-absent-multiple-jwks]": {
+      ...noKid,
       clientId: "rotating",
-      header: { kid: undefined },
     },
     "A19: an empty kid": { header: { kid: "" } },
     "A19: a kid that is a number": { header: { kid: 1 } },
@@ -102,13 +91,10 @@ export const keys: readonly Row[] = [
     "A19: the kid of the other key": { clientId: "rotating", header: { kid: "key-2" } },
   }),
   ...tokenRequests(accepting(serviceToken, { options: { requireKid: false } }), {
-    "an absent kid where the option does not require it": { header: { kid: undefined } },
+    "an absent kid where the option does not require it": noKid,
   }),
   ...tokenRequests(refusing(invalidClient, ["assertion.key-header", "assertion.signature"]), {
-    "A17: a jwk header parameter with the key that signed [8725 3.10]": {
-      header: { jwk: unregisteredKey.publicJwk },
-      key: unregisteredKey,
-    },
+    "A17: a jwk header parameter with the key that signed [8725 3.10]": selfSigned,
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.key-header"), {
     "A17: a jwk header parameter with the registered key [8725 3.10]": { header: { jwk: key.publicJwk } },
@@ -148,6 +134,7 @@ export const forms: readonly Row[] = [
 ];
 
 const claim = (claims: Changes): ChangedA => ({ claims });
+const ofOther = (name: string) => claim({ [name]: "archiver" });
 const aud = (write: (url: string, world: World) => unknown) => (world: World) =>
   claim({ aud: write(world.tokenUrl(), world) });
 
@@ -177,14 +164,10 @@ export const claims: readonly Row[] = [
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.subject"), {
     "A6: an absent sub [F2 ensure-client-assertion-with-no-sub-fails]": claim({ sub: undefined }),
-    "A7: the sub of another plugin [F1 ensure-client-assertion-with-wrong-sub-fails]": claim({
-      sub: "archiver",
-    }),
+    "A7: the sub of another plugin [F1 ensure-client-assertion-with-wrong-sub-fails]": ofOther("sub"),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.issuer"), {
-    "A7: the iss of another plugin [F1 ensure-client-assertion-with-wrong-iss-fails]": claim({
-      iss: "archiver",
-    }),
+    "A7: the iss of another plugin [F1 ensure-client-assertion-with-wrong-iss-fails]": ofOther("iss"),
     "A7: an iss that differs in case": claim({ iss: "Reporter" }),
     "A13: an absent iss [7523 3]": claim({ iss: undefined }),
   }),

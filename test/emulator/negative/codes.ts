@@ -65,6 +65,8 @@ const verified =
   };
 const same = (right: string): string => right;
 const wrong = (): string => "w".repeat(43);
+const afterWrongVerifier = (codes: Codes): Request => again(codes, 0, { code_verifier: wrong() });
+const reserved = `${"v".repeat(43)}+`;
 
 /** The rows that both variants have. */
 function shared(
@@ -94,11 +96,7 @@ function shared(
       "C13: the challenge as verifier [7636 4.1]": verified(codes, s256),
       "C13: the right verifier of 42 characters [7636 4.1]": verified(codes, same, "v".repeat(42)),
       "C13: the right verifier of 129 characters [7636 4.1]": verified(codes, same, "v".repeat(129)),
-      "C13: the right verifier with a reserved character [7636 4.1]": verified(
-        codes,
-        same,
-        `${"v".repeat(43)}+`,
-      ),
+      "C13: the right verifier with a reserved character [7636 4.1]": verified(codes, same, reserved),
     }),
     ...group(refusing(ok({ 200: 1, 400: 19 }), breaks("unspent").breaks), {
       "C3: all but one of 20 concurrent exchanges [supabase #2613]": async (world) => {
@@ -118,13 +116,14 @@ const afterAttempt =
     await world.exchange(code, first);
     return world.exchange(code);
   };
+const afterRefusal = afterAttempt({ key: unregisteredKey });
 
 export const codesA: readonly Row[] = [
   ...shared(ofA, adasToken, (rule) => breaksA(`code.${rule}`)),
   ...group(breaksA("code.unspent"), {
-    "C6: the right verifier after a wrong one": again(ofA, 0, { code_verifier: wrong() }),
+    "C6: the right verifier after a wrong one": afterWrongVerifier(ofA),
     "C6: the right verifier after none": again(ofA, 0, { code_verifier: undefined }),
-    "C7: a code after an attempt whose assertion was refused": afterAttempt({ key: unregisteredKey }),
+    "C7: a code after an attempt whose assertion was refused": afterRefusal,
     "C7: a code after an attempt without an assertion": again(ofA, 0, { client_assertion: undefined }),
     "C9: a code after an attempt of another plugin": afterAttempt({ clientId: "viewer" }),
   }),
@@ -135,14 +134,10 @@ export const codesA: readonly Row[] = [
     "C7: a code after a request with another grant_type": again(ofA, 0, { grant_type: "refresh_token" }),
   }),
   ...group(accepting(adasToken, keepsCode), {
-    "C7: a code after a refused assertion, with the option that keeps it": afterAttempt({
-      key: unregisteredKey,
-    }),
+    "C7: a code after a refused assertion, with the option that keeps it": afterRefusal,
   }),
   ...group(also(breaksA("code.unspent"), keepsCode), {
-    "C7: a code after an authenticated attempt, with the option that keeps it": again(ofA, 0, {
-      code_verifier: "",
-    }),
+    "C7: a code after an authenticated attempt, with the option that keeps it": afterWrongVerifier(ofA),
   }),
   ...group(breaksA("code.plugin"), {
     "C9: a code of another plugin [F2 ensure-authorization-code-is-bound-to-client]": (world) =>
@@ -188,9 +183,7 @@ export const codesB: readonly Row[] = [
   ...group(acceptedB, {
     "a code exchange with grant_type authorization_code": (world) =>
       world.exchangeLogin(world.loginCode(), { grant_type: "authorization_code" }),
-    "C6: the right verifier after a wrong one, which only Variant A refuses": again(ofB, 0, {
-      code_verifier: wrong(),
-    }),
+    "C6: the right verifier after a wrong one, which only Variant A refuses": afterWrongVerifier(ofB),
   }),
   ...group(refusing(invalidToken, "bearer.revoked"), {
     "C2: the access token of a code that was used again [OC codereuse, 9700 4.2.4]": async (world) =>
@@ -238,6 +231,9 @@ async function stolen(world: World, { refresh_token }: Tokens): Promise<Tokens> 
 const callAfterTheft = refreshed(async (world, tokens) =>
   world.call((await stolen(world, tokens)).access_token, "/v1/devices"),
 );
+const refreshAfterTheft = refreshed(async (world, tokens) =>
+  world.refresh((await stolen(world, tokens)).refresh_token),
+);
 const refreshAfter = (seconds: number) =>
   refreshed((world, { refresh_token }) => {
     world.wait(seconds);
@@ -262,9 +258,7 @@ export const refreshes: readonly Row[] = [
     ),
   }),
   ...group(breaksB("refresh.revoked"), {
-    "R3: the newest refresh token after the reuse of an older one [9700 4.14.2]": refreshed(
-      async (world, tokens) => world.refresh((await stolen(world, tokens)).refresh_token),
-    ),
+    "R3: the newest refresh token after the reuse of an older one [9700 4.14.2]": refreshAfterTheft,
   }),
   ...group(refusing(invalidToken, "bearer.revoked"), {
     "R3: the newest access token after the reuse of an older refresh token [9700 4.14.2]": callAfterTheft,

@@ -2,7 +2,7 @@
 // and the answer changes when that rule is off.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
-import { type RuleId, rules } from "../../../src/emulator/index.js";
+import { createEmulator, EmulatorError, type RuleId } from "../../../src/emulator/index.js";
 import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
 import { table, topics } from "./table.js";
 import { World } from "./world.js";
@@ -41,8 +41,9 @@ describe("a rule that is off", () => {
     throw new Error(`none of ${depending.length} rows depends on ${rule} alone`);
   });
 
-  test("is one of those whose entry in the rule table says what happens then", () => {
-    expect([...switchable]).toEqual(ruleIds.filter((rule) => rules[rule].off !== undefined));
+  test("is one of those whose entry in the rule table says what happens then; the others stay on", () => {
+    for (const rule of ruleIds.filter((id) => !switchable.has(id)))
+      expect(() => createEmulator({ rules: { [rule]: false } }), rule).toThrow(EmulatorError);
   });
 
   test("applies again from the request after it is switched on", async () => {
@@ -84,10 +85,5 @@ describe("the table", () => {
     expect([...ids, "C12", "C13", "C14", "C15", "C17", "R9", "P10"].filter((id) => !covered.has(id))).toEqual(
       [],
     );
-  });
-
-  test("refuses at least 100 rows, most of them by rules that can be switched off", () => {
-    expect(table.filter(({ answer }) => answer.status >= 400).length).toBeGreaterThanOrEqual(100);
-    expect(switchable.size).toBeGreaterThan(ruleIds.length / 2);
   });
 });

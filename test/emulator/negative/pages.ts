@@ -1,5 +1,6 @@
 // The pages of both variants: the host application's sign-in and launches (section 5.3), and the authorization endpoint
 // with its login and consent (section 5.8; RFC 6749 sections 3.1 and 4.1).
+import type { RuleId } from "../../../src/emulator/index.js";
 import type { FormBrowser } from "../form-browser.js";
 import { type Answer, loginError, page, redirect, refused, toldCallback, unstored } from "./answer.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
@@ -7,46 +8,24 @@ import { CALLBACK, FlowEnded, PASSWORDS, shownBy, type World } from "./world.js"
 
 const HOST = "/host/acme";
 const unknown = "x".repeat(43);
+type Headers = Record<string, string>;
+const asText = { "content-type": "text/plain" };
 
-/** The host application's page, and what its script asks of its server. */
-class HostPage {
-  readonly #browser: FormBrowser;
-  readonly #formToken: string;
+/** The host application's page, of an operator if one is named. */
+async function openHost(world: World, userId?: string, password = ""): Promise<FormBrowser> {
+  const browser = await world.open(HOST);
+  return userId === undefined ? browser : (await submitted(browser, { userId, password })).follow();
+}
 
-  constructor(browser: FormBrowser) {
-    this.#browser = browser;
-    this.#formToken = /(?:data-form-token="|name="form_token" value=")([^"]+)/.exec(browser.html)?.[1] ?? "";
-  }
+function launch(host: FormBrowser, clientId = "planner", headers?: Headers): Promise<Response> {
+  return host.ask(`${HOST}/launches`, { clientId }, headers);
+}
 
-  static async of(world: World, userId?: string, password = ""): Promise<HostPage> {
-    const browser = await world.open(HOST);
-    if (userId !== undefined) await (await submitted(browser, { userId, password })).follow();
-    return new HostPage(browser);
-  }
-
-  ask(path: string, fields: object, headers: Record<string, string> = {}): Promise<Response> {
-    return this.#browser.request(HOST + path, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-form-token": this.#formToken, ...headers },
-      body: JSON.stringify(fields),
-    });
-  }
-
-  launch(clientId = "planner", headers?: Record<string, string>): Promise<Response> {
-    return this.ask("/launches", { clientId }, headers);
-  }
-
-  async opaqueCode(clientId = "planner"): Promise<string> {
-    const response = await this.launch(clientId);
-    if (!response.ok) throw new FlowEnded(`no launch: ${response.status}`);
-    const { url } = (await response.json()) as { url: string };
-    return new URL(url).searchParams.get("opaque_code") ?? "";
-  }
-
-  authorize(world: World, opaque_code: unknown, changes: object = {}): Promise<Response> {
-    const challenge = world.pkce().codeChallenge;
-    return this.ask("/authorizations", { clientId: "planner", opaque_code, challenge, ...changes });
-  }
+async function launchedCode(host: FormBrowser, clientId?: string): Promise<string> {
+  const response = await launch(host, clientId);
+  if (!response.ok) throw new FlowEnded(`no launch: ${response.status}`);
+  const { url } = (await response.json()) as { url: string };
+  return new URL(url).searchParams.get("opaque_code") ?? "";
 }
 
 /** Sends the form that the browser shows. */
@@ -56,32 +35,37 @@ export async function submitted(browser: FormBrowser, fields: object): Promise<F
 }
 
 /** The host application's page of a signed-in operator. */
-export async function signedIn(world: World): Promise<FormBrowser> {
-  return (await submitted(await world.open(HOST), { userId: "bob", password: "" })).follow();
-}
+export const signedIn = (world: World): Promise<FormBrowser> => openHost(world, "bob");
 
 const signIn =
   (fields: object): Request =>
   async (world) =>
     shownBy(await submitted(await world.open(HOST), { password: "", ...fields }));
 const launching =
-  (clientId: string, headers?: Record<string, string>): Request =>
+  (clientId: string, headers?: Headers): Request =>
   async (world) =>
-    (await HostPage.of(world, "bob")).launch(clientId, headers);
+    launch(await signedIn(world), clientId, headers);
+/** Launches; `send` then sends what the plugin's page asks for, by default from the same host and for its launch. */
 const authorizing =
-  (ask: (host: HostPage, opaqueCode: string, world: World) => Promise<Response>): Request =>
+  (send: (ask: Authorize, host: FormBrowser, world: World) => Promise<Response>): Request =>
   async (world) => {
-    const host = await HostPage.of(world, "bob");
-    return ask(host, await host.opaqueCode(), world);
+    const host = await signedIn(world);
+    const launched = await launchedCode(host);
+    const ask: Authorize = (changes, from = host) => {
+      const challenge = world.pkce().codeChallenge;
+      const fields = { clientId: "planner", opaque_code: launched, challenge, ...changes };
+      return from.ask(`${HOST}/authorizations`, fields);
+    };
+    return send(ask, host, world);
   };
+type Authorize = (changes?: object, from?: FormBrowser) => Promise<Response>;
 const aged = (seconds: number) =>
-  authorizing((host, opaqueCode, world) => {
+  authorizing((ask, _, world) => {
     world.wait(seconds);
-    return host.authorize(world, opaqueCode);
+    return ask();
   });
-const challenged = (challenge?: string) =>
-  authorizing((host, opaqueCode, world) => host.authorize(world, opaqueCode, { challenge }));
-const breaks = (rule: Parameters<typeof refused>[0]): Group => ({ breaks: rule, answer: refused(rule) });
+const challenged = (challenge?: string) => authorizing((ask) => ask({ challenge }));
+const breaks = (rule: RuleId): Group => ({ breaks: rule, answer: refused(rule) });
 const signInFailed = page(`${HOST}/sign-in`, 403);
 
 export const launches: readonly Row[] = [
@@ -101,23 +85,21 @@ export const launches: readonly Row[] = [
     "a launch by a signed-in operator": launching("planner"),
   }),
   ...group(also(breaks("launch.signed-in"), { remains: true }), {
-    "a launch without a sign-in": async (world) => (await HostPage.of(world)).launch(),
+    "a launch without a sign-in": async (world) => launch(await openHost(world)),
   }),
   ...group(breaks("launch.form"), {
     "a launch asked for by another site [9700 4.7]": launching("planner", { "x-form-token": "x" }),
   }),
   ...group(also(breaks("launch.form"), { remains: true }), {
-    "a launch with the content type of a form [9700 4.7]": launching("planner", {
-      "content-type": "text/plain",
-    }),
+    "a launch with the content type of a form [9700 4.7]": launching("planner", asText),
   }),
   ...group(breaks("launch.plugin"), {
     "a launch of a disabled plugin": launching("off-page"),
     "a launch of a service plugin": launching("reporter"),
     "a launch of an unknown plugin": launching("unknown"),
-    "a plugin that was disabled after its launch": authorizing((host, opaqueCode, world) => {
-      world.emulator.updatePlugin({ tenantId: "acme", clientId: "planner", enabled: false });
-      return host.authorize(world, opaqueCode);
+    "a plugin that was disabled after its launch": authorizing((ask, _, { emulator }) => {
+      emulator.updatePlugin({ tenantId: "acme", clientId: "planner", enabled: false });
+      return ask();
     }),
   }),
   ...group(accepting(unstored({ code: "…", state: "…", tenantId: "acme" })), {
@@ -125,19 +107,19 @@ export const launches: readonly Row[] = [
   }),
   ...group(breaks("launch.lifetime"), { "the authorisation of a launch 600.001 s old": aged(600.001) }),
   ...group(breaks("launch.known"), {
-    "P5: an unknown opaque_code": authorizing((host, _, world) => host.authorize(world, unknown)),
-    "P5: an absent opaque_code": authorizing((host, _, world) => host.authorize(world, undefined)),
-    "P5: the opaque_code of another plugin's launch": authorizing(async (host, _, world) =>
-      host.authorize(world, await host.opaqueCode("viewer")),
+    "P5: an unknown opaque_code": authorizing((ask) => ask({ opaque_code: unknown })),
+    "P5: an absent opaque_code": authorizing((ask) => ask({ opaque_code: undefined })),
+    "P5: the opaque_code of another plugin's launch": authorizing(async (ask, host) =>
+      ask({ opaque_code: await launchedCode(host, "viewer") }),
     ),
-    "P5: the opaque_code of another operator's launch": authorizing(async (_, opaqueCode, world) =>
-      (await HostPage.of(world, "ada", PASSWORDS.ada)).authorize(world, opaqueCode),
+    "P5: the opaque_code of another operator's launch": authorizing(async (ask, _, world) =>
+      ask({}, await openHost(world, "ada", PASSWORDS.ada)),
     ),
   }),
   ...group(breaks("launch.unused"), {
-    "P6: the same opaque_code twice": authorizing(async (host, opaqueCode, world) => {
-      await host.authorize(world, opaqueCode);
-      return host.authorize(world, opaqueCode);
+    "P6: the same opaque_code twice": authorizing(async (ask) => {
+      await ask();
+      return ask();
     }),
   }),
   ...group(breaks("launch.challenge"), {
@@ -152,6 +134,7 @@ const authorize =
   (changes: object, more = ""): Request =>
   (world) =>
     world.send(world.authorizationPath({ ...changes }) + more);
+const byMethod = (code_challenge_method: string | undefined) => authorize({ code_challenge_method });
 const withUri = (redirect_uri: string | undefined) => authorize({ redirect_uri });
 /** An authorization request whose query has this many characters. */
 const long =
@@ -162,14 +145,8 @@ const long =
   };
 const loginPage = page("/v1/auth/login", 200, "emulator-login");
 /** The client must not learn of it, because its redirect URI is not to be trusted. */
-const untold = (rule: Parameters<typeof loginError>[0]): Group => ({
-  breaks: rule,
-  answer: loginError(rule),
-});
-const told = (rule: Parameters<typeof toldCallback>[0]): Group => ({
-  breaks: rule,
-  answer: toldCallback(rule),
-});
+const untold = (rule: RuleId): Group => ({ breaks: rule, answer: loginError(rule) });
+const told = (rule: RuleId): Group => ({ breaks: rule, answer: toldCallback(rule) });
 
 export const authorizations: readonly Row[] = [
   ...group(accepting(loginPage), {
@@ -208,12 +185,8 @@ export const authorizations: readonly Row[] = [
     "an absent response_type [6749 4.1.1]": authorize({ response_type: undefined }),
   }),
   ...group(told("authorization.challenge-method"), {
-    "C12: code_challenge_method plain [F2 par-plain-pkce-rejected]": authorize({
-      code_challenge_method: "plain",
-    }),
-    "C12: an absent code_challenge_method, which means plain [7636 4.3]": authorize({
-      code_challenge_method: undefined,
-    }),
+    "C12: code_challenge_method plain [F2 par-plain-pkce-rejected]": byMethod("plain"),
+    "C12: an absent code_challenge_method, which means plain [7636 4.3]": byMethod(undefined),
   }),
   ...group(told("authorization.challenge"), {
     "C12: an absent code_challenge [F2 par-ensure-pkce-required]": authorize({ code_challenge: undefined }),

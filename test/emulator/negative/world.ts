@@ -5,7 +5,7 @@ import {
   type EmulatorOptions,
   type EmulatorSeed,
 } from "../../../src/emulator/index.js";
-import { FormBrowser } from "../form-browser.js";
+import { AdminBrowser, type FormBrowser } from "../form-browser.js";
 import { ASSERTION_TYPE, START } from "../plugin-client.js";
 import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey } from "../signing-key.js";
 
@@ -96,17 +96,6 @@ export interface Tokens {
 /** A flow of several requests could not go on, because an earlier answer was a refusal. */
 export class FlowEnded extends Error {}
 
-const signatures = new Map<string, Buffer>();
-/** RS256 of the same input is the same signature, and most inputs come again: the clock starts anew for every row. */
-function signOnce(signingKey: SigningKey): (input: Buffer) => Buffer {
-  return (input) => {
-    const name = `${signingKey.publicJwk.n}.${input}`;
-    const signature = signatures.get(name) ?? rs256(signingKey)(input);
-    if (signatures.size < 5000) signatures.set(name, signature);
-    return signature;
-  };
-}
-
 export class World {
   readonly emulator: Emulator;
   /** Sends a request to a path of the origin; replaced to send it over HTTP or to change it. */
@@ -150,9 +139,9 @@ export class World {
   }
 
   /** A browser without cookies. */
-  open(path: string): Promise<FormBrowser> {
+  open(path: string): Promise<AdminBrowser> {
     const { origin, pathname } = new URL(this.emulator.publicUrl);
-    const browser = new FormBrowser({
+    const browser = new AdminBrowser({
       fetch: (url, init = {}) => this.transport(String(url).replace(origin, ""), init),
     });
     return browser.open(pathname.replace(/\/$/, "") + path);
@@ -172,7 +161,7 @@ export class World {
     return compactJws(
       { alg: "RS256", kid: signingKey.kid, ...header },
       { iss: clientId, sub: clientId, aud, jti, iat, exp: iat + 60, ...claims },
-      changed.signer ?? signOnce(signingKey),
+      changed.signer ?? rs256(signingKey),
     );
   }
 
