@@ -41,19 +41,6 @@ describe("an entry", () => {
   const form = (form: object) => (client: PluginClient) => client.requestToken({ form: { ...form } });
 
   const rows: Row[] = [
-    row(
-      "of a plugin's token has endpoint, client, tenant and grant",
-      plugin,
-      (client) => client.requestToken(),
-      { ...reporter, grant: "client_credentials", status: 200, endpoint: "token" },
-      ["rule", "fault"],
-    ),
-    row(
-      "of a refused plugin has the rule",
-      plugin,
-      (client) => client.requestToken({ claims: { aud: "https://other.example" } }),
-      { ...reporter, grant: "client_credentials", status: 400, rule: "assertion.audience" },
-    ),
     row("of a grant of the other variant has it", plugin, form({ grant_type: "refresh_token" }), {
       ...reporter,
       grant: "refresh_token",
@@ -71,13 +58,6 @@ describe("an entry", () => {
       plugin,
       form({ client_id: "stranger" }),
       { grant: "client_credentials", rule: "plugin.registered", tenantId: "acme" },
-      ["clientId"],
-    ),
-    row(
-      "of a client_id of another tenant does not have it",
-      plugin,
-      (client) => client.requestToken({ tenantId: "globex" }),
-      { rule: "plugin.registered", tenantId: "globex" },
       ["clientId"],
     ),
     row(
@@ -120,13 +100,6 @@ describe("an entry", () => {
       },
       { grant: "client_credentials", rule: "client.authentication" },
       ["clientId", "tenantId"],
-    ),
-    row(
-      "of a call has the client of its bearer",
-      plugin,
-      async (client) => client.call(await client.accessToken()),
-      { ...reporter, endpoint: "api", operation: "listDevices", status: 200 },
-      ["grant", "rule"],
     ),
     row(
       "of a refused call has the rule",
@@ -220,14 +193,6 @@ describe("a filter", () => {
     expect(idsOf(journal.apiCalls({ status: 403 }))).toEqual([5]);
   });
 
-  test("for token requests does not find a route named requestToken", async () => {
-    const route = { operationId: "requestToken", method: "GET", path: "/api/v1/{tenantId}/one" } as const;
-    const plugin = new PluginClient({ routes: [route] });
-    await plugin.call(await plugin.accessToken(), "/api/v1/acme/one");
-    expect(plugin.emulator.journal.tokenRequests()).toHaveLength(1);
-    expect(plugin.emulator.journal.apiCalls()).toMatchObject([{ operation: "requestToken" }]);
-  });
-
   const bad: { filter: object; field: string }[] = [
     { filter: { tenantID: "acme" }, field: "tenantID" },
     { filter: { grant: "password" }, field: "grant" },
@@ -282,18 +247,6 @@ describe("waitFor", () => {
     await plugin.requestToken();
     expect((await third).map(({ id }) => id)).toEqual([1, 2, 3]);
     expect(await journal.waitFor({}, { count: 2 })).toHaveLength(3);
-  });
-
-  test("serves many callers at once, each with its own filter and count", async () => {
-    const plugin = new PluginClient();
-    const { journal } = plugin.emulator;
-    const waiting = [1, 2, 3, 4].map((count) => journal.waitFor({ endpoint: "token" }, { count }));
-    const call = journal.waitFor({ operation: "listDevices" });
-    await Promise.all([1, 2, 3, 4].map(() => plugin.requestToken()));
-    expect((await Promise.all(waiting)).map(({ length }) => length)).toEqual([1, 2, 3, 4]);
-    expect(await isPending(call)).toBe(true);
-    await plugin.call(undefined);
-    expect(await call).toMatchObject([{ status: 401 }]);
   });
 
   test("keeps what it counted when the journal is cleared, and starts again after a reset", async () => {
