@@ -221,22 +221,16 @@ export class JournalWaiters {
     signal?.throwIfAborted();
     if (before.length >= count) return [...before];
     return new Promise<JournalEntry[]>((resolve, reject) => {
-      const end = () => {
+      const end = (settle: () => void) => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", abort);
         this.#waiting.delete(waiter);
+        settle();
       };
-      const finish = () => {
-        end();
-        resolve(waiter.seen);
-      };
-      const fail = (reason: unknown) => {
-        end();
-        reject(reason);
-      };
+      const finish = () => end(() => resolve(waiter.seen));
       const waiter: Waiter = { matches, count, seen: [...before], finish };
-      const abort = () => fail(signal?.reason);
-      const timer = setTimeout(() => fail(tooLate(waiter, timeoutMs)), timeoutMs);
+      const abort = () => end(() => reject(signal?.reason));
+      const timer = setTimeout(() => end(() => reject(tooLate(waiter, timeoutMs))), timeoutMs);
       signal?.addEventListener("abort", abort, { once: true });
       this.#waiting.add(waiter);
     });
