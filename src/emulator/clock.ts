@@ -90,18 +90,13 @@ export function readInstant(instant: Instant): number {
   if (typeof instant === "string" && !ZONED.test(instant.trim())) {
     throw invalid("clock: an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
   }
-  const at = millisecondsOf(instant);
-  if (Number.isFinite(at) && Math.abs(at) <= FURTHEST_MS) return at;
+  // A Date may be of another realm; null must not be one, which `new Date` would read as 1970.
+  const isDate = typeof instant === "string" || Object.prototype.toString.call(instant) === "[object Date]";
+  const at: unknown = isDate ? new Date(instant).getTime() : instant;
+  if (typeof at === "number" && Math.abs(at) <= FURTHEST_MS) return at;
   throw invalid(
     "clock: an instant must be epoch milliseconds, a Date, or a string like 2026-03-01T12:00:00Z",
   );
-}
-
-/** Accepts a Date of another realm, but not null, which `new Date` would read as 1970. */
-function millisecondsOf(instant: unknown): number {
-  if (typeof instant === "number") return instant;
-  const isDate = Object.prototype.toString.call(instant) === "[object Date]";
-  return typeof instant === "string" || isDate ? new Date(instant as string | Date).getTime() : Number.NaN;
 }
 
 function invalid(issue: string, cause?: unknown): EmulatorError {

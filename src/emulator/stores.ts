@@ -275,10 +275,8 @@ export class RandomSource {
   bytes(length: number): Buffer {
     this.#drawn += 1;
     if (this.#seed !== undefined) {
-      return createHash("sha256")
-        .update(`emulator ${this.#seed} ${this.#drawn}`)
-        .digest()
-        .subarray(0, length);
+      const draw = createHash("sha256").update(`emulator ${this.#seed} ${this.#drawn}`);
+      return draw.digest().subarray(0, length);
     }
     if (this.#ahead.length < length) this.#ahead = randomBytes(DRAWN_AHEAD_BYTES);
     const bytes = this.#ahead.subarray(0, length);

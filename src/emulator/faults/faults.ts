@@ -205,12 +205,6 @@ const TOKEN_OPERATION = "requestToken";
 
 const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
 
-/** A copy, so that what becomes of the caller's object does not matter. @throws EmulatorError `option_invalid` */
-function parseFault(input: unknown): Fault {
-  const { name } = parseInput(named, input, "option_invalid", "fault");
-  return structuredClone(parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`)) as Fault;
-}
-
 export function faultSchema(name: FaultName): z.ZodType {
   return z
     .strictObject({
@@ -309,7 +303,8 @@ export class EmulatorFaults {
   readonly #random: RandomSource;
   readonly #operations: ReadonlySet<string>;
   readonly #armed = new Map<string, Armed>();
-  readonly #released = new AbortController();
+  /** Aborted when a reset replaces the deployment: nothing is slow from then on. @internal */
+  readonly ended: AbortController = new AbortController();
   #added = 0;
 
   /** `operations`: every operation of the deployment. @internal */
@@ -317,27 +312,20 @@ export class EmulatorFaults {
     this.#random = random;
     this.#operations = new Set(operations);
     // One listener for each delayed answer, and there may be many.
-    setMaxListeners(0, this.#released.signal);
-  }
-
-  /** Aborted when a reset replaces the deployment: nothing is slow from then on. @internal */
-  get released(): AbortSignal {
-    return this.#released.signal;
-  }
-
-  /** @internal */
-  release(): void {
-    this.#released.abort();
+    setMaxListeners(0, this.ended.signal);
   }
 
   /** Arms a fault, from the next request on. @throws EmulatorError `option_invalid`, which names the fields at fault. */
   add(input: Fault): FaultHandle {
-    const parsed = parseFault(input);
+    const { name } = parseInput(named, input, "option_invalid", "fault");
+    const accepted = parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`) as Fault;
+    // Later changes to the caller's object have no effect.
+    const parsed = structuredClone(accepted);
     const operation = parsed.match?.operation;
     // A fault that waits for what never comes would be looked for in the code under test.
     if (operation !== undefined && !this.#operations.has(operation)) {
       const issue = `match.operation: must be one of ${[...this.#operations].join(", ")}`;
-      throw new EmulatorError("option_invalid", `fault ${parsed.name}: ${issue}`, { issues: [issue] });
+      throw new EmulatorError("option_invalid", `fault ${name}: ${issue}`, { issues: [issue] });
     }
     const seed = parsed.seed ?? (parsed.probability && this.#random.bytes(4).readUInt32BE());
     this.#added += 1;
@@ -378,19 +366,15 @@ export class EmulatorFaults {
   /** The fault that strikes this request at this moment; it counts as fired. @internal */
   strike(moment: FaultMoment | "launch", facts: FaultMatch): Fault | undefined {
     for (const armed of this.#armed.values()) {
-      if (momentOf(armed.fault) !== moment || !matches(armed.fault.match, facts) || !draw(armed)) continue;
+      const match = Object.entries(armed.fault.match ?? {}) as [keyof FaultMatch, unknown][];
+      const isMatch = match.every(([name, value]) => value === undefined || facts[name] === value);
+      if (momentOf(armed.fault) !== moment || !isMatch || !draw(armed)) continue;
       armed.fired += 1;
       if (leftOf(armed) === 0) this.#armed.delete(armed.id);
       return armed.fault;
     }
     return undefined;
   }
-}
-
-function matches(match: FaultMatch = {}, facts: FaultMatch): boolean {
-  return Object.entries(match).every(
-    ([name, value]) => value === undefined || facts[name as keyof FaultMatch] === value,
-  );
 }
 
 /** By the seed and by how many requests matched: the same in every run. */
