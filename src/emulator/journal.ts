@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
 import { EmulatorError, parseInput } from "./errors.js";
-import { FAULT_NAMES, type FaultName, faultMatchFields } from "./faults/faults.js";
+import { FAULT_NAMES, type FaultName, faultMatchFields, LONGEST_TIMER_MS } from "./faults/faults.js";
 import type { Grant } from "./oauth.js";
 import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
@@ -189,19 +189,16 @@ export interface WaitOptions {
 
 /** Below the five seconds after which test runners end a test, so that the runner shows this error. */
 const DEFAULT_TIMEOUT_MS = 4000;
-/** What a timer takes: beyond it would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 const waitSchema = z.strictObject({
   count: z.number().int().min(1).optional(),
   signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal").optional(),
-  timeoutMs: z.number().min(0).max(LONGEST_MS).optional(),
+  timeoutMs: z.number().min(0).max(LONGEST_TIMER_MS).optional(),
 });
 
 interface Waiter {
   readonly matches: (entry: JournalEntry) => boolean;
   readonly count: number;
-  /** Those that match, so far. */
   seen: JournalEntry[];
   /** Ends the waiting with what was seen. */
   readonly finish: () => void;

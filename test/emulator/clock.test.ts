@@ -20,10 +20,7 @@ async function statusesAfter(
 
 describe("the clock", () => {
   test("is real time by default", () => {
-    const before = Date.now();
-    const now = createEmulator().clock.now();
-    expect(now).toBeGreaterThanOrEqual(before);
-    expect(now).toBeLessThanOrEqual(Date.now());
+    expect(Math.abs(createEmulator().clock.now() - Date.now())).toBeLessThan(10_000);
   });
 
   test("can be set, moved back, frozen, resumed and reset, and takes a Date of another realm", async () => {

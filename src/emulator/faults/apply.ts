@@ -1,6 +1,6 @@
 // Lets the faults that strike a request do what they do, before its handler, after it, or in its place.
 import type { Connection } from "../http/connection.js";
-import { parseObject, readBody } from "../http/messages.js";
+import { parseJson, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import { asGrant } from "../oauth.js";
 import type { Deployment } from "../state.js";
@@ -200,25 +200,17 @@ const statusWithContent = ({ status }: Response) => (canHaveContent(status) ? st
 function brokenJson(text: string): string {
   const half = text.slice(0, Math.ceil(text.length / 2));
   // Half a number may be one, and nothing is cut in half of nothing.
-  return parsed(half) === undefined && half !== "" ? half : `${half}{"`;
+  return parseJson(half) === undefined && half !== "" ? half : `${half}{"`;
 }
 
 function otherFields(text: string, { fields }: FaultOf<"fields">): string {
-  const value = parsed(text);
+  const value = parseJson(text);
   const merged = (one: unknown) => {
     if (typeof one !== "object" || one === null || Array.isArray(one)) return one;
     const members = Object.entries({ ...one, ...fields });
     return Object.fromEntries(members.filter(([name]) => fields[name] !== null));
   };
   return JSON.stringify(Array.isArray(value) ? value.map(merged) : merged(parseObject(text) ?? {}));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Written by a fault, read when the answer is sent; empty for an answer that is sent as it is. */

@@ -6,7 +6,6 @@ import { EmulatorError, isJson, parseInput } from "../errors.js";
 import { GRANTS, type Grant } from "../oauth.js";
 import type { RandomSource } from "../stores.js";
 
-/** A value of JSON. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
 /**
@@ -16,7 +15,6 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  */
 export type FaultMoment = "before-token" | "after-commit" | "resource";
 
-/** Which requests a fault strikes. */
 export interface FaultTarget {
   /** Default: the first that `faultMoments` lists and the matched operation reaches. What makes no sense is refused. */
   readonly at?: FaultMoment | undefined;
@@ -133,7 +131,7 @@ export type FaultName = Fault["name"];
 export type FaultOf<Name extends FaultName> = Extract<Fault, { readonly name: Name }>;
 
 /** What a timer takes: beyond it would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_TIMER_MS: number = 2 ** 31 - 1;
 /** About a hundred years, so that the result is a valid date for any clock of a test. */
 const FURTHEST_SKEW_MS = 3.2e12;
 /** RFC 9110 section 5.6.2. */
@@ -168,7 +166,7 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
     at: ["after-commit", "before-token", "resource"],
     fields: {
       bytesPerSecond: z.number().min(0.01).optional(),
-      delayMs: z.number().min(0).max(LONGEST_MS).optional(),
+      delayMs: z.number().min(0).max(LONGEST_TIMER_MS).optional(),
     },
   },
   "malformed-json": { at: ["after-commit", "resource"], fields: {} },
@@ -261,10 +259,8 @@ function conflict(fault: Fault): readonly [field: string, why: string] | undefin
 }
 
 /** RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5. */
-const WITHOUT_CONTENT = [204, 205, 304];
-
 export function canHaveContent(status: number): boolean {
-  return !WITHOUT_CONTENT.includes(status);
+  return ![204, 205, 304].includes(status);
 }
 
 /** A fault that was armed. After a reset it refers to the old deployment. */
