@@ -45,7 +45,7 @@ export class EmulatorClock {
     return "frozenAt" in this.#state;
   }
 
-  /** Sets it to an instant: epoch milliseconds, a `Date`, or a string with a time zone. @throws EmulatorError `option_invalid` */
+  /** Epoch milliseconds, a `Date`, or a string with a time zone. @throws EmulatorError `option_invalid` */
   set(instant: Instant): void {
     const at = readInstant(instant);
     this.#state = this.frozen ? { frozenAt: at } : { offsetMs: at - this.#base() };
@@ -57,7 +57,7 @@ export class EmulatorClock {
     this.set(this.now() + milliseconds);
   }
 
-  /** Stops it where it is, or at an instant; `set` and `advance` still move it. @throws EmulatorError `option_invalid` */
+  /** Stops it there or where it is; `set` and `advance` still move it. @throws EmulatorError `option_invalid` */
   freeze(instant: Instant = this.now()): void {
     this.#state = { frozenAt: readInstant(instant) };
   }

@@ -164,7 +164,7 @@ interface Spending {
   readonly emulator: Emulator;
 }
 
-/** The first attempt is struck by the fault; returns the outcome of the second, and the rule `spent` that refuses it. */
+/** The fault strikes the first attempt; returns the outcome of the second. */
 async function spendTwice(
   client: PluginClient | Portal,
   fault: Fault,

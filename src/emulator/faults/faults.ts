@@ -57,8 +57,8 @@ export type Fault = FaultTarget &
       }
     | {
         /**
-         * A 429 with an empty body, without any limit that was hit. All requests of a client wait as `Retry-After` says, or
-         * on "a schedule of a few seconds, doubling, with random jitter" (description, section 8).
+         * A 429 with an empty body, without any limit that was hit. All requests of a client wait as `Retry-After`
+         * says, or on "a schedule of a few seconds, doubling, with random jitter" (description, section 8).
          */
         readonly name: "rate-limited";
         /** Seconds, the date a second from now (rounded up), no header, or any other string as it is. Default: 1. */
@@ -76,8 +76,8 @@ export type Fault = FaultTarget &
       }
     | {
         /**
-         * The real answer, late or dripping: a client limits the time of the whole exchange. At "before-token" the request is
-         * late, and dropped if the caller has left.
+         * The real answer, late or dripping: a client limits the time of the whole exchange. At "before-token" the
+         * request is late, and dropped if the caller has left.
          */
         readonly name: "slow";
         /** Of the body. Default: 10, unless `delayMs` is given; then as fast as it goes. */
@@ -105,8 +105,8 @@ export type Fault = FaultTarget &
       }
     | {
         /**
-         * Everything is done, and the connection is reset before a byte of the answer was sent. A code is spent, and a refresh
-         * token may be rotated: neither is sent again. client_credentials is asked for again.
+         * Everything is done, and the connection is reset before a byte of the answer was sent. A code is spent, and a
+         * refresh token may be rotated: neither is sent again. client_credentials is asked for again.
          */
         readonly name: "lost-answer";
       }
@@ -120,7 +120,7 @@ export type Fault = FaultTarget &
         readonly at?: undefined;
       }
     | {
-        /** The real answer with a `Date` that is off: a client that corrects its assertions by it does so up to a bound. */
+        /** The real answer with a `Date` that is off. A client corrects its assertions by it up to a bound. */
         readonly name: "skewed-date";
         /** Milliseconds; negative is the past. */
         readonly byMs: number;
@@ -311,7 +311,7 @@ export class EmulatorFaults {
     setMaxListeners(0, this.ended.signal);
   }
 
-  /** Arms a fault, from the next request on. @throws EmulatorError `option_invalid`, which names the fields at fault. */
+  /** Arms a fault, from the next request on. @throws EmulatorError `option_invalid`, naming the fields at fault. */
   add(input: Fault): FaultHandle {
     const { name } = parseInput(named, input, "option_invalid", "fault");
     const accepted = parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`) as Fault;
