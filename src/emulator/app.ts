@@ -5,7 +5,7 @@ import { routeTable, variantOf } from "./api/routes.js";
 import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
 import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";
-import { asResponse, type JsonAnswer } from "./http/messages.js";
+import { asResponse } from "./http/messages.js";
 import type { Endpoint } from "./journal.js";
 import type { Settings } from "./options.js";
 import { assetRoutes } from "./pages/page.js";
@@ -75,13 +75,23 @@ export function createApp(settings: Settings, prefix: string): App {
 /** In matching order. */
 function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   const refreshesHere = refreshPath === TOKEN_PATH_B;
+  const token = { endpoint: "token", operation: "requestToken", method: "POST" } as const;
+  const tokenOfB = (path: string, place: GrantPlace): Operation => ({
+    ...{ ...token, variant: "B", path, methodRule: "client-request.method" },
+    handler: async ({ req, env: { deployment, note } }) =>
+      asResponse(await answerClientRequest(deployment, req.raw, note, place)),
+  });
   return [
-    tokenOperation("A", TOKEN_PATH_A, ({ deployment, note }, request, tenantId) => {
-      note.tenantId = tenantId;
-      return answerTokenRequest(deployment, tenantId, request, note);
-    }),
-    tokenOperationB(TOKEN_PATH_B, refreshesHere ? "every grant" : "every grant but refresh"),
-    ...(refreshesHere ? [] : [tokenOperationB(refreshPath, "refresh")]),
+    {
+      ...{ ...token, variant: "A", path: TOKEN_PATH_A, methodRule: "token-request.method" },
+      async handler({ req, env: { deployment, note } }) {
+        const tenantId = req.param("tenantId") ?? "";
+        note.tenantId = tenantId;
+        return asResponse(await answerTokenRequest(deployment, tenantId, req.raw, note));
+      },
+    },
+    tokenOfB(TOKEN_PATH_B, refreshesHere ? "every grant" : "every grant but refresh"),
+    ...(refreshesHere ? [] : [tokenOfB(refreshPath, "refresh")]),
     ...[...hostRoutes, ...loginRoutes, ...assetRoutes].map(
       (route): Operation => ({
         ...route,
@@ -101,28 +111,6 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
       }),
     ),
   ];
-}
-
-function tokenOperation(
-  variant: "A" | "B",
-  path: string,
-  answer: (exchange: Exchange, request: Request, tenantId: string) => Promise<JsonAnswer>,
-): Operation {
-  return {
-    endpoint: "token",
-    variant,
-    operation: "requestToken",
-    method: "POST",
-    path,
-    methodRule: variant === "A" ? "token-request.method" : "client-request.method",
-    handler: async ({ req, env }) => asResponse(await answer(env, req.raw, req.param("tenantId") ?? "")),
-  };
-}
-
-function tokenOperationB(path: string, place: GrantPlace): Operation {
-  return tokenOperation("B", path, ({ deployment, note }, request) =>
-    answerClientRequest(deployment, request, note, place),
-  );
 }
 
 function patternOf({ path }: Operation): string {

@@ -27,14 +27,12 @@ export interface CustomerLogEntry {
 }
 
 /** An entry must match every given member. */
-export interface CustomerLogFilter {
-  readonly tenantId?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly rule?: RuleId | undefined;
-  readonly requestId?: number | undefined;
+export type CustomerLogFilter = {
+  readonly [Name in "tenantId" | "clientId" | "rule" | "requestId"]?: CustomerLogEntry[Name] | undefined;
+} & {
   /** Epoch milliseconds by the emulator's clock: refusals at that instant or later. */
   readonly since?: number | undefined;
-}
+};
 
 const schema: z.ZodType<CustomerLogFilter> = z.strictObject({
   tenantId: z.string().optional(),
@@ -64,11 +62,7 @@ export class CustomerLog {
     this.#request = request;
   }
 
-  /**
-   * The refusals that match every given field, oldest first.
-   *
-   * @throws EmulatorError `option_invalid` for a name that no entry has.
-   */
+  /** The refusals that match, oldest first. @throws EmulatorError `option_invalid` for a name that no entry has. */
   entries(filter: CustomerLogFilter = {}): CustomerLogEntry[] {
     const wanted = parseInput(schema, filter, "option_invalid", "customer log filter");
     return this.#entries.newest().filter(entryMatcher({ ...wanted }));

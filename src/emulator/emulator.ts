@@ -287,7 +287,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     reset(changes = {}) {
       const changed = { ...given, ...parseChanges(changes) };
       const fresh = build(changed);
-      deployment.faults.release();
+      deployment.faults.ended.abort();
       ({ deployment, app } = fresh);
       waiters.startOver();
       given = changed;

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
 import { EmulatorError, parseInput } from "./errors.js";
-import { FAULT_NAMES, type FaultName, faultMatchFields } from "./faults/faults.js";
+import { FAULT_NAMES, type FaultName, faultMatchFields, LONGEST_TIMER_MS } from "./faults/faults.js";
 import type { Grant } from "./oauth.js";
 import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
@@ -189,19 +189,16 @@ export interface WaitOptions {
 
 /** Below the five seconds after which test runners end a test, so that the runner shows this error. */
 const DEFAULT_TIMEOUT_MS = 4000;
-/** What a timer takes: beyond it would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 const waitSchema = z.strictObject({
   count: z.number().int().min(1).optional(),
   signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal").optional(),
-  timeoutMs: z.number().min(0).max(LONGEST_MS).optional(),
+  timeoutMs: z.number().min(0).max(LONGEST_TIMER_MS).optional(),
 });
 
 interface Waiter {
   readonly matches: (entry: JournalEntry) => boolean;
   readonly count: number;
-  /** Those that match, so far. */
   seen: JournalEntry[];
   /** Ends the waiting with what was seen. */
   readonly finish: () => void;
@@ -221,22 +218,16 @@ export class JournalWaiters {
     signal?.throwIfAborted();
     if (before.length >= count) return [...before];
     return new Promise<JournalEntry[]>((resolve, reject) => {
-      const end = () => {
+      const end = (settle: () => void) => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", abort);
         this.#waiting.delete(waiter);
+        settle();
       };
-      const finish = () => {
-        end();
-        resolve(waiter.seen);
-      };
-      const fail = (reason: unknown) => {
-        end();
-        reject(reason);
-      };
+      const finish = () => end(() => resolve(waiter.seen));
       const waiter: Waiter = { matches, count, seen: [...before], finish };
-      const abort = () => fail(signal?.reason);
-      const timer = setTimeout(() => fail(tooLate(waiter, timeoutMs)), timeoutMs);
+      const abort = () => end(() => reject(signal?.reason));
+      const timer = setTimeout(() => end(() => reject(tooLate(waiter, timeoutMs))), timeoutMs);
       signal?.addEventListener("abort", abort, { once: true });
       this.#waiting.add(waiter);
     });

@@ -2,9 +2,9 @@
 // request in flight ends on the deployment on which it began. No other module keeps records.
 import { operationsOf } from "./api/routes.js";
 import { RuleSwitches } from "./checks.js";
-import { type ClockState, MovableClock, readInstant } from "./clock.js";
+import { type ClockState, EmulatorClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
-import { Faults } from "./faults/faults.js";
+import { EmulatorFaults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow.js";
 import { Journal, type JournalWaiters } from "./journal.js";
 import type { Settings } from "./options.js";
@@ -69,10 +69,7 @@ interface PendingLogin {
 }
 
 /** What a code of the authorization endpoint stands for (Variant B). */
-export interface AuthorizationCode {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId: string;
+export interface AuthorizationCode extends LaunchIdentity {
   readonly scopes: ReadonlySet<string> | undefined;
   readonly redirectUri: string;
   readonly codeChallenge: string;
@@ -108,7 +105,7 @@ export interface Deployment {
   readonly settings: Settings;
   /** The only clock: epoch milliseconds. `time` moves it. */
   readonly clock: () => number;
-  readonly time: MovableClock;
+  readonly time: EmulatorClock;
   /** The source of every id, code, token and session. */
   readonly random: RandomSource;
   readonly switches: RuleSwitches;
@@ -132,24 +129,20 @@ export interface Deployment {
   /** By the value of the cookie, for the host application and for the authorization server. */
   readonly hostSessions: SecretMap<KeptSession>;
   readonly loginSessions: SecretMap<KeptSession>;
-  readonly faults: Faults;
+  readonly faults: EmulatorFaults;
   readonly customerLog: CustomerLog;
   readonly journal: Journal;
   /** The last launch or login, for people to look at. */
   readonly flows: FlowRecord;
 }
 
-/** What outlives a reset. */
-interface Lasting {
-  readonly publicUrl: () => string;
-  readonly testKeys: JwksSource;
-  readonly waiters?: JournalWaiters | undefined;
-}
-
-/** A deployment without any registration: `applySeed` registers what the seed names. */
-export function createDeployment(settings: Settings, lasting: Lasting): Deployment {
+/** A deployment without any registration: `applySeed` registers what the seed names. `lasting` outlives a reset. */
+export function createDeployment(
+  settings: Settings,
+  lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource; waiters?: JournalWaiters },
+): Deployment {
   const random = new RandomSource(settings.randomSeed);
-  const time = new MovableClock(settings.now ?? Date.now, firstState(settings.seed.clock));
+  const time = new EmulatorClock(settings.now ?? Date.now, firstState(settings.seed.clock));
   const serviceAccounts: ServiceAccounts = new ServiceAccounts((id) => apiClients.find(id) !== undefined);
   const apiClients: ApiClients = new ApiClients((id) => serviceAccounts.find(id) !== undefined);
   return {
@@ -174,7 +167,7 @@ export function createDeployment(settings: Settings, lasting: Lasting): Deployme
     authorizations: new Authorizations(random),
     hostSessions: new SecretMap(random),
     loginSessions: new SecretMap(random),
-    faults: new Faults(random, operationsOf(settings)),
+    faults: new EmulatorFaults(random, operationsOf(settings)),
     customerLog: new CustomerLog(),
     journal: new Journal(lasting.waiters),
     flows: new FlowRecord(() => time.now()),

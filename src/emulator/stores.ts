@@ -89,7 +89,6 @@ export class SecretMap<Value> {
     this.#byHash.delete(hashOf(secret));
   }
 
-  /** Replaces each value by what `revision` returns. */
   revise(revision: (value: Value) => Value): void {
     this.#byHash.revise(revision);
   }
@@ -190,9 +189,6 @@ export class BoundedList<Entry> {
   }
 }
 
-/** Characters; a digest has one more, so that no tenant has the digest of another as its name. */
-const LONGEST_KEY = 42;
-
 /**
  * A sliding window per tenant: an admitted request takes a slot from its own instant on, up to but not at the instant
  * `windowSeconds` later. A request that is not admitted takes none, so waiting until a slot frees is enough.
@@ -210,7 +206,7 @@ export class SlidingWindow {
   /** Takes a slot and returns undefined, or returns the instant (epoch milliseconds) at which one frees. */
   take(tenantId: string, now: number): number | undefined {
     // An anonymous caller chooses the tenant of the path, which may be as long as a path.
-    const key = tenantId.length <= LONGEST_KEY ? tenantId : hashOf(tenantId);
+    const key = hashOf(tenantId);
     // After the clock was set back, the instants that are now ahead do not count.
     const earlier = this.#admitted.get(key)?.value ?? [];
     const instants = earlier.filter((at) => at <= now && now < at + this.#windowMs);
@@ -245,14 +241,11 @@ export class UsedAssertionIds {
 
 /** 256 bits, beyond the 160 that RFC 6749 section 10.10 asks for. */
 const SECRET_BYTES = 32;
-/** Drawn ahead: a call to the system takes longer than everything else about a token. */
-const DRAWN_AHEAD_BYTES = 4096;
 
 /** With a seed, the same draws return the same values in every instance: for tests only. */
 export class RandomSource {
   readonly #seed: number | undefined;
   #drawn = 0;
-  #ahead = Buffer.alloc(0);
 
   constructor(seed: number | undefined) {
     this.#seed = seed;
@@ -274,15 +267,8 @@ export class RandomSource {
   /** At most 32. */
   bytes(length: number): Buffer {
     this.#drawn += 1;
-    if (this.#seed !== undefined) {
-      return createHash("sha256")
-        .update(`emulator ${this.#seed} ${this.#drawn}`)
-        .digest()
-        .subarray(0, length);
-    }
-    if (this.#ahead.length < length) this.#ahead = randomBytes(DRAWN_AHEAD_BYTES);
-    const bytes = this.#ahead.subarray(0, length);
-    this.#ahead = this.#ahead.subarray(length);
-    return bytes;
+    if (this.#seed === undefined) return randomBytes(length);
+    const draw = createHash("sha256").update(`emulator ${this.#seed} ${this.#drawn}`);
+    return draw.digest().subarray(0, length);
   }
 }

@@ -93,7 +93,9 @@ describe("a refused fault", () => {
   const match = (match: object) => ({ name: "reset", match });
   const status = (more: object) => ({ name: "status", status: 500, ...more });
   const limited = (retryAfter: unknown) => ({ name: "rate-limited", retryAfter });
+  const drip = { at: "before-token", delayMs: 1, bytesPerSecond: 1 };
   const slow = (more: object) => ({ name: "slow", ...more });
+  const early = { ...match({ operation: "listDevices" }), at: "before-token" };
   const resource = { name: "fields", fields: {}, at: "resource", match: { operation: "requestToken" } };
 
   const rows: { name: string; fault: unknown; field: string }[] = [
@@ -105,16 +107,8 @@ describe("a refused fault", () => {
     { name: "an unknown member", fault: { name: "reset", colour: "red" }, field: "colour" },
     { name: "a member of another fault", fault: { name: "reset", status: 500 }, field: "status" },
     { name: "an unknown moment", fault: { name: "reset", at: "midnight" }, field: "at" },
-    {
-      name: "a moment that no route has",
-      fault: { ...match({ operation: "listDevices" }), at: "before-token" },
-      field: "at: is never reached by listDevices: it must be resource",
-    },
-    {
-      name: "a moment that no token request has",
-      fault: resource,
-      field: "at: is never reached by requestToken: it must be after-commit",
-    },
+    { name: "a moment that no route has", fault: early, field: "it must be resource" },
+    { name: "a moment that no token request has", fault: resource, field: "it must be after-commit" },
     { name: "a count of 0", fault: { name: "reset", count: 0 }, field: "count" },
     { name: "a count of 1.5", fault: { name: "reset", count: 1.5 }, field: "count" },
     { name: "an unknown word as count", fault: { name: "reset", count: "forever" }, field: "count" },
@@ -124,7 +118,7 @@ describe("a refused fault", () => {
     {
       name: "an operation that is not served",
       fault: match({ operation: "token" }),
-      field: "match.operation: must be one of requestToken, authorizeLaunch, listDevices",
+      field: "requestToken, ",
     },
     { name: "an unknown grant", fault: match({ grant: "password" }), field: "match.grant" },
     { name: "a path without a slash", fault: match({ path: "v1" }), field: "match.path" },
@@ -142,9 +136,9 @@ describe("a refused fault", () => {
     { name: "a header name with a space", fault: status({ headers: { "a b": "" } }), field: "headers" },
     { name: "a broken header", fault: status({ headers: { a: "b\r\nc: d" } }), field: "headers.a" },
     {
-      name: "a wrong Content-Length",
+      name: "a wrong length",
       fault: status({ headers: { "Content-Length": "9" } }),
-      field: "headers.Content-Length",
+      field: "Content-Length",
     },
     { name: "Date as header", fault: status({ headers: { date: "x" } }), field: "headers.date" },
     { name: "a Retry-After with a line break", fault: limited("1\n"), field: "retryAfter" },
@@ -154,11 +148,7 @@ describe("a refused fault", () => {
     { name: "a delay too long for a timer", fault: slow({ delayMs: 2 ** 31 }), field: "delayMs" },
     { name: "a negative delay", fault: slow({ delayMs: -1 }), field: "delayMs" },
     { name: "slow before the token without a delay", fault: slow({ at: "before-token" }), field: "delayMs" },
-    {
-      name: "a drip before the token",
-      fault: slow({ at: "before-token", delayMs: 1, bytesPerSecond: 1 }),
-      field: "bytesPerSecond",
-    },
+    { name: "a drip before the token", fault: slow(drip), field: "bytesPerSecond" },
     { name: "no content type", fault: { name: "content-type" }, field: "contentType" },
     { name: "no fields", fault: { name: "fields" }, field: "fields" },
     { name: "an undefined field", fault: { name: "fields", fields: { a: undefined } }, field: "fields.a" },

@@ -130,15 +130,10 @@ describe.each(ways)("$name", ({ open }) => {
       const { plugin, ask } = await deployed(at);
       const { emulator } = plugin;
       const handle = emulator.faults.add({ ...fault, ...(at !== undefined && { at }) } as Fault);
-      let answer: Response | undefined;
-      const hit = await observe(
-        ask().then((response) => {
-          answer = response;
-          return response;
-        }),
-      );
+      const sent = ask();
+      const hit = await observe(sent);
       expect(hit).toEqual(seen(real));
-      if (header !== undefined) expect(answer?.headers.get(header[0])).toBe(header[1]);
+      if (header !== undefined) expect((await sent).headers.get(header[0])).toBe(header[1]);
       const entry = emulator.journal.last();
       const expected = { fault: fault.name, status: hit.status ?? 0, clientId: "reporter" };
       expect(entry).toMatchObject({ ...expected, ...journal });

@@ -1,10 +1,10 @@
 // Lets the faults that strike a request do what they do, before its handler, after it, or in its place.
 import type { Connection } from "../http/connection.js";
-import { parseObject, readBody } from "../http/messages.js";
+import { parseJson, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import { asGrant } from "../oauth.js";
 import type { Deployment } from "../state.js";
-import { canHaveContent, type Fault, type FaultMatch, type FaultOf, type Json } from "./faults.js";
+import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./faults.js";
 
 /** A token answer then takes longer than clients wait. */
 const DEFAULT_BYTES_PER_SECOND = 10;
@@ -73,7 +73,7 @@ async function beforeHandler(
   if (fault.name === "rate-limited") return rateLimitedAnswer(fault, deployment.clock());
   if (fault.name === "reset") return noAnswer(sending);
   if (fault.name !== "slow" || endpoint === "api") return undefined;
-  await wait(fault.delayMs ?? 0, connection.gone, deployment.faults.released);
+  await wait(fault.delayMs ?? 0, connection.gone, deployment.faults.ended.signal);
   return connection.gone.aborted ? noAnswer(sending) : undefined;
 }
 
@@ -104,7 +104,7 @@ async function afterHandler(
     case "slow": {
       const { delayMs = 0, bytesPerSecond } = fault;
       const drips = bytesPerSecond ?? (fault.delayMs === undefined ? DEFAULT_BYTES_PER_SECOND : undefined);
-      sending.slow = { delayMs, bytesPerSecond: drips, released: deployment.faults.released };
+      sending.slow = { delayMs, bytesPerSecond: drips, released: deployment.faults.ended.signal };
     }
   }
   return answer;
@@ -191,39 +191,26 @@ async function withJson(answer: Response, edit: (text: string) => string): Promi
   const headers = new Headers(answer.headers);
   headers.delete("content-length");
   if (!headers.has("content-type")) headers.set("content-type", "application/json");
-  return new Response(edit(await answer.text()), { status: statusWithContent(answer.status), headers });
+  return new Response(edit(await answer.text()), { status: statusWithContent(answer), headers });
 }
+
+/** The status for the same answer with a body. */
+const statusWithContent = ({ status }: Response) => (canHaveContent(status) ? status : 200);
 
 function brokenJson(text: string): string {
   const half = text.slice(0, Math.ceil(text.length / 2));
   // Half a number may be one, and nothing is cut in half of nothing.
-  return parsed(half) === undefined && half !== "" ? half : `${half}{"`;
+  return parseJson(half) === undefined && half !== "" ? half : `${half}{"`;
 }
 
 function otherFields(text: string, { fields }: FaultOf<"fields">): string {
-  const value = parsed(text);
-  const objects = Array.isArray(value) ? value : [parseObject(text) ?? {}];
-  const changed = objects.map((one) => merged(one, fields));
-  return JSON.stringify(Array.isArray(value) ? changed : changed[0]);
-}
-
-function merged(value: unknown, fields: Readonly<Record<string, Json>>): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const members = new Map([...Object.entries(value), ...Object.entries(fields)]);
-  return Object.fromEntries([...members].filter(([name]) => fields[name] !== null));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The status for the same answer with a body. */
-function statusWithContent(status: number): number {
-  return canHaveContent(status) ? status : 200;
+  const value = parseJson(text);
+  const merged = (one: unknown) => {
+    if (typeof one !== "object" || one === null || Array.isArray(one)) return one;
+    const members = Object.entries({ ...one, ...fields });
+    return Object.fromEntries(members.filter(([name]) => fields[name] !== null));
+  };
+  return JSON.stringify(Array.isArray(value) ? value.map(merged) : merged(parseObject(text) ?? {}));
 }
 
 /** Written by a fault, read when the answer is sent; empty for an answer that is sent as it is. */
@@ -265,7 +252,7 @@ export async function sendAnswer(
   const sent = isCut ? body.subarray(0, Math.min(most, length - 1)) : body;
   const headers = new Headers(answer.headers);
   headers.set("content-length", String(length));
-  const head = new Response(null, { status: statusWithContent(answer.status), headers });
+  const head = new Response(null, { status: statusWithContent(answer), headers });
   return connection.send(head, (ended) => drip(sent, slow, ended), isCut ? "cut" : "complete");
 }
 

@@ -6,7 +6,6 @@ import { EmulatorError, isJson, parseInput } from "../errors.js";
 import { GRANTS, type Grant } from "../oauth.js";
 import type { RandomSource } from "../stores.js";
 
-/** A value of JSON. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
 /**
@@ -16,7 +15,6 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  */
 export type FaultMoment = "before-token" | "after-commit" | "resource";
 
-/** Which requests a fault strikes. */
 export interface FaultTarget {
   /** Default: the first that `faultMoments` lists and the matched operation reaches. What makes no sense is refused. */
   readonly at?: FaultMoment | undefined;
@@ -48,9 +46,7 @@ export type Fault = FaultTarget &
     | {
         /**
          * An answer of a gateway or a broken server in the place of the real one. A client may retry a 5xx of a
-         * client_credentials request, each time with a new assertion, or of an idempotent call, and nothing else: at
-         * "after-commit" a code or a refresh token is spent although the answer says 504. A redirect of a token request is a
-         * refusal, never followed.
+         * client_credentials request or of an idempotent call: at "after-commit" a code is spent although it says 504.
          */
         readonly name: "status";
         /** 200 to 599. */
@@ -61,35 +57,27 @@ export type Fault = FaultTarget &
       }
     | {
         /**
-         * A 429 with an empty body, without any limit that was hit. A client waits as long as `Retry-After` says, and all of
-         * its requests with it; without one, or with one that cannot be read, "a schedule of a few seconds, doubling, with
-         * random jitter" (description, section 8).
+         * A 429 with an empty body, without any limit that was hit. All requests of a client wait as `Retry-After`
+         * says, or on "a schedule of a few seconds, doubling, with random jitter" (description, section 8).
          */
         readonly name: "rate-limited";
         /** Seconds, the date a second from now (rounded up), no header, or any other string as it is. Default: 1. */
         readonly retryAfter?: number | "date" | "absent" | (string & {}) | undefined;
       }
     | {
-        /**
-         * The connection is reset (TCP RST) before anything was done; in-process the fetch rejects as undici's does. A client
-         * cannot tell it from a `lost-answer`: it may repeat client_credentials or a GET, and treats a code or a refresh
-         * token as perhaps spent.
-         */
+        /** The connection is reset (TCP RST) before anything was done. A client cannot tell it from a `lost-answer`. */
         readonly name: "reset";
       }
     | {
-        /**
-         * The real answer, whose body ends before its `Content-Length`: the connection is closed. The answer cannot be used,
-         * not even if what came reads well, and what it carried is lost: see `lost-answer`.
-         */
+        /** The real answer, whose body ends before its `Content-Length`: what it carried is lost, see `lost-answer`. */
         readonly name: "truncated";
         /** How many bytes of the body are sent, always less than all. Default: half of them. */
         readonly bytes?: number | undefined;
       }
     | {
         /**
-         * The real answer, late or dripping. At "before-token" the request is late, and dropped if the caller has left. A
-         * client limits the time of the whole exchange, and treats an answer that it no longer waits for as lost.
+         * The real answer, late or dripping: a client limits the time of the whole exchange. At "before-token" the
+         * request is late, and dropped if the caller has left.
          */
         readonly name: "slow";
         /** Of the body. Default: 10, unless `delayMs` is given; then as fast as it goes. */
@@ -98,17 +86,11 @@ export type Fault = FaultTarget &
         readonly delayMs?: number | undefined;
       }
     | {
-        /**
-         * The real answer's JSON, cut in the middle, complete by its `Content-Length` and under its content type. A client
-         * reports an unexpected response, and quotes nothing of a body that may hold a token.
-         */
+        /** The real answer's JSON, cut in the middle, complete by its `Content-Length` and under its content type. */
         readonly name: "malformed-json";
       }
     | {
-        /**
-         * The real body under another content type, for instance that of a proxy's login page. A client goes by what it can
-         * parse and by the shape it needs.
-         */
+        /** The real body under another content type. A client goes by what it can parse and by the shape it needs. */
         readonly name: "content-type";
         readonly contentType: string;
       }
@@ -123,9 +105,8 @@ export type Fault = FaultTarget &
       }
     | {
         /**
-         * Everything is done, and the connection is reset before a byte of the answer was sent. A code that was sent is spent:
-         * launch or log in anew. A refresh token may be rotated: it is not sent again, and the state is "outcome unknown".
-         * client_credentials is asked for again.
+         * Everything is done, and the connection is reset before a byte of the answer was sent. A code is spent, and a
+         * refresh token may be rotated: neither is sent again. client_credentials is asked for again.
          */
         readonly name: "lost-answer";
       }
@@ -139,10 +120,7 @@ export type Fault = FaultTarget &
         readonly at?: undefined;
       }
     | {
-        /**
-         * The real answer with a `Date` that is off. A client that corrects its assertions by `Date` does so up to a bound,
-         * verifies the correction, and reports it.
-         */
+        /** The real answer with a `Date` that is off. A client corrects its assertions by it up to a bound. */
         readonly name: "skewed-date";
         /** Milliseconds; negative is the past. */
         readonly byMs: number;
@@ -153,7 +131,7 @@ export type FaultName = Fault["name"];
 export type FaultOf<Name extends FaultName> = Extract<Fault, { readonly name: Name }>;
 
 /** What a timer takes: beyond it would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_TIMER_MS: number = 2 ** 31 - 1;
 /** About a hundred years, so that the result is a valid date for any clock of a test. */
 const FURTHEST_SKEW_MS = 3.2e12;
 /** RFC 9110 section 5.6.2. */
@@ -188,7 +166,7 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
     at: ["after-commit", "before-token", "resource"],
     fields: {
       bytesPerSecond: z.number().min(0.01).optional(),
-      delayMs: z.number().min(0).max(LONGEST_MS).optional(),
+      delayMs: z.number().min(0).max(LONGEST_TIMER_MS).optional(),
     },
   },
   "malformed-json": { at: ["after-commit", "resource"], fields: {} },
@@ -224,12 +202,6 @@ export const faultMatchFields: { readonly [Name in keyof FaultMatch]-?: z.ZodTyp
 const TOKEN_OPERATION = "requestToken";
 
 const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
-
-/** A copy, so that what becomes of the caller's object does not matter. @throws EmulatorError `option_invalid` */
-function parseFault(input: unknown): Fault {
-  const { name } = parseInput(named, input, "option_invalid", "fault");
-  return structuredClone(parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`)) as Fault;
-}
 
 export function faultSchema(name: FaultName): z.ZodType {
   return z
@@ -287,28 +259,8 @@ function conflict(fault: Fault): readonly [field: string, why: string] | undefin
 }
 
 /** RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5. */
-const WITHOUT_CONTENT = [204, 205, 304];
-
 export function canHaveContent(status: number): boolean {
-  return !WITHOUT_CONTENT.includes(status);
-}
-
-/**
- * The faults of one emulator. A request is struck by at most one at each moment: the oldest armed one that matches.
- * A reset also ends the delay of slow answers: they are sent at once, from the old state.
- *
- * @example
- * emulator.faults.add({ name: "lost-answer", match: { grant: "refresh_token" } });
- * await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "login_outcome_unknown" });
- */
-export interface EmulatorFaults {
-  /** Arms a fault, from the next request on. @throws EmulatorError `option_invalid`, which names the fields at fault. */
-  add(fault: Fault): FaultHandle;
-  /** Those that are still armed, oldest first. */
-  list(): FaultReport[];
-  /** Disarms one; without effect if it is not armed any more. */
-  remove(id: string): void;
-  clear(): void;
+  return ![204, 205, 304].includes(status);
 }
 
 /** A fault that was armed. After a reset it refers to the old deployment. */
@@ -328,46 +280,48 @@ export interface FaultReport {
   readonly left: number | "always";
 }
 
-interface Armed {
-  readonly id: string;
-  readonly fault: Fault;
+interface Armed extends Pick<FaultReport, "id" | "fault"> {
   fired: number;
   /** How often was drawn for it. */
   drawn: number;
 }
 
-/** Synchronous throughout, so that of concurrent requests exactly as many are struck as a fault's count says. */
-export class Faults implements EmulatorFaults {
+/**
+ * The faults of one emulator. A request is struck by at most one at each moment: the oldest armed one that matches.
+ * A reset also ends the delay of slow answers: they are sent at once, from the old state.
+ *
+ * @example
+ * emulator.faults.add({ name: "lost-answer", match: { grant: "refresh_token" } });
+ * await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "login_outcome_unknown" });
+ */
+export class EmulatorFaults {
+  // Synchronous throughout, so that of concurrent requests exactly as many are struck as a fault's count says.
   readonly #random: RandomSource;
   readonly #operations: ReadonlySet<string>;
   readonly #armed = new Map<string, Armed>();
-  readonly #released = new AbortController();
+  /** Aborted when a reset replaces the deployment: nothing is slow from then on. @internal */
+  readonly ended: AbortController = new AbortController();
   #added = 0;
 
-  /** `operations`: every operation of the deployment. */
+  /** `operations`: every operation of the deployment. @internal */
   constructor(random: RandomSource, operations: readonly string[]) {
     this.#random = random;
     this.#operations = new Set(operations);
     // One listener for each delayed answer, and there may be many.
-    setMaxListeners(0, this.#released.signal);
+    setMaxListeners(0, this.ended.signal);
   }
 
-  /** Aborted when a reset replaces the deployment: nothing is slow from then on. */
-  get released(): AbortSignal {
-    return this.#released.signal;
-  }
-
-  release(): void {
-    this.#released.abort();
-  }
-
+  /** Arms a fault, from the next request on. @throws EmulatorError `option_invalid`, naming the fields at fault. */
   add(input: Fault): FaultHandle {
-    const parsed = parseFault(input);
+    const { name } = parseInput(named, input, "option_invalid", "fault");
+    const accepted = parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`) as Fault;
+    // Later changes to the caller's object have no effect.
+    const parsed = structuredClone(accepted);
     const operation = parsed.match?.operation;
     // A fault that waits for what never comes would be looked for in the code under test.
     if (operation !== undefined && !this.#operations.has(operation)) {
       const issue = `match.operation: must be one of ${[...this.#operations].join(", ")}`;
-      throw new EmulatorError("option_invalid", `fault ${parsed.name}: ${issue}`, { issues: [issue] });
+      throw new EmulatorError("option_invalid", `fault ${name}: ${issue}`, { issues: [issue] });
     }
     const seed = parsed.seed ?? (parsed.probability && this.#random.bytes(4).readUInt32BE());
     this.#added += 1;
@@ -383,6 +337,7 @@ export class Faults implements EmulatorFaults {
     };
   }
 
+  /** Those that are still armed, oldest first. */
   list(): FaultReport[] {
     return [...this.#armed.values()].map((armed) => {
       const { id, fault, fired } = armed;
@@ -390,6 +345,7 @@ export class Faults implements EmulatorFaults {
     });
   }
 
+  /** Disarms one; without effect if it is not armed any more. */
   remove(id: string): void {
     this.#armed.delete(id);
   }
@@ -398,27 +354,23 @@ export class Faults implements EmulatorFaults {
     this.#armed.clear();
   }
 
-  /** Whether any fault could strike at one of these moments. */
+  /** Whether any fault could strike at one of these moments. @internal */
   isArmedFor(...moments: readonly FaultMoment[]): boolean {
     return [...this.#armed.values()].some(({ fault }) => moments.some((one) => momentOf(fault) === one));
   }
 
-  /** The fault that strikes this request at this moment; it counts as fired. */
+  /** The fault that strikes this request at this moment; it counts as fired. @internal */
   strike(moment: FaultMoment | "launch", facts: FaultMatch): Fault | undefined {
     for (const armed of this.#armed.values()) {
-      if (momentOf(armed.fault) !== moment || !matches(armed.fault.match, facts) || !draw(armed)) continue;
+      const match = Object.entries(armed.fault.match ?? {}) as [keyof FaultMatch, unknown][];
+      const isMatch = match.every(([name, value]) => value === undefined || facts[name] === value);
+      if (momentOf(armed.fault) !== moment || !isMatch || !draw(armed)) continue;
       armed.fired += 1;
       if (leftOf(armed) === 0) this.#armed.delete(armed.id);
       return armed.fault;
     }
     return undefined;
   }
-}
-
-function matches(match: FaultMatch = {}, facts: FaultMatch): boolean {
-  return Object.entries(match).every(
-    ([name, value]) => value === undefined || facts[name as keyof FaultMatch] === value,
-  );
 }
 
 /** By the seed and by how many requests matched: the same in every run. */

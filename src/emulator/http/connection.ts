@@ -29,7 +29,7 @@ export class InProcessConnection implements Connection {
   }
 
   reset(): never {
-    throw new TypeError("fetch failed", { cause: systemError("read ECONNRESET", "ECONNRESET") });
+    throw networkError("fetch failed", "read ECONNRESET", "ECONNRESET");
   }
 
   send(head: Response, body: SlowBody, ending: "complete" | "cut"): Response {
@@ -45,7 +45,7 @@ export class InProcessConnection implements Connection {
         this.gone.removeEventListener("abort", end);
         if (this.gone.aborted) controller.error(this.gone.reason);
         else if (ending === "complete") controller.close();
-        else controller.error(terminated());
+        else controller.error(networkError("terminated", "other side closed", "UND_ERR_SOCKET"));
       },
       cancel: () => {
         this.gone.removeEventListener("abort", end);
@@ -56,12 +56,8 @@ export class InProcessConnection implements Connection {
   }
 }
 
-function terminated(): TypeError {
-  return new TypeError("terminated", { cause: systemError("other side closed", "UND_ERR_SOCKET") });
-}
-
-function systemError(message: string, code: string): Error {
-  return Object.assign(new Error(message), { code });
+function networkError(message: string, reason: string, code: string): TypeError {
+  return new TypeError(message, { cause: Object.assign(new Error(reason), { code }) });
 }
 
 /** Settles as `work` does, or rejects with the signal's reason as soon as it is aborted. */

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { EmulatorError } from "../errors.js";
-import type { Connection, SlowBody } from "./connection.js";
+import type { Connection } from "./connection.js";
 
 /** Node answers 408 to a request that sends its headers or body more slowly. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -28,7 +28,7 @@ export async function listenOn(
   const listener = getRequestListener(
     (request, environment) => {
       const { incoming, outgoing } = environment as HttpBindings;
-      return answer(request, new HttpConnection(incoming, outgoing, closing.signal));
+      return answer(request, httpConnection(incoming, outgoing, closing.signal));
     },
     // The emulator shares its process with the code under test, whose globals must stay as they are.
     { overrideGlobalObjects: false },
@@ -81,61 +81,56 @@ function originOf({ address, family, port }: AddressInfo): string {
   return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
 }
 
-/** Works on Node's own request and answer, because a fetch handler cannot reset a connection. */
-class HttpConnection implements Connection {
-  readonly #incoming: IncomingMessage;
-  readonly #outgoing: ServerResponse;
-  readonly #closing: AbortSignal;
-  #gone: AbortSignal | undefined;
+/**
+ * Works on Node's own request and answer, because a fetch handler cannot reset a connection. `closing` is aborted when
+ * the server closes.
+ */
+function httpConnection(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  closing: AbortSignal,
+): Connection {
+  const { socket } = incoming;
+  let left: AbortSignal | undefined;
+  return {
+    remoteAddress: socket.remoteAddress ?? "",
+    // Made on demand: most answers are sent before a caller could leave.
+    get gone() {
+      left ??= whenLeft(incoming, outgoing, closing);
+      return left;
+    },
+    reset() {
+      if (!socket.destroyed) socket.resetAndDestroy();
+      return RESPONSE_ALREADY_SENT;
+    },
+    async send(head, body, ending) {
+      const { gone } = this;
+      for (const [name, value] of head.headers) outgoing.appendHeader(name, value);
+      outgoing.writeHead(head.status);
+      outgoing.flushHeaders();
+      for await (const bytes of body(gone)) {
+        if (!outgoing.write(bytes)) await once(outgoing, "drain", { signal: gone }).catch(() => {});
+      }
+      if (ending === "complete" && !gone.aborted) outgoing.end();
+      else socket.destroySoon();
+      return RESPONSE_ALREADY_SENT;
+    },
+  };
+}
 
-  /** `closing` is aborted when the server closes. */
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, closing: AbortSignal) {
-    this.#incoming = incoming;
-    this.#outgoing = outgoing;
-    this.#closing = closing;
+function whenLeft(incoming: IncomingMessage, outgoing: ServerResponse, closing: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const end = () => {
+    closing.removeEventListener("abort", end);
+    outgoing.removeListener("close", end);
+    // Only a slow answer asks for this signal, and a server that closes does not wait for one.
+    if (!outgoing.writableFinished) incoming.socket.destroy();
+    controller.abort();
+  };
+  if (closing.aborted || outgoing.destroyed) end();
+  else {
+    closing.addEventListener("abort", end);
+    outgoing.once("close", end);
   }
-
-  get remoteAddress(): string {
-    return this.#incoming.socket.remoteAddress ?? "";
-  }
-
-  /** Made on demand: most answers are sent before a caller could leave. */
-  get gone(): AbortSignal {
-    if (this.#gone !== undefined) return this.#gone;
-    const controller = new AbortController();
-    this.#gone = controller.signal;
-    const end = () => {
-      this.#closing.removeEventListener("abort", end);
-      this.#outgoing.removeListener("close", end);
-      // Only a slow answer asks for this signal, and a server that closes does not wait for one.
-      if (!this.#outgoing.writableFinished) this.#incoming.socket.destroy();
-      controller.abort();
-    };
-    if (this.#closing.aborted || this.#outgoing.destroyed) end();
-    else {
-      this.#closing.addEventListener("abort", end);
-      this.#outgoing.once("close", end);
-    }
-    return this.#gone;
-  }
-
-  reset(): Response {
-    const { socket } = this.#incoming;
-    if (!socket.destroyed) socket.resetAndDestroy();
-    return RESPONSE_ALREADY_SENT;
-  }
-
-  async send(head: Response, body: SlowBody, ending: "complete" | "cut"): Promise<Response> {
-    const { gone } = this;
-    const outgoing = this.#outgoing;
-    for (const [name, value] of head.headers) outgoing.appendHeader(name, value);
-    outgoing.writeHead(head.status);
-    outgoing.flushHeaders();
-    for await (const bytes of body(gone)) {
-      if (!outgoing.write(bytes)) await once(outgoing, "drain", { signal: gone }).catch(() => {});
-    }
-    if (ending === "complete" && !gone.aborted) outgoing.end();
-    else this.#incoming.socket.destroySoon();
-    return RESPONSE_ALREADY_SENT;
-  }
+  return controller.signal;
 }

@@ -30,15 +30,19 @@ export async function readBody(request: Request): Promise<ReadBody> {
   }
 }
 
-/** The JSON object in a text; undefined for anything else. */
-export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+/** The JSON value in a text; undefined for anything else. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  const value = parseJson(text);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
 }
 
 /** True for the given type in UTF-8; parameters other than charset are ignored (RFC 9110 section 8.3.1). */
