@@ -259,10 +259,8 @@ describe("the causes of a refusal", () => {
     };
     const audience = "https://x.example";
     const drift = { clock: "out_of_bounds", clockOffsetMs: 300_000 } as const;
-    const spent = { grant: "authorization_code", error: "invalid_grant" } as const;
     const worked = { workedBefore: true };
     const cases: { name: string; refusal: Partial<Refusal>; audience?: string; first?: string }[] = [
-      { name: "a code that is spent or expired", refusal: spent, first: "code_spent_or_expired" },
       { name: "a clock that is out of bounds by the server's", refusal: drift, first: "clock_drift" },
       { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
       { name: "a configured audience", refusal: {}, audience, first: "audience_mismatch" },
