@@ -49,10 +49,7 @@ export async function readGrant(store: TokenStore, key: string): Promise<StoredG
 }
 
 /** The grant is `undefined` when the stored text cannot be read. */
-interface FoundGrant {
-  readonly grant: PersonGrant | undefined;
-  readonly version: string;
-}
+type FoundGrant = Omit<StoredGrant, "grant"> & { readonly grant: PersonGrant | undefined };
 
 async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
   const entry = await store.get(key);

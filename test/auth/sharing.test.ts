@@ -28,25 +28,20 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("no identity gets the token of another", () => {
-  test("concurrent tenants and base URLs each get their own token", async () => {
-    const fetch = scriptedFetch(({ url, body }) => tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")));
-    const connector = createConnector({ credentials: [credentialOf("A")], fetch });
-    const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap((base) =>
-      ["acme", "globex"].map((tenant) => ({ baseUrl: base, tenantId: tenant })),
-    );
-    const services = await Promise.all([...targets, ...targets].map((target) => connector.connect(target)));
-    const tokens = await Promise.all(services.map(({ auth }) => auth.getAccessToken()));
-    expect(new Set(tokens.map(({ value }) => value)).size).toBe(targets.length);
-    for (const [index, { value }] of tokens.entries()) {
-      const { baseUrl: base, tenantId: tenant } = targets[index % targets.length] ?? {
-        baseUrl: "",
-        tenantId: "",
-      };
-      expect(value.startsWith(`${base}/api/v1/${tenant}/`)).toBe(true);
-    }
-    expect(fetch.calls).toHaveLength(targets.length);
-  });
+test("concurrent tenants and base URLs each get their own token", async () => {
+  const fetch = scriptedFetch(({ url, body }) => tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")));
+  const connector = createConnector({ credentials: [credentialOf("A")], fetch });
+  const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap((base) =>
+    ["acme", "globex"].map((tenant) => ({ baseUrl: base, tenantId: tenant })),
+  );
+  const services = await Promise.all([...targets, ...targets].map((target) => connector.connect(target)));
+  const tokens = await Promise.all(services.map(({ auth }) => auth.getAccessToken()));
+  expect(new Set(tokens.map(({ value }) => value)).size).toBe(targets.length);
+  for (const [index, { value }] of tokens.entries()) {
+    const target = targets[index % targets.length];
+    expect(value.startsWith(`${target?.baseUrl}/api/v1/${target?.tenantId}/`)).toBe(true);
+  }
+  expect(fetch.calls).toHaveLength(targets.length);
 });
 
 describe("many concurrent callers", () => {
