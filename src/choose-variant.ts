@@ -1,6 +1,6 @@
 /** Chooses the variant where credentials of both are configured, and explains an answer from the wrong endpoint. */
 import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
-import type { TokenEndpointState } from "./auth/token-endpoint.js";
+import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask } from "./auth/token-lifecycle.js";
 import {
   type Detection,
@@ -64,19 +64,13 @@ async function ask(
   untilYes: boolean,
   signal: AbortSignal,
 ): Promise<Detection> {
-  const { gate, clock } = stateOf("A", target);
+  const state = stateOf("A", target);
   const emitForA = emitter({ variant: "A", ...target }, options);
   const onAnswer = (variant: Variant, answer: Answer) => {
-    if (variant !== "A") return;
-    const offsetMs = clock.observe(answer);
-    if (offsetMs !== undefined)
-      emitForA({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
-    if (answer.status !== 429) return gate.passed(answer);
-    gate.refused(answer);
-    emitForA({ type: "rate_limited", retryAt: gate.opensAt });
+    if (variant === "A") learnFromAnswer(state, answer, emitForA);
   };
   const deadlineAt = options.now() + options.rateLimitDeadlineMs;
-  const leave = order.includes("A") ? await gate.enter({ deadlineAt, signal }) : () => {};
+  const leave = order.includes("A") ? await state.gate.enter({ deadlineAt, signal }) : () => {};
   try {
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
     emit(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });

@@ -10,7 +10,7 @@ import { wasNotSent } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-tokens.js";
-import { personRequired, writeGrant } from "./stored-grant.js";
+import { personRequiredError, writeGrant } from "./stored-grant.js";
 import { SharedTask } from "./token-lifecycle.js";
 import {
   explainRefusal,
@@ -102,7 +102,7 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
   const { variant, target, options, prepared, state } = context;
   const { spentCodes } = state;
   const problem = "This code was sent before, and a code is spent on the first attempt.";
-  const alreadySent = () => personRequired(variant, "refused", problem);
+  const alreadySent = () => personRequiredError(variant, "refused", problem);
   const digest = await fingerprintOf(code);
   const key = JSON.stringify(["code", variant, target.baseUrl, target.tenantId, prepared.clientId, digest]);
   const now = options.now();
@@ -140,7 +140,7 @@ async function sendCode(context: PersonContext, grant: CodeGrant): Promise<Token
     const isLost = fault instanceof TransportError && !wasNotSent(fault);
     if (!isLost && !(fault instanceof UnexpectedResponseError)) throw fault;
     const outcome = isLost ? "no answer came: it may be spent" : "the answer cannot be read";
-    throw personRequired(variant, "outcome_unknown", `The code was sent and ${outcome}.`, fault);
+    throw personRequiredError(variant, "outcome_unknown", `The code was sent and ${outcome}.`, fault);
   }
 }
 
@@ -152,14 +152,14 @@ async function readReply(context: PersonContext, reply: TokenReply): Promise<Iss
       variant,
       retryAt: state.gate.opensAt,
     });
-    throw personRequired(variant, "refused", problem, limited);
+    throw personRequiredError(variant, "refused", problem, limited);
   }
   try {
     return readTokens(context, reply);
   } catch (error) {
     if (error instanceof UnexpectedResponseError && (error.status === 200 || error.status >= 500)) {
       const problem = "The code was sent and the answer does not say whether it was accepted.";
-      throw personRequired(variant, "outcome_unknown", problem, error);
+      throw personRequiredError(variant, "outcome_unknown", problem, error);
     }
     if (!(error instanceof TokenRequestError)) throw error;
     const refused = await explainRefusal(context, prepared, error, {
@@ -169,7 +169,7 @@ async function readReply(context: PersonContext, reply: TokenReply): Promise<Iss
     });
     // Another code does not help against any other refusal: the client is at fault.
     if (error.error === "invalid_grant" || (variant === "B" && error.error === undefined))
-      throw personRequired(variant, "refused", refused.message, refused);
+      throw personRequiredError(variant, "refused", refused.message, refused);
     throw refused;
   }
 }

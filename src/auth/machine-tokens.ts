@@ -62,14 +62,8 @@ export class MachineTokenSource implements TokenSource {
     const { variant, target, emit, options } = this.#endpoint;
     const prepared = await this.#prepare();
     const { clientId } = prepared;
-    const key = JSON.stringify([
-      "token",
-      variant,
-      target.baseUrl,
-      target.tenantId,
-      clientId,
-      "client_credentials",
-    ]);
+    const { baseUrl, tenantId } = target;
+    const key = JSON.stringify(["token", variant, baseUrl, tenantId, clientId, "client_credentials"]);
     const stored = await this.#readStored(key);
     if (stored !== undefined && stored.value !== refusedValue && stored.value !== heldValue)
       if (isFresh(stored)) return stored;

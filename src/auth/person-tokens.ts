@@ -42,7 +42,7 @@ import {
   grantKey,
   type PersonGrant,
   type PersonRequiredError,
-  personRequired,
+  personRequiredError,
   type StoredGrant,
   StoredGrantHandle,
 } from "./stored-grant.js";
@@ -287,7 +287,7 @@ class PersonTokenSource implements TokenSource {
       const message = "Another process renewed this login at the same time without the lock. Try again.";
       return new StoreError("store_conflict", message);
     }
-    const required = personRequired(
+    const required = personRequiredError(
       "B",
       "refused",
       "The refresh token was refused, so the login is over.",
@@ -323,5 +323,5 @@ function isLost(error: unknown): boolean {
 function outcomeUnknown(cause?: unknown): PersonRequiredError {
   const problem =
     "The refresh token was sent and its answer was lost: it may be spent, and sending it again may look like a theft.";
-  return personRequired("B", "outcome_unknown", problem, cause);
+  return personRequiredError("B", "outcome_unknown", problem, cause);
 }

@@ -49,10 +49,7 @@ export async function readGrant(store: TokenStore, key: string): Promise<StoredG
 }
 
 /** The grant is `undefined` when the stored text cannot be read. */
-interface FoundGrant {
-  readonly grant: PersonGrant | undefined;
-  readonly version: string;
-}
+type FoundGrant = Omit<StoredGrant, "grant"> & { readonly grant: PersonGrant | undefined };
 
 async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
   const entry = await store.get(key);
@@ -124,12 +121,10 @@ export class StoredGrantHandle {
     this.#unsaved = isSaved ? undefined : { grant };
   }
 
-  /** The grant that was read or written last. */
   get held(): PersonGrant {
     return this.#held;
   }
 
-  /** Why it is over, if it is. */
   get over(): PersonRequiredError | undefined {
     return this.#over;
   }
@@ -148,7 +143,6 @@ export class StoredGrantHandle {
     return this.#take(await this.#find());
   }
 
-  /** The version that is stored now, if any. */
   async version(): Promise<string | undefined> {
     return (await this.#find())?.version;
   }
@@ -212,7 +206,11 @@ export class StoredGrantHandle {
 
   /** The error for a grant that is over. Making it ends nothing. */
   expired(problem: string): PersonRequiredError {
-    return personRequired(this.#context.variant, "expired", `${subject[this.#context.variant]} ${problem}.`);
+    return personRequiredError(
+      this.#context.variant,
+      "expired",
+      `${subject[this.#context.variant]} ${problem}.`,
+    );
   }
 
   async #find(): Promise<StoredGrant | undefined> {
@@ -250,8 +248,8 @@ export class StoredGrantHandle {
 
 const subject = { A: "The launch", B: "The login" } as const;
 
-/** The error that asks for the person: only a launch or a login gets another code or token. */
-export function personRequired(
+/** Asks for the person: only a launch or a login gets another code or token. */
+export function personRequiredError(
   variant: Variant,
   outcome: "refused" | "expired" | "outcome_unknown",
   problem: string,

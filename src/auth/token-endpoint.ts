@@ -1,7 +1,7 @@
 /** What the requests of one token endpoint and tenant share: the rate limit's gate (section 8) and the server's clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
 import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
-import type { ResolvedAuthOptions } from "./auth.js";
+import type { EventBody, ResolvedAuthOptions } from "./auth.js";
 
 /** The share of a `Retry-After` that is added at random: never earlier than the server asked for. */
 const retryAfterJitter = 0.1;
@@ -22,7 +22,6 @@ export class RateLimitGate {
   readonly #options: RateLimitGateOptions;
   /** Epoch milliseconds. In the past when it is open. */
   opensAt = 0;
-  /** Refusals in a row. */
   #refusals = 0;
   #refusedAt = 0;
   /** A request that was let through after a 429 and has no answer yet. */
@@ -33,7 +32,6 @@ export class RateLimitGate {
     this.#options = options;
   }
 
-  /** Whether a request would pass without a wait. */
   get isOpen(): boolean {
     return this.#refusals === 0 || this.opensAt <= this.#now();
   }
@@ -161,6 +159,23 @@ export function createTokenEndpointState(
   options: RateLimitGateOptions,
 ): TokenEndpointState {
   return { gate: new RateLimitGate(variant, options), clock: new ServerClock() };
+}
+
+/** Learns the rate limit and the server's clock from an answer, and reports both. */
+export function learnFromAnswer(
+  { gate, clock }: TokenEndpointState,
+  answer: Answer,
+  emit: (event: EventBody) => void,
+): void {
+  const offsetMs = clock.observe(answer);
+  if (offsetMs !== undefined)
+    emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
+  if (answer.status === 429) {
+    gate.refused(answer);
+    emit({ type: "rate_limited", retryAt: gate.opensAt });
+  } else {
+    gate.passed(answer);
+  }
 }
 
 /** A smaller offset is left to the tolerance of the service (30 s, section 2.2 of the description). */

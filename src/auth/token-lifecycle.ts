@@ -191,7 +191,6 @@ export class TokenLifecycle implements Auth {
     return token;
   }
 
-  /** Stops serving the held token. */
   protected drop(): void {
     this.#held = undefined;
   }
@@ -294,7 +293,6 @@ export class RefusalBackoff {
     this.#error = error;
   }
 
-  /** Reports that a token was issued. */
   accepted(): void {
     this.#refusals = 0;
     this.#error = undefined;

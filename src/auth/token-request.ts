@@ -14,7 +14,7 @@ import {
   type ResolvedAuthOptions,
 } from "./auth.js";
 import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "./credentials/credential.js";
-import type { TokenEndpointState } from "./token-endpoint.js";
+import { learnFromAnswer, type TokenEndpointState } from "./token-endpoint.js";
 
 /** The token endpoint that requests go to, with the options of the identity that sends them. */
 export interface TokenEndpoint {
@@ -25,7 +25,6 @@ export interface TokenEndpoint {
   readonly emit: (event: EventBody) => void;
 }
 
-/** A token request and its answer. */
 export interface TokenReply {
   readonly answer: Answer;
   readonly sent: SentAttempt;
@@ -45,11 +44,10 @@ export async function sendTokenRequest(
   { signal, isByOwnClock = false }: { signal?: AbortSignal; isByOwnClock?: boolean } = {},
 ): Promise<TokenReply> {
   const { fetch, now, timeoutMs } = options;
-  const { gate, clock } = state;
   let sent: SentAttempt | undefined;
   let correctedByMs = 0;
   const serverNow = () => {
-    correctedByMs = isByOwnClock ? 0 : clock.appliedMs;
+    correctedByMs = isByOwnClock ? 0 : state.clock.appliedMs;
     return now() + correctedByMs;
   };
   const answer = await exchange(
@@ -59,15 +57,7 @@ export async function sendTokenRequest(
     },
     { variant, baseUrl: target.baseUrl, now, timeoutMs, signal },
   );
-  const offsetMs = clock.observe(answer);
-  if (offsetMs !== undefined)
-    emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
-  if (answer.status === 429) {
-    gate.refused(answer);
-    emit({ type: "rate_limited", retryAt: gate.opensAt });
-  } else {
-    gate.passed(answer);
-  }
+  learnFromAnswer(state, answer, emit);
   return { answer, sent: sent as SentAttempt | undefined as SentAttempt, correctedByMs, isByOwnClock };
 }
 

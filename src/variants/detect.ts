@@ -31,7 +31,6 @@ const fixedDescriptionOfA = /^The token request was rejected\.?$/;
 /** Statuses with which a server refuses a JSON body that it has read. */
 const refusalStatusesOfB: readonly number[] = [400, 401, 415, 422];
 
-/** The time limit of one HTTP request. */
 const defaultTimeoutMs = 10_000;
 
 export interface DetectVariantOptions extends TargetOptions {

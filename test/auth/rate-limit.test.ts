@@ -107,13 +107,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(clock.now() - START).toBeLessThanOrEqual(60_000);
   });
 
-  test("with rateLimitDeadlineMs: 0 a 429 rejects without a wait", async () => {
-    const { clock, fetch, auth } = limiting(() => limited(), { rateLimitDeadlineMs: 0 });
-    const waits = skippedWaits(clock);
-    await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
-    expect([fetch.calls.length, waits.length]).toEqual([1, 0]);
-  });
-
   test("an abort ends the wait at the gate with the signal's reason", async () => {
     const controller = new AbortController();
     const onEvent = ({ type }: ServiceEvent) => {

@@ -148,16 +148,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await token).expiresAt).toBe(sentAt + 60_000);
   });
 
-  describe("invalidate", () => {
-    test("of a replaced token is ignored, so that a late 401 does not drop a fresh token", async () => {
-      const { fetch, auth, have } = holding();
-      const old = await have("token-1");
-      auth.invalidate(old);
-      const fresh = await have("token-2");
-      for (let times = 0; times < 3; times++) auth.invalidate(old);
-      expect(await auth.getAccessToken()).toBe(fresh);
-      expect(fetch.calls).toHaveLength(2);
-    });
+  test("invalidate of a replaced token is ignored, so that a late 401 does not drop a fresh token", async () => {
+    const { fetch, auth, have } = holding();
+    const old = await have("token-1");
+    auth.invalidate(old);
+    const fresh = await have("token-2");
+    for (let times = 0; times < 3; times++) auth.invalidate(old);
+    expect(await auth.getAccessToken()).toBe(fresh);
+    expect(fetch.calls).toHaveLength(2);
   });
 });
 

@@ -4,7 +4,7 @@ import { createAuth, createConnector, type ServiceEvent } from "../../src/index.
 import { BASE_URL, fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
-import { gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf, settle } from "../support/wait.js";
 
 const baseUrl = "https://service.example";
@@ -12,11 +12,6 @@ const tenantId = "acme";
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
   const credential = credentialOf(variant);
-  const waiting = (options: object = {}) => {
-    const fetch = gatedFetch();
-    return { fetch, auth: createAuth({ baseUrl, tenantId, credential, fetch, ...options }) };
-  };
-
   test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
     const fetch = scriptedFetch(() => tokenAnswer());
     let reads = 0;
@@ -31,57 +26,26 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     for (let times = 0; times < 10; times++) expect(await auth.getAccessToken()).toBe(first);
     expect([fetch.calls.length, reads]).toEqual([1, 1]);
   });
-
-  test("with shareInFlight: false each caller sends its own request", async () => {
-    const { auth, fetch } = waiting({ shareInFlight: false });
-    const callers = Array.from({ length: 3 }, () => auth.getAccessToken());
-    await fetch.arrived(3);
-    for (let index = 1; index <= 3; index++) fetch.answer(tokenAnswer(`token-${index}`));
-    const values = (await Promise.all(callers)).map(({ value }) => value);
-    expect([...values].sort()).toEqual(["token-1", "token-2", "token-3"]);
-    expect(values).toContain((await auth.getAccessToken()).value);
-    expect(fetch.calls).toHaveLength(3);
-  });
-
-  test("the services of one connector and identity share one token", async () => {
-    const fetch = scriptedFetch(() => tokenAnswer());
-    const connector = createConnector({ credentials: [credential], fetch });
-    const services = await Promise.all(
-      Array.from({ length: 5 }, () => connector.connect({ baseUrl: `${baseUrl}/`, tenantId })),
-    );
-    const tokens = await Promise.all(services.map(({ auth }) => auth.getAccessToken()));
-    expect(new Set(tokens).size).toBe(1);
-    expect(fetch.calls).toHaveLength(1);
-  });
 });
 
-describe("no identity gets the token of another", () => {
-  test("concurrent tenants and base URLs each get their own token", async () => {
-    const fetch = scriptedFetch(({ url, body }) => tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")));
-    const connector = createConnector({ credentials: [credentialOf("A")], fetch });
-    const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap((base) =>
-      ["acme", "globex"].map((tenant) => ({ baseUrl: base, tenantId: tenant })),
-    );
-    const services = await Promise.all([...targets, ...targets].map((target) => connector.connect(target)));
-    const tokens = await Promise.all(services.map(({ auth }) => auth.getAccessToken()));
-    expect(new Set(tokens.map(({ value }) => value)).size).toBe(targets.length);
-    for (const [index, { value }] of tokens.entries()) {
-      const { baseUrl: base, tenantId: tenant } = targets[index % targets.length] ?? {
-        baseUrl: "",
-        tenantId: "",
-      };
-      expect(value.startsWith(`${base}/api/v1/${tenant}/`)).toBe(true);
-    }
-    expect(fetch.calls).toHaveLength(targets.length);
-  });
+test("concurrent tenants and base URLs each get their own token", async () => {
+  const fetch = scriptedFetch(({ url, body }) => tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")));
+  const connector = createConnector({ credentials: [credentialOf("A")], fetch });
+  const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap((base) =>
+    ["acme", "globex"].map((tenant) => ({ baseUrl: base, tenantId: tenant })),
+  );
+  const services = await Promise.all([...targets, ...targets].map((target) => connector.connect(target)));
+  const tokens = await Promise.all(services.map(({ auth }) => auth.getAccessToken()));
+  expect(new Set(tokens.map(({ value }) => value)).size).toBe(targets.length);
+  for (const [index, { value }] of tokens.entries()) {
+    const target = targets[index % targets.length];
+    expect(value.startsWith(`${target?.baseUrl}/api/v1/${target?.tenantId}/`)).toBe(true);
+  }
+  expect(fetch.calls).toHaveLength(targets.length);
 });
 
 describe("many concurrent callers", () => {
-  interface CrowdOptions {
-    readonly shareInFlight?: boolean;
-  }
-
-  function expiring(variant: "A" | "B", options: CrowdOptions = {}) {
+  function expiring(variant: "A" | "B") {
     const clock = steppedClock();
     const pending: SeenTokenRequest[] = [];
     const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
@@ -95,7 +59,6 @@ describe("many concurrent callers", () => {
       fetch,
       now: clock.now,
       onEvent,
-      ...options,
     });
     const answerAll = () => {
       for (const one of pending.splice(0)) one.answer(service.token(one.tenantId));

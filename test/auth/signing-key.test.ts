@@ -259,41 +259,39 @@ describe("key and secret rotation", () => {
     keys: keys.map(({ pair, keyId }) => ({ ...publicJwk(pair), kid: keyId })),
   });
 
-  describe("a function that returns a key and its keyId", () => {
-    test("is called for each assertion, so that no stage of a rotation needs a restart or causes a refusal", async () => {
-      const clock = steppedClock();
-      const { now } = clock;
-      const emulator = deployment({ now });
-      const register = (...keys: Key[]) => emulator.updatePlugin({ ...identity, jwks: jwksOf(...keys) });
-      let current = oldKey();
-      const credential = plugin({
-        privateKey: async () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
-      });
-      const { publicUrl: baseUrl, fetch } = emulator;
-      const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, now });
-      const renew = async () => {
-        auth.invalidate(await auth.getAccessToken());
-        clock.advance(60_000);
-        return (await auth.getAccessToken()).value;
-      };
-      register(oldKey());
-      const stages = [await renew()];
-      register(oldKey(), newKey());
-      stages.push(await renew());
-      current = newKey();
-      stages.push(await renew());
-      register(newKey());
-      stages.push(await renew());
-      expect(new Set(stages).size).toBe(4);
-      expect(emulator.customerLog.entries()).toEqual([]);
-
-      current = oldKey();
-      auth.invalidate(await auth.getAccessToken());
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
-        causes: [{ id: "jwks_mismatch" }, {}, {}],
-      });
-      expect(emulator.customerLog.entries().at(-1)?.rule).toBe("assertion.signature");
+  test("a function that returns a key is called per assertion, so that no stage of a rotation needs a restart or causes a refusal", async () => {
+    const clock = steppedClock();
+    const { now } = clock;
+    const emulator = deployment({ now });
+    const register = (...keys: Key[]) => emulator.updatePlugin({ ...identity, jwks: jwksOf(...keys) });
+    let current = oldKey();
+    const credential = plugin({
+      privateKey: async () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
     });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, now });
+    const renew = async () => {
+      auth.invalidate(await auth.getAccessToken());
+      clock.advance(60_000);
+      return (await auth.getAccessToken()).value;
+    };
+    register(oldKey());
+    const stages = [await renew()];
+    register(oldKey(), newKey());
+    stages.push(await renew());
+    current = newKey();
+    stages.push(await renew());
+    register(newKey());
+    stages.push(await renew());
+    expect(new Set(stages).size).toBe(4);
+    expect(emulator.customerLog.entries()).toEqual([]);
+
+    current = oldKey();
+    auth.invalidate(await auth.getAccessToken());
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      causes: [{ id: "jwks_mismatch" }, {}, {}],
+    });
+    expect(emulator.customerLog.entries().at(-1)?.rule).toBe("assertion.signature");
   });
 
   test("a key rotated during the wait for a rate limit signs the next attempt", async () => {

@@ -30,7 +30,6 @@ export interface TokenAttempt {
   readonly userAgent: string;
 }
 
-/** A token request that was sent. */
 export interface SentAttempt {
   readonly response: Response;
   /** The assertion's `iat`, in seconds since the epoch; absent when no assertion was sent. */
@@ -87,7 +86,6 @@ export interface PreparedPersonCredential extends PreparedClient {
   readonly resendLostRefresh?: boolean;
 }
 
-/** The private part of a credential. */
 export interface CredentialDriver<P = PreparedCredential> {
   /**
    * Reads the settings and imports the key; the same key is imported once. `shareInFlight`: whether a promise made by
@@ -193,7 +191,6 @@ export async function readSettings<T extends object>(
   });
 }
 
-/** Sends a token request of Variant B. */
 export async function sendJson(
   url: string,
   body: string,

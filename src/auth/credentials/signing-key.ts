@@ -33,7 +33,6 @@ export interface CryptoKeyLike {
 /** PKCS#8 or PKCS#1 PEM, JWK (also as JSON text), CryptoKey, KeyObject, or a signer. */
 export type PrivateKey = string | JWK | CryptoKeyLike | KeyObjectLike | Signer;
 
-/** A key ready to sign. */
 export interface SigningKey {
   readonly keyId: string;
   sign(bytes: Uint8Array): Promise<Uint8Array> | Uint8Array;
