@@ -1,4 +1,4 @@
-// Routes a request to its endpoint and records it; every request gets exactly one answer.
+// Routes a request to its endpoint and records it in the journal.
 import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/calls.js";
 import { routeTable, variantOf } from "./api/routes.js";
@@ -24,28 +24,28 @@ type Handler = (context: RoutedContext) => Promise<Response>;
 
 interface Operation {
   readonly endpoint: Endpoint;
-  /** Undefined: served whatever the variants. */
+  /** If undefined, it is served in a deployment of any variant. */
   readonly variant?: "A" | "B" | undefined;
   readonly operation: string;
   readonly method: string;
-  /** With `{parameters}`. */
+  /** The path may have `{parameters}`. */
   readonly path: string;
   readonly handler: Handler;
-  /** The rule that the method is the only one of this path. */
+  /** The rule that is broken by any other method on this path. */
   readonly methodRule?: RuleId;
 }
 
-/** `prefix`: the path of the public URL. */
+/** `prefix` is the path of the public URL. */
 export function createApp(settings: Settings, prefix: string): App {
   const { variants } = settings;
   const under = pathUnder(prefix);
-  // No route has the empty path.
+  // No route has the empty path, so a request outside of the prefix is not found.
   const hono = new Hono<{ Bindings: Exchange }>({ getPath: (request) => under(request) ?? "" });
   const operations = operationsOf(settings).filter(({ variant }) =>
     variant === undefined ? variants.length > 0 : variants.includes(variant),
   );
   for (const served of operations) hono.on(served.method, patternOf(served), withFaults(served));
-  // After all routes: a path that is served under another method (RFC 9110 section 15.5.6).
+  // If no route matched, the path may be served under another method (RFC 9110 section 15.5.6).
   for (const served of operations)
     hono.all(patternOf(served), (context) => refuseMethod(context, served, operations));
   hono.notFound(({ req, env: { deployment } }) => {
@@ -64,7 +64,7 @@ export function createApp(settings: Settings, prefix: string): App {
     const sending: Sending = {};
     const own = { ...deployment, customerLog: customerLog.of(note) };
     const answer = await hono.fetch(request, { deployment: own, note, sending, connection });
-    // A client that learns the server's time from Date learns this clock.
+    // Clients that take the server's time from the Date header must get the time of this clock.
     answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
     const isSent = await holdBack(sending, connection);
     journal.record(at, request, isSent ? answer.status : 0, note);
@@ -72,7 +72,7 @@ export function createApp(settings: Settings, prefix: string): App {
   };
 }
 
-/** In matching order. */
+/** The operations in the order in which they are matched. */
 function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   const refreshesHere = refreshPath === TOKEN_PATH_B;
   const token = { endpoint: "token", operation: "requestToken", method: "POST" } as const;
@@ -145,8 +145,8 @@ function refuseMethod(
 }
 
 /**
- * The tenant that a path would name if it had the version of section 9, empty if the served path names none; undefined
- * if it has a version, or would not be served with one either.
+ * Finds paths that lack only the version (section 9). Returns the tenant of such a path, or "" if none.
+ * Undefined if the path has a version, or would not be served with one either.
  */
 function tenantOfUnversioned(path: string, operations: readonly Operation[]): string | undefined {
   if (/^\/(api\/)?v1\//.test(path)) return undefined;

@@ -7,19 +7,19 @@ import { type RuleId, rules } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores.js";
 
-/** One refusal. Holds no secret, assertion or token. */
+/** One refusal. It contains no secret, assertion or token. */
 export interface CustomerLogEntry {
   /** Epoch milliseconds, by the emulator's clock. */
   readonly at: number;
-  /** The `id` of the request in the journal; absent for a refusal of `launch` or `login` in-process. */
+  /** The `id` of the request in the journal. Absent if `launch` or `login` refused in-process. */
   readonly requestId?: number;
-  /** Absent if the request has none (Variant B, unknown client); "…" if it may be a credential. */
+  /** Absent if the request has no tenant (Variant B, unknown client); "…" if it may be a credential. */
   readonly tenantId?: string;
   readonly clientId?: string;
   /** The answer to the caller. */
   readonly outcome: { readonly status: number; readonly error?: string };
   readonly rule: RuleId;
-  /** The section of the description, or the standard where it is silent. */
+  /** The section of the description or, if it says nothing about this, of a standard. */
   readonly section: string;
   readonly expected: string;
   readonly actual: string;
@@ -30,7 +30,7 @@ export interface CustomerLogEntry {
 export type CustomerLogFilter = {
   readonly [Name in "tenantId" | "clientId" | "rule" | "requestId"]?: CustomerLogEntry[Name] | undefined;
 } & {
-  /** Epoch milliseconds by the emulator's clock: refusals at that instant or later. */
+  /** Only refusals since this instant match (epoch milliseconds by the emulator's clock). */
   readonly since?: number | undefined;
 };
 
@@ -42,11 +42,11 @@ const schema: z.ZodType<CustomerLogFilter> = z.strictObject({
   since: z.number().optional(),
 });
 
-/** Entries beyond this are forgotten, oldest first. */
+/** If there are more entries, the oldest are forgotten. */
 const CAPACITY = 1000;
 
 /**
- * "The real reason appears only in the customer's log" (description, section 7.1). Keeps the newest 1000 refusals.
+ * Keeps the newest 1000 refusals: "The real reason appears only in the customer's log" (section 7.1).
  *
  * @example
  * expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({ rule: "assertion.audience" });
@@ -62,13 +62,13 @@ export class CustomerLog {
     this.#request = request;
   }
 
-  /** The refusals that match, oldest first. @throws EmulatorError `option_invalid` for a name that no entry has. */
+  /** The matching refusals, oldest first. @throws EmulatorError `option_invalid` if a name is unknown */
   entries(filter: CustomerLogFilter = {}): CustomerLogEntry[] {
     const wanted = parseInput(schema, filter, "option_invalid", "customer log filter");
     return this.#entries.newest().filter(entryMatcher({ ...wanted }));
   }
 
-  /** The newest that matches. */
+  /** The newest refusal that matches. */
   last(filter: CustomerLogFilter = {}): CustomerLogEntry | undefined {
     return this.entries(filter).at(-1);
   }
@@ -77,7 +77,7 @@ export class CustomerLog {
     this.#entries.clear();
   }
 
-  /** The same log for the refusals of one request, whose journal entry then names the rule. @internal */
+  /** The same log for one request. A refusal also writes its rule to the journal entry. @internal */
   of(request: RequestNote): CustomerLog {
     return new CustomerLog(this.#entries, request);
   }

@@ -1,4 +1,4 @@
-// The journal: every answered request, redacted by holding nothing that could need it.
+// The journal of all answered requests. It stores nothing that may be a credential.
 
 import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
@@ -9,7 +9,7 @@ import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores.js";
 
-/** What a request was for: a token endpoint, a route of the API, or a page and what its script asks. */
+/** The target of a request: a token endpoint, an API route, or a page and what it loads. */
 export type Endpoint = "token" | "api" | "page";
 
 /** One answered request. No headers, query or body. */
@@ -19,39 +19,39 @@ export interface JournalEntry {
   /** Epoch milliseconds, by the emulator's clock, when the request arrived. */
   readonly at: number;
   readonly method: string;
-  /** Without the query; segments of more than 40 characters are "…", for they may be credentials; so is what follows the first 500. */
+  /** Has no query. "…" replaces segments over 40 characters, and everything after 500 characters. */
   readonly path: string;
-  /** 0: no answer was sent, by a fault. */
+  /** 0 if a fault prevented the answer. */
   readonly status: number;
   readonly variant?: "A" | "B";
   readonly endpoint?: Endpoint;
   /** The operationId of the route, for instance `requestToken` or `listDevices`. */
   readonly operation?: string;
-  /** The tenant of the path or, in Variant B, of the client or token; "…" for what may be a credential. */
+  /** The tenant in the path or, in Variant B, of the client or token; "…" if it may be a credential. */
   readonly tenantId?: string;
   /**
-   * Of a registration or of the token that was presented; an id that is not registered is not shown: it may be a secret in
-   * the wrong field. Absent where the request was answered before it was read (429).
+   * The client of the request or of its token. Absent if it is not registered, because it may be a secret in
+   * the wrong field, and if the request was answered before it was read (429).
    */
   readonly clientId?: string;
-  /** What a token request asked for. */
+  /** The grant that a token request asked for. */
   readonly grant?: Grant;
-  /** By which it was refused: the customer's log has the reason. */
+  /** The rule by which it was refused. The customer's log has the reason. */
   readonly rule?: RuleId;
-  /** What was made to go wrong; of two faults the later one. */
+  /** The fault that applied. If there were two, the later one. */
   readonly fault?: FaultName;
 }
 
-/** What handlers add to the entry of the request they answer. */
+/** Handlers write here what they know about the request. */
 export type RequestNote = { readonly id: number } & {
   -readonly [Name in Exclude<keyof JournalEntry, "id" | "at" | "method" | "path" | "status">]?:
     | JournalEntry[Name]
     | undefined;
 };
 
-/** A UUID fits, an access token does not. */
+/** A UUID is shorter than this, an access token is longer. */
 const LONG_SEGMENT = /[^/]{41,}/g;
-/** Characters of a path, so that the journal stays as small as the number of its entries says. */
+/** The most characters of a path, so that the number of entries bounds the size of the journal. */
 const LONGEST_PATH = 500;
 
 function shownPath(path: string): string {
@@ -59,16 +59,16 @@ function shownPath(path: string): string {
   return shown.length > LONGEST_PATH ? `${shown.slice(0, LONGEST_PATH)}…` : shown;
 }
 
-/** The path of an anonymous request may hold anything. */
+/** An anonymous request can have anything in its path, so the tenant may be a credential. */
 export function shownTenant(tenantId: string): string {
   return isQuotable(tenantId) ? tenantId : "…";
 }
 
-/** An entry must match every given member. An unknown name is refused: it would match nothing and go unnoticed. */
+/** An entry must match every given member. An unknown name is refused, because it would match nothing. */
 export type JournalFilter = {
   readonly [Name in Exclude<keyof JournalEntry, "id" | "at">]?: JournalEntry[Name] | undefined;
 } & {
-  /** Epoch milliseconds by the emulator's clock: what arrived at that instant or later. */
+  /** Only requests since this instant match (epoch milliseconds by the emulator's clock). */
   readonly since?: number | undefined;
 };
 
@@ -88,7 +88,7 @@ function journalFilter(input: JournalFilter): (entry: JournalEntry) => boolean {
   return entryMatcher({ ...wanted, path: path && shownPath(path) });
 }
 
-/** A tenant is compared as it is shown, so that a long tenant id finds its own. */
+/** A wanted tenant is redacted as in the entries, so that a long tenant id still finds them. */
 export function entryMatcher<Entry extends { readonly at: number }>(
   filter: Readonly<Record<string, unknown>> & Pick<JournalFilter, "tenantId" | "since">,
 ): (entry: Entry) => boolean {
@@ -99,12 +99,12 @@ export function entryMatcher<Entry extends { readonly at: number }>(
     entry.at >= since && members.every(([name, value]) => entry[name as keyof Entry] === value);
 }
 
-/** Entries beyond this are forgotten, oldest first. */
+/** If there are more entries, the oldest are forgotten. */
 const MOST_ENTRIES = 10_000;
 
 /**
- * Keeps the newest 10000 requests, in the order in which they were answered. Every method with a filter throws
- * `EmulatorError` `option_invalid` for a name that no entry has.
+ * Keeps the newest 10000 requests, in the order of their answers. Every method with a filter throws
+ * `EmulatorError` `option_invalid` if the filter has a name that no entry has.
  *
  * @example
  * await Promise.all(Array.from({ length: 100 }, () => service.call("listDevices")));
@@ -116,7 +116,7 @@ export class Journal {
   readonly #waiters: JournalWaiters;
   #arrived = 0;
 
-  /** `waiters` outlive a reset, which this journal does not. */
+  /** `waiters` outlive a reset, but this journal does not. */
   constructor(waiters: JournalWaiters = new JournalWaiters()) {
     this.#waiters = waiters;
   }
@@ -130,12 +130,12 @@ export class Journal {
     return this.entries({ ...filter, endpoint: "token" });
   }
 
-  /** The calls of API routes, refused ones included. */
+  /** The calls to API routes, refused ones included. */
   apiCalls(filter: Omit<JournalFilter, "endpoint"> = {}): JournalEntry[] {
     return this.entries({ ...filter, endpoint: "api" });
   }
 
-  /** The newest that matches. */
+  /** The newest entry that matches. */
   last(filter: JournalFilter = {}): JournalEntry | undefined {
     return this.entries(filter).at(-1);
   }
@@ -145,12 +145,12 @@ export class Journal {
   }
 
   /**
-   * Resolves with the matching requests, oldest first, as soon as `count` of them were answered, those before the call
-   * included. A reset does not end the waiting, but it starts counting anew.
+   * Resolves with the matching requests, oldest first, as soon as `count` of them were answered. Earlier
+   * requests count too. A reset does not end the waiting, but the count starts again at 0.
    *
    * @throws EmulatorError `journal_timeout`, or the signal's reason.
    * @example
-   * const [renewal] = await emulator.journal.waitFor({ endpoint: "token", since: renewAt }); // in the background
+   * const [renewal] = await emulator.journal.waitFor({ endpoint: "token", since: renewAt });
    * expect(renewal).toMatchObject({ status: 200 });
    */
   async waitFor(filter: JournalFilter = {}, options: WaitOptions = {}): Promise<JournalEntry[]> {
@@ -161,13 +161,13 @@ export class Journal {
     this.#entries.clear();
   }
 
-  /** For a request that has just arrived: what its handlers write to. @internal */
+  /** Returns the note of a request that has just arrived; its handlers add to it. @internal */
   arrived(): RequestNote {
     this.#arrived += 1;
     return { id: this.#arrived };
   }
 
-  /** Omits members that are undefined. @internal */
+  /** Adds an entry without those members that are undefined. @internal */
   record(at: number, { method, url }: Request, status: number, { id, ...note }: RequestNote): void {
     const { tenantId } = note;
     const shown = { ...note, tenantId: tenantId && shownTenant(tenantId) };
@@ -178,16 +178,16 @@ export class Journal {
   }
 }
 
-/** How long to wait, and for how many. */
+/** How long to wait, and for how many requests. */
 export interface WaitOptions {
   /** Default: 1. */
   readonly count?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Real time, whatever the emulator's clock. Default: 4000. */
+  /** Measured in real time, not by the emulator's clock. Default: 4000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Below the five seconds after which test runners end a test, so that the runner shows this error. */
+/** Test runners end a test after five seconds. A shorter time makes them report this error instead. */
 const DEFAULT_TIMEOUT_MS = 4000;
 
 const waitSchema = z.strictObject({
@@ -200,14 +200,14 @@ interface Waiter {
   readonly matches: (entry: JournalEntry) => boolean;
   readonly count: number;
   seen: JournalEntry[];
-  /** Ends the waiting with what was seen. */
+  /** Resolves with the requests seen so far. */
   readonly finish: () => void;
 }
 
 export class JournalWaiters {
   readonly #waiting = new Set<Waiter>();
 
-  /** Resolves with what matches, `before` included. @throws EmulatorError `journal_timeout`, or the signal's reason */
+  /** Counts the entries `before` too. @throws EmulatorError `journal_timeout`, or the signal's reason */
   async wait(
     matches: Waiter["matches"],
     before: readonly JournalEntry[],
@@ -241,7 +241,7 @@ export class JournalWaiters {
     }
   }
 
-  /** After a reset: what was seen before it counts no more. */
+  /** Called after a reset: earlier requests no longer count. */
   startOver(): void {
     for (const waiter of this.#waiting) waiter.seen = [];
   }

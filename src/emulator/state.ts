@@ -1,5 +1,5 @@
-// Everything that one emulated deployment holds: its settings and its records. A reset replaces it as a whole, so a
-// request in flight ends on the deployment on which it began. No other module keeps records.
+// The settings and records of one emulated deployment. A reset replaces the whole deployment, so a request in
+// flight ends on the deployment on which it began. No other module keeps records.
 import { operationsOf } from "./api/routes.js";
 import { RuleSwitches } from "./checks.js";
 import { type ClockState, EmulatorClock, readInstant } from "./clock.js";
@@ -23,26 +23,26 @@ import {
   UsedAssertionIds,
 } from "./stores.js";
 
-/** Anyone can begin a login; beyond this many the oldest are forgotten: 40 MB of requests at their longest. */
+/** Anyone can begin a login. If there are more (at most 40 MB), the oldest are forgotten. */
 const MOST_PENDING_LOGINS = 10_000;
 
-/** Who launches what. */
+/** The plugin that is launched, and the operator who launches it. */
 export interface LaunchIdentity {
   readonly tenantId: string;
   readonly clientId: string;
   readonly userId: string;
 }
 
-/** What an opaque_code stands for. */
+/** The launch that belongs to an opaque_code. */
 interface LaunchRecord extends LaunchIdentity {
-  /** What `host:auth-code` repeats as state. */
+  /** The state that `host:auth-code` repeats. */
   readonly answers: Settings["launchState"];
   readonly used: boolean;
   /** Epoch milliseconds, the last instant at which it can be authorised. */
   readonly expiresAt: number;
 }
 
-/** What a code of the host application stands for (Variant A). */
+/** The launch that belongs to a code of the host application (Variant A). */
 export interface LaunchCode extends LaunchIdentity {
   readonly codeChallenge: string;
   readonly spent: boolean;
@@ -50,13 +50,13 @@ export interface LaunchCode extends LaunchIdentity {
   readonly expiresAt: number;
 }
 
-/** What a person is asked to allow: RFC 6749 section 4.1.1 with RFC 7636 section 4.3. */
+/** The request that a person must allow: RFC 6749 section 4.1.1 with RFC 7636 section 4.3. */
 export interface AuthorizationRequest {
   readonly client: ApiClient;
   readonly redirectUri: string;
   readonly state: string | undefined;
   readonly codeChallenge: string;
-  /** Undefined: all capabilities of the person. */
+  /** If undefined, all capabilities of the person are requested. */
   readonly scopes: ReadonlySet<string> | undefined;
 }
 
@@ -68,7 +68,7 @@ interface PendingLogin {
   readonly expiresAt: number;
 }
 
-/** What a code of the authorization endpoint stands for (Variant B). */
+/** The login that belongs to a code of the authorization endpoint (Variant B). */
 export interface AuthorizationCode extends LaunchIdentity {
   readonly scopes: ReadonlySet<string> | undefined;
   readonly redirectUri: string;
@@ -79,7 +79,7 @@ export interface AuthorizationCode extends LaunchIdentity {
   readonly expiresAt: number;
 }
 
-/** What a refresh token stands for. */
+/** The data of a refresh token. */
 export interface RefreshToken {
   readonly authorizationId: string;
   /** Whether a newer one replaced it. */
@@ -90,7 +90,7 @@ export interface RefreshToken {
 
 export type SignedIn = Omit<LaunchIdentity, "clientId">;
 
-/** What the value of a session cookie stands for. */
+/** The session that belongs to a cookie. */
 export interface KeptSession {
   /** Undefined until a person signs in. */
   readonly operator: SignedIn | undefined;
@@ -103,13 +103,13 @@ export type RetryAfter = "seconds" | "date" | "absent";
 
 export interface Deployment {
   readonly settings: Settings;
-  /** The only clock: epoch milliseconds. `time` moves it. */
+  /** The only clock, in epoch milliseconds. `time` can move it. */
   readonly clock: () => number;
   readonly time: EmulatorClock;
   /** The source of every id, code, token and session. */
   readonly random: RandomSource;
   readonly switches: RuleSwitches;
-  /** The base URL that clients are configured with, without a trailing slash. Never derived from a request. */
+  /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
   readonly publicUrl: () => string;
   readonly rateLimit: { readonly window: SlidingWindow; readonly retryAfter: RetryAfter } | undefined;
   readonly plugins: PluginRegistry;
@@ -118,25 +118,25 @@ export interface Deployment {
   readonly operators: Operators;
   readonly accessTokens: SecretMap<IssuedToken>;
   readonly usedAssertionIds: UsedAssertionIds;
-  /** Variant A, by opaque_code and by code. */
+  /** The launches of Variant A by opaque_code, then by code. */
   readonly launches: SecretMap<LaunchRecord>;
   readonly launchCodes: SecretMap<LaunchCode>;
-  /** Variant B, by the id in the form, by code and by refresh token. */
+  /** The logins of Variant B by the id in the form, by code and by refresh token. */
   readonly pendingLogins: SecretMap<PendingLogin>;
   readonly authorizationCodes: SecretMap<AuthorizationCode>;
   readonly refreshTokens: SecretMap<RefreshToken>;
   readonly authorizations: Authorizations;
-  /** By the value of the cookie, for the host application and for the authorization server. */
+  /** The sessions of the host application and of the authorization server, by cookie value. */
   readonly hostSessions: SecretMap<KeptSession>;
   readonly loginSessions: SecretMap<KeptSession>;
   readonly faults: EmulatorFaults;
   readonly customerLog: CustomerLog;
   readonly journal: Journal;
-  /** The last launch or login, for people to look at. */
+  /** The last launch or login, as it is displayed to people. */
   readonly flows: FlowRecord;
 }
 
-/** A deployment without any registration: `applySeed` registers what the seed names. `lasting` outlives a reset. */
+/** The deployment has no registrations; `applySeed` adds those of the seed. `lasting` outlives a reset. */
 export function createDeployment(
   settings: Settings,
   lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource; waiters?: JournalWaiters },
@@ -187,8 +187,8 @@ function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
   return { window: new SlidingWindow(rateLimit), retryAfter: form };
 }
 
-// To unregister something also ends, for good, everything that was issued because of it: nothing of it belongs to a
-// later registration of the same name. Spent jti values and rate windows stay.
+// Unregistering also ends for good everything that was issued to a registration, so that a later registration
+// of the same name does not inherit it. Spent jti values and rate windows stay.
 
 export function unregisterPlugin(deployment: Deployment, input: unknown): void {
   const { plugins, accessTokens, launches, launchCodes } = deployment;
@@ -202,7 +202,7 @@ export function unregisterPlugin(deployment: Deployment, input: unknown): void {
 
 export function unregisterServiceAccount(deployment: Deployment, input: unknown): void {
   const { clientId } = deployment.serviceAccounts.unregister(input);
-  // No tenant: a client_id is unique in Variant B. What an API client of that name had is revoked already.
+  // In Variant B a client_id is unique across tenants. The tokens of an API client of that name have ended.
   const isTheirs = (token: IssuedToken) => token.variant === "B" && token.clientId === clientId;
   endTokens(deployment.accessTokens, "service account", isTheirs);
 }
@@ -211,7 +211,7 @@ export function unregisterApiClient(deployment: Deployment, input: unknown): voi
   const { apiClients, authorizations, authorizationCodes, pendingLogins } = deployment;
   const { clientId } = apiClients.unregister(input);
   const isTheirs = (of: { readonly clientId: string }) => of.clientId === clientId;
-  // The family of each login: its access tokens and its refresh tokens.
+  // This ends the access tokens and refresh tokens of each login.
   authorizations.revokeAll(isTheirs);
   authorizationCodes.forget(isTheirs);
   pendingLogins.forget(({ request }) => isTheirs(request.client));
@@ -232,7 +232,7 @@ export function unregisterOperator(deployment: Deployment, input: unknown): void
   }
 }
 
-/** The tokens are refused from now on, but stay known, so that the log can report why. */
+/** The tokens are refused from now on, but stay stored, so that the log can report why. */
 function endTokens(
   tokens: SecretMap<IssuedToken>,
   unregistered: Unregistered,

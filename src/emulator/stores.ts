@@ -1,7 +1,7 @@
-// The stores of the records, each bounded in size, and the source of their ids and secrets.
+// The stores for records, each limited in size, and the source of ids and secrets.
 import { createHash, randomBytes } from "node:crypto";
 
-/** Below this many entries sweeping costs more than it frees. */
+/** With fewer entries than this, a sweep is not worth its cost. */
 const SMALLEST_SWEEP = 1024;
 /** The most entries of one map, expired or not. */
 const DEFAULT_CAPACITY = 100_000;
@@ -12,9 +12,9 @@ interface Entry<Value> {
 }
 
 /**
- * Holds each entry at least until `expiresAt` (epoch milliseconds). Expired entries go in sweeps, each time the map
- * has doubled since the last one, so at most about twice as many entries are held as are alive; beyond `capacity` the
- * oldest go too. A reader must compare the instant of an entry: an entry that is present may have expired.
+ * Keeps each entry at least until `expiresAt` (epoch milliseconds). Each time the map has doubled, a sweep
+ * deletes the expired entries, so at most about half of the entries are expired. If there are still more than
+ * `capacity`, the oldest are deleted too. Readers must check `expiresAt`, because an entry may have expired.
  */
 class ExpiringMap<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
@@ -35,7 +35,7 @@ class ExpiringMap<Value> {
     if (entries.size < this.#sweepAt) return;
     for (const [oldKey, old] of entries) if (old.expiresAt <= now) entries.delete(oldKey);
     if (entries.size > this.#capacity) {
-      // A tenth at once: one at a time would sweep the whole map for each.
+      // A tenth is deleted at once. If it were one entry, the next `set` would sweep the whole map again.
       for (const oldest of entries.keys()) {
         if (entries.size > this.#capacity * 0.9) entries.delete(oldest);
       }
@@ -47,7 +47,7 @@ class ExpiringMap<Value> {
     this.#entries.delete(key);
   }
 
-  /** Replaces each value by what `revision` returns; undefined deletes it. */
+  /** Replaces each value by the result of `revision`; if that is undefined, deletes the entry. */
   revise(revision: (value: Value) => Value | undefined): void {
     for (const [key, { value, expiresAt }] of this.#entries) {
       const revised = revision(value);
@@ -57,7 +57,7 @@ class ExpiringMap<Value> {
   }
 }
 
-/** Stores hashes of secrets only. Synchronous, so that of concurrent uses of one secret exactly one is first. */
+/** Stores only hashes of secrets. It is synchronous, so that concurrent uses of a secret have an order. */
 export class SecretMap<Value> {
   readonly #byHash: ExpiringMap<Value>;
   readonly #random: RandomSource;
@@ -67,7 +67,7 @@ export class SecretMap<Value> {
     this.#byHash = new ExpiringMap(capacity);
   }
 
-  /** Hands out a new value, the only copy. It is known at least until `keepUntil` (epoch milliseconds). */
+  /** Returns a new secret, which is stored nowhere. It is known at least until `keepUntil`. */
   mint(value: Value, keepUntil: number, now: number): string {
     const secret = this.#random.secret();
     this.#byHash.set(hashOf(secret), value, keepUntil, now);
@@ -78,7 +78,7 @@ export class SecretMap<Value> {
     return this.#byHash.get(hashOf(secret))?.value;
   }
 
-  /** Replaces the value of a known secret, and keeps it as long as the old one unless `keepUntil` is given. */
+  /** Replaces the value of a known secret. Without `keepUntil` it is kept as long as the old one. */
   replace(secret: string, value: Value, now: number, keepUntil?: number): void {
     const key = hashOf(secret);
     const kept = this.#byHash.get(key);
@@ -93,7 +93,7 @@ export class SecretMap<Value> {
     this.#byHash.revise(revision);
   }
 
-  /** Deletes the matching values: their secrets are then as unknown as secrets that were never minted. */
+  /** Deletes the matching values, so that their secrets are unknown. */
   forget(matches: (value: Value) => boolean): void {
     this.#byHash.revise((value) => (matches(value) ? undefined : value));
   }
@@ -103,20 +103,20 @@ function hashOf(secret: string): string {
   return createHash("sha256").update(secret).digest("base64url");
 }
 
-/** What a token stands for; fixed when it is minted. */
+/** The data of a token, fixed when it is minted. */
 export interface IssuedToken {
   readonly variant: "A" | "B";
   readonly tenantId: string;
   readonly clientId: string;
-  /** The person for whom the client acts: the launching operator or the person who logged in; undefined for a machine. */
+  /** The person who launched the plugin or logged in; undefined if a machine acts for itself. */
   readonly userId?: string | undefined;
-  /** What a person allowed an API client (Variant B): revoking that ends the token. */
+  /** The login that the token results from (Variant B). If it is revoked, the token is refused. */
   readonly authorizationId?: string | undefined;
-  /** "The token carries the scopes granted to the registration" (description, section 5.6); undefined reaches all. */
+  /** "The token carries the scopes granted to the registration" (section 5.6). Undefined permits all. */
   readonly scopes: ReadonlySet<string> | undefined;
   /** Epoch milliseconds; from this instant on the token is refused. */
   readonly expiresAt: number;
-  /** The kind of registration that was unregistered: the token stays refused, also after a registration of that name. */
+  /** The kind of registration that was removed. The token stays refused even if it is registered again. */
   readonly unregistered?: Unregistered | undefined;
 }
 
@@ -127,10 +127,10 @@ export interface Authorization {
   readonly tenantId: string;
   readonly clientId: string;
   readonly userId: string;
-  /** The granted scopes; undefined: all capabilities of the person. */
+  /** The granted scopes. If undefined, all capabilities of the person. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly revoked: boolean;
-  /** Epoch milliseconds; from this instant on nothing is refreshed. */
+  /** Epoch milliseconds; from this instant on every refresh is refused. */
   readonly endsAt: number;
 }
 
@@ -142,7 +142,7 @@ export class Authorizations {
     this.#random = random;
   }
 
-  /** Returns its id, which is not a secret. It is known at least until `keepUntil` (epoch milliseconds). */
+  /** Returns an id, which is not secret and is known at least until `keepUntil` (epoch milliseconds). */
   open(authorization: Authorization, keepUntil: number, now: number): string {
     const id = this.#random.uuid();
     this.#byId.set(id, authorization, keepUntil, now);
@@ -153,7 +153,7 @@ export class Authorizations {
     return this.#byId.get(id)?.value;
   }
 
-  /** Ends its refresh tokens and its access tokens. */
+  /** Ends the refresh tokens and access tokens of this authorization. */
   revoke(id: string, now: number): void {
     const kept = this.#byId.get(id);
     if (kept !== undefined) this.#byId.set(id, { ...kept.value, revoked: true }, kept.expiresAt, now);
@@ -164,7 +164,7 @@ export class Authorizations {
   }
 }
 
-/** A list of the newest `capacity` entries. Appends in constant time. */
+/** Keeps the newest `capacity` entries. Appending takes constant time. */
 export class BoundedList<Entry> {
   readonly #capacity: number;
   #entries: Entry[] = [];
@@ -175,7 +175,7 @@ export class BoundedList<Entry> {
 
   add(entry: Entry): void {
     this.#entries.push(entry);
-    // Cut at twice the capacity: shift() on every append would move the whole list each time.
+    // The list is cut at twice the capacity. shift() on every append would move all entries each time.
     if (this.#entries.length >= this.#capacity * 2) this.#entries = this.newest();
   }
 
@@ -190,8 +190,8 @@ export class BoundedList<Entry> {
 }
 
 /**
- * A sliding window per tenant: an admitted request takes a slot from its own instant on, up to but not at the instant
- * `windowSeconds` later. A request that is not admitted takes none, so waiting until a slot frees is enough.
+ * A sliding window per tenant. An admitted request occupies a slot from its instant until just before the
+ * instant `windowSeconds` later. A refused request occupies none, so it suffices to wait for a free slot.
  */
 export class SlidingWindow {
   readonly #requests: number;
@@ -203,11 +203,11 @@ export class SlidingWindow {
     this.#windowMs = limit.windowSeconds * 1000;
   }
 
-  /** Takes a slot and returns undefined, or returns the instant (epoch milliseconds) at which one frees. */
+  /** Takes a slot; if there is none, returns the instant (epoch milliseconds) at which one becomes free. */
   take(tenantId: string, now: number): number | undefined {
-    // An anonymous caller chooses the tenant of the path, which may be as long as a path.
+    // Anonymous callers choose the tenant in the path, so it may be long. Its hash is short.
     const key = hashOf(tenantId);
-    // After the clock was set back, the instants that are now ahead do not count.
+    // If the clock was set back, instants that are now in the future do not count.
     const earlier = this.#admitted.get(key)?.value ?? [];
     const instants = earlier.filter((at) => at <= now && now < at + this.#windowMs);
     const [oldest] = instants;
@@ -218,7 +218,7 @@ export class SlidingWindow {
   }
 }
 
-/** Each is remembered for at most six minutes and a half: 2,500 accepted assertions a second. */
+/** Each is kept for at most six and a half minutes, so this suffices for 2,500 assertions per second. */
 const MOST_ASSERTION_IDS = 1_000_000;
 
 /** "A repeat is refused" (description, section 2.2). */
@@ -226,11 +226,11 @@ export class UsedAssertionIds {
   readonly #uses = new ExpiringMap<true>(MOST_ASSERTION_IDS);
 
   /**
-   * Marks the jti as used; false if it already was. Synchronous, so that of concurrent posts of one assertion exactly
-   * one gets true. Two plugins, or two tenants, may use the same jti.
+   * Marks the jti as used, or returns false if it already was. It is synchronous, so that concurrent posts of
+   * one assertion return true only once. Two plugins, or two tenants, may use the same jti.
    */
   use(id: { tenantId: string; clientId: string; jti: string }, expiresAt: number, now: number): boolean {
-    // Hashed: a jti may be as long as a request body, and no part of an assertion is stored.
+    // The key is a hash, because a jti may be long and no part of an assertion may be stored.
     const key = hashOf(JSON.stringify([id.tenantId, id.clientId, id.jti]));
     const earlier = this.#uses.get(key);
     if (earlier !== undefined && now < earlier.expiresAt) return false;
@@ -239,10 +239,10 @@ export class UsedAssertionIds {
   }
 }
 
-/** 256 bits, beyond the 160 that RFC 6749 section 10.10 asks for. */
+/** 256 bits. RFC 6749 section 10.10 asks for 160. */
 const SECRET_BYTES = 32;
 
-/** With a seed, the same draws return the same values in every instance: for tests only. */
+/** With a seed, which is for tests only, every instance returns the same sequence of values. */
 export class RandomSource {
   readonly #seed: number | undefined;
   #drawn = 0;
@@ -251,7 +251,7 @@ export class RandomSource {
     this.#seed = seed;
   }
 
-  /** An opaque random string: clients cannot depend on its content. */
+  /** A random string without any structure that clients could depend on. */
   secret(): string {
     return this.bytes(SECRET_BYTES).toString("base64url");
   }
@@ -264,7 +264,7 @@ export class RandomSource {
     return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   }
 
-  /** At most 32. */
+  /** `length` must be at most 32. */
   bytes(length: number): Buffer {
     this.#drawn += 1;
     if (this.#seed === undefined) return randomBytes(length);

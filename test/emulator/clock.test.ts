@@ -47,7 +47,7 @@ describe("the clock", () => {
     expect(clock.now()).toBe(base);
   });
 
-  test("stops at the end of Date's range, and is the Date header", async () => {
+  test("stops at the end of Date's range, and sets the Date header", async () => {
     let now = START;
     const { clock, fetch } = createEmulator({ now: () => now });
     clock.set(8.64e15);
@@ -102,7 +102,7 @@ describe("a jti", () => {
   });
 });
 
-test("the rate window after a step back has no slot for a request that is now in the future", async () => {
+test("after a step back the rate window does not count requests that are now in the future", async () => {
   const plugin = new PluginClient({ rateLimit: { requests: 2, windowSeconds: 60 } });
   plugin.emulator.clock.advance(3_600_000);
   await plugin.requestToken();

@@ -1,4 +1,4 @@
-// The customer log: its filters, what it may quote of a request, and the canaries that must be in no output.
+// The customer log: its filters, what it may quote from a request, and canaries that no output may contain.
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
@@ -67,7 +67,7 @@ describe("the customer log", () => {
     }
   });
 
-  test("quotes a client_id that looks like one, though it is not registered", async () => {
+  test("quotes an unregistered client_id that consists of words", async () => {
     const plugin = new PluginClient();
     await plugin.requestToken({ form: { client_id: "planner-2" } });
     const entry = { rule: "plugin.registered", actual: '"planner-2"' };
@@ -91,10 +91,10 @@ describe("the customer log", () => {
   });
 });
 
-describe("a quoted value", () => {
+describe("an entry", () => {
   const host = "https://staging-7.emulator.internal.services.customer.example:8443/x";
   const quoted = ["http://h.example/x", host, "0b8a5b1e-9d0c-4d5b-8d8e-3f6a2c1b7e90", 'a "b"'];
-  test.each(quoted)("shows the string %j", (value) => {
+  test.each(quoted)("quotes the string %j", (value) => {
     expect(shown(value)).toBe(JSON.stringify(value));
   });
 
@@ -108,21 +108,21 @@ describe("a quoted value", () => {
     { name: "a verifier before a host", value: "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.ex/" },
     { name: "control characters", value: "a\nb" },
   ];
-  test.each(described)("shows only the length of $name", ({ value }) => {
+  test.each(described)("gives only the length of $name", ({ value }) => {
     expect(shown(value)).toBe(`a string of length ${value.length}`);
   });
 
-  test("shows numbers and null, and describes everything else", () => {
+  test("quotes numbers and null, and describes everything else", () => {
     const values = [undefined, 1.5, null, ["secret"], { secret: 1 }];
     expect(values.map(shown)).toEqual(["absent", "1.5", "null", "an array of 1", "an object"]);
   });
 
-  test("shows a kid even if it is a thumbprint", () => {
+  test("quotes a kid even if it is a thumbprint", () => {
     const thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs";
     expect(shownKeyId(thumbprint)).toBe(`"${thumbprint}"`);
   });
 
-  test("shows a client_id only if it is made of words", () => {
+  test("quotes a client_id only if it consists of words", () => {
     for (const value of ["reporter", "plugin-2", "Acme.reports_eu-1", "com.example.device-list"])
       expect(shownClientId(value)).toBe(`"${value}"`);
     const possibleSecrets = ["open sesame", "s3cr3t", "gT7qLw92", "AKIAIOSFODNN", quoted[2] ?? ""];
@@ -130,7 +130,7 @@ describe("a quoted value", () => {
       expect(shownClientId(value)).toBe(`a string of length ${value.length}`);
   });
 
-  test("shows a redirect URI only if it is a URI", () => {
+  test("quotes a redirect URI only if it is a URI", () => {
     const values = ["https://a.example/x", "urn:a:b", "open sesame", "", undefined];
     const texts = ['"https://a.example/x"', '"urn:a:b"', "no URI", "absent", "absent"];
     expect(values.map(shownUri)).toEqual(texts);

@@ -1,4 +1,4 @@
-// Arming faults: what is accepted, the draws, the list, and a reset.
+// Arming faults: the accepted ones, the draws, the list, and a reset.
 import { describe, expect, test } from "vitest";
 import {
   createEmulator,
@@ -24,7 +24,7 @@ describe("a fault with a probability", () => {
     return emulator;
   };
 
-  test("strikes the same requests for one seed and others for another, as often as it says", async () => {
+  test("applies to the same requests for one seed, to others for another, as often as it says", async () => {
     const first = await pattern(armed(7), 200);
     expect(await pattern(armed(7), 200)).toBe(first);
     expect(await pattern(armed(8), 200)).not.toBe(first);
@@ -33,7 +33,7 @@ describe("a fault with a probability", () => {
     expect(struck).toBeLessThan(85);
   });
 
-  test("lists the seed that it drew, by which the run can be repeated", async () => {
+  test("lists the seed that was drawn for it, which repeats the run", async () => {
     const emulator = armed();
     const [report] = emulator.faults.list();
     expect(await pattern(armed(report?.fault.seed))).toBe(await pattern(emulator));
@@ -70,7 +70,7 @@ describe("armed faults", () => {
     expect(faults.list()[0]?.fault).toEqual({ name: "fields", fields: { revo: { tenant: "a" } } });
   });
 
-  test("start with the seed's, and a reset restores only those", async () => {
+  test("include those of the seed, and only those after a reset", async () => {
     const seeded: Fault = { name: "fields", fields: { $set: ["a"], $bytes: null } };
     const emulator = createEmulator({ seed: { faults: [seeded] } });
     const { faults } = emulator;
@@ -87,7 +87,7 @@ describe("armed faults", () => {
   });
 });
 
-describe("a refused fault", () => {
+describe("an invalid fault", () => {
   const cyclic: Record<string, unknown> = {};
   cyclic.self = cyclic;
   const match = (match: object) => ({ name: "reset", match });
@@ -107,8 +107,8 @@ describe("a refused fault", () => {
     { name: "an unknown member", fault: { name: "reset", colour: "red" }, field: "colour" },
     { name: "a member of another fault", fault: { name: "reset", status: 500 }, field: "status" },
     { name: "an unknown moment", fault: { name: "reset", at: "midnight" }, field: "at" },
-    { name: "a moment that no route has", fault: early, field: "it must be resource" },
-    { name: "a moment that no token request has", fault: resource, field: "it must be after-commit" },
+    { name: "a moment that does not fit a route", fault: early, field: "it must be resource" },
+    { name: "a moment that does not fit a token request", fault: resource, field: "it must be after-commit" },
     { name: "a count of 0", fault: { name: "reset", count: 0 }, field: "count" },
     { name: "a count of 1.5", fault: { name: "reset", count: 1.5 }, field: "count" },
     { name: "an unknown word as count", fault: { name: "reset", count: "forever" }, field: "count" },
@@ -156,7 +156,7 @@ describe("a refused fault", () => {
     { name: "a skew beyond Date's range", fault: { name: "skewed-date", byMs: 1e15 }, field: "byMs" },
   ];
   const code = "option_invalid";
-  test.each(rows)("is one with $name", ({ fault, field }) => {
+  test.each(rows)("is refused: $name", ({ fault, field }) => {
     const { faults } = createEmulator();
     const message = expect.stringContaining(field);
     expect(() => faults.add(fault as Fault)).toThrow(
@@ -165,7 +165,7 @@ describe("a refused fault", () => {
     expect(faults.list()).toEqual([]);
   });
 
-  test("is one at a moment that is not in faultMoments, and no other", () => {
+  test("has a moment that is not in faultMoments; those in it are valid", () => {
     const needed: Partial<Record<FaultName, object>> = {
       status: { status: 500 },
       slow: { delayMs: 1 },
@@ -183,7 +183,7 @@ describe("a refused fault", () => {
       }
   });
 
-  test("of a seed is named by its place", () => {
+  test("in a seed is reported with its place", () => {
     const faults = [{ name: "reset" }, { name: "status", status: 1 }, { name: "x" }];
     expect(() => createEmulator({ seed: { faults } as EmulatorSeed })).toThrow(
       expect.objectContaining({
@@ -196,7 +196,7 @@ describe("a refused fault", () => {
     );
   });
 
-  test("has no value of the fault in its message", () => {
+  test("is refused with a message without any of its values", () => {
     const { faults } = createEmulator();
     const secret = "canary-value-0123456789";
     const headers = { a: `${secret}\n` };

@@ -1,4 +1,4 @@
-// What the client does when a fault strikes: it never sends twice what may be spent.
+// The client and faults: it never sends a code or token again that may be spent.
 import { describe, expect, test } from "vitest";
 import type { Fault } from "../../src/emulator/index.js";
 import {
@@ -48,8 +48,8 @@ describe("machines", () => {
     { name: "a 429 without Retry-After", fault: { name: "rate-limited", retryAfter: "absent" } },
     { name: "a 429 with a bad Retry-After", fault: { name: "rate-limited", retryAfter: "soon" } },
   ];
-  // In-process only: over HTTP the connection has timers too, which must not be skipped.
-  test.each(retried)("$name is retried once, with a new assertion", async ({ fault, waitMs = 2000 }) => {
+  // This runs in-process only. Over HTTP the connection has timers too, which must not be skipped.
+  test.each(retried)("retry once, with a new assertion, after $name", async ({ fault, waitMs = 2000 }) => {
     for (const [variant, clientId] of [
       ["A", PLUGIN_ID],
       ["B", ACCOUNT_ID],
@@ -67,7 +67,7 @@ describe("machines", () => {
 
   const cases = (["A", "B"] as const).flatMap((variant) => ways.map((way) => ({ ...way, variant })));
   describe.each(cases)("Variant $variant, $name", ({ variant, open }) => {
-    test.each([{ delayMs: 600_000 }, {}])("an answer that is slow by %j times out", async (slow) => {
+    test.each([{ delayMs: 600_000 }, {}])("an answer that is slow with %j times out", async (slow) => {
       const { expire } = heldTimeLimit();
       const options = { timeoutMs: HELD_LIMIT_MS, rateLimitDeadlineMs: 0 };
       const { emulator, auth } = await deploy(variant, open, options);
@@ -102,7 +102,7 @@ describe.each(ways)("people, $name", ({ open }) => {
     return { portal, completed: completeLogin({ ...options, callbackUrl, login }) };
   }
 
-  /** The client cannot tell these from each other. */
+  /** To the client these faults look alike: the code may be spent or not. */
   const unknown: { name: string; fault: Fault; isSpent: boolean }[] = [
     { name: "a lost answer", fault: { name: "lost-answer" }, isSpent: true },
     { name: "a reset before the token", fault: { name: "reset" }, isSpent: false },
@@ -133,7 +133,7 @@ describe.each(ways)("people, $name", ({ open }) => {
     expect(portal.emulator.journal.tokenRequests()).toHaveLength(1);
   });
 
-  test("a refresh that times out has an unknown outcome: the server committed it", async () => {
+  test("a refresh that times out has an unknown outcome, and the server committed it", async () => {
     const { expire } = heldTimeLimit();
     const { portal, completed } = await loggedIn();
     const auth = await completed;

@@ -1,4 +1,4 @@
-// A slow answer: it drips, ends at once when its caller leaves, and leaves no timer behind.
+// A slow answer drips, ends at once when its caller leaves, and leaves no timer behind.
 import { Server } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Emulator, Fault } from "../../src/emulator/index.js";
@@ -20,10 +20,10 @@ const passingCallers: {
 
 const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
 const HOUR_MS = 3_600_000;
-/** Of a byte at a hundredth of a byte a second. */
+/** The time for one byte at a hundredth of a byte per second. */
 const DROP_MS = 100_000;
 
-test.each(ways)("$name: the head comes at once, the body in drops", async ({ open }) => {
+test.each(ways)("$name: the head of a slow answer comes at once, the body in drops", async ({ open }) => {
   const plugin = new PluginClient();
   const send = await open(plugin.emulator);
   plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 1000 });
@@ -52,7 +52,7 @@ function requested() {
 describe.each(slow)("$name", ({ fault }) => {
   const read = async (sent: Promise<Response>) => (await sent).text();
 
-  test.each(ways)("$name: ends with the caller's abort, and leaves no timer behind", async ({ open }) => {
+  test.each(ways)("ends with the caller's abort and leaves no timer behind, $name", async ({ open }) => {
     const plugin = new PluginClient();
     const send = await open(plugin.emulator);
     const timers = watchedTimers(HOUR_MS, DROP_MS);
@@ -72,7 +72,7 @@ describe.each(slow)("$name", ({ fault }) => {
   });
 
   test.each(passingCallers)(
-    "in-process: ends with the abort of a caller that gave $name and holds no request any more",
+    "ends with the abort of an in-process caller that passed $name and kept no reference to it",
     async ({ send }) => {
       const { emulator, form } = requested();
       const handle = emulator.faults.add(fault);
@@ -80,7 +80,7 @@ describe.each(slow)("$name", ({ fault }) => {
       const init = { method: "POST", body: form, signal: controller.signal };
       const rejection = rejectionOf(read(send(emulator.fetch, `${emulator.publicUrl}${TOKEN}`, init)));
       await expect.poll(() => handle.fired).toBe(1);
-      // Past this the engine keeps no more of what was sent than what is in use.
+      // After this turn of the event loop, only references that are in use keep the request alive.
       await new Promise(setImmediate);
       collectGarbage();
       const reason = new Error("enough");
@@ -89,7 +89,7 @@ describe.each(slow)("$name", ({ fault }) => {
     },
   );
 
-  test.each(ways)("$name: a reset ends it, and the answer comes", async ({ open }) => {
+  test.each(ways)("ends at a reset, which lets the answer come, $name", async ({ open }) => {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     const send = await open(emulator);
@@ -103,7 +103,7 @@ describe.each(slow)("$name", ({ fault }) => {
     expect(timers()).toBe(0);
   });
 
-  test("ends when the server closes, at once", async () => {
+  test("ends at once when the server closes", async () => {
     const plugin = new PluginClient();
     const { url, close } = await plugin.emulator.listen();
     const timers = watchedTimers(HOUR_MS, DROP_MS);

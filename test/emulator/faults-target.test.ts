@@ -1,4 +1,4 @@
-// Which requests a fault strikes, and at which moment.
+// The requests to which a fault applies, and the moments.
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   type Emulator,
@@ -30,7 +30,7 @@ describe.each(ways)("$name", ({ open }) => {
     { count: undefined, struck: 1 },
     { count: 7, struck: 7 },
     { count: "always" as const, struck: 40 },
-  ])("a fault with count $count strikes exactly $struck of 40 concurrent token requests", async (row) => {
+  ])("a fault with count $count applies to exactly $struck of 40 concurrent token requests", async (row) => {
     const plugin = new PluginClient();
     const send = await open(plugin.emulator);
     const handle = plugin.emulator.faults.add({ name: "status", status: 503, count: row.count });
@@ -42,8 +42,8 @@ describe.each(ways)("$name", ({ open }) => {
   });
 });
 
-describe("a fault strikes requests by", () => {
-  /** Two plugins in acme, one in globex, an account, and a client that is not registered; each requests a token. */
+describe("a fault with a match", () => {
+  /** Two plugins in acme, one in globex, an account and an unregistered client. Each can ask for a token. */
   function crowd(): { emulator: Emulator; askers: Record<string, () => Promise<Response>> } {
     const plugin = new PluginClient();
     const { emulator } = plugin;
@@ -65,7 +65,7 @@ describe("a fault strikes requests by", () => {
 
   const second: FaultMatch = { operation: "requestToken", variant: "A", clientId: "second" };
   const rows: { name: string; match: FaultMatch; struck: string[] }[] = [
-    { name: "nothing", match: {}, struck: ["reporter", "second", "globex", "worker", "stranger"] },
+    { name: "no member", match: {}, struck: ["reporter", "second", "globex", "worker", "stranger"] },
     { name: "tenant", match: { tenantId: "acme" }, struck: ["reporter", "second", "worker"] },
     { name: "client_id", match: { clientId: "reporter" }, struck: ["reporter", "globex"] },
     { name: "client_id and tenant", match: { clientId: "reporter", tenantId: "globex" }, struck: ["globex"] },
@@ -76,7 +76,7 @@ describe("a fault strikes requests by", () => {
     { name: "method", match: { method: "GET" }, struck: [] },
     { name: "path and method", match: { path: TOKEN, method: "POST" }, struck: ["reporter", "second"] },
   ];
-  test.each(rows)("$name", async ({ match, struck }) => {
+  test.each(rows)("selects requests by $name", async ({ match, struck }) => {
     for (const at of ["before-token", "after-commit"] as const) {
       const { emulator, askers } = crowd();
       emulator.faults.add({ name: "status", status: 599, at, match, count: "always" });
@@ -85,7 +85,7 @@ describe("a fault strikes requests by", () => {
     }
   });
 
-  test("the client and tenant of the bearer on a route, in both variants", async () => {
+  test("selects calls by client and tenant of the bearer token, in both variants", async () => {
     const { emulator, askers } = crowd();
     const tokens: Record<string, string> = {};
     for (const name of ["reporter", "second", "worker"])
@@ -108,7 +108,7 @@ describe("a fault strikes requests by", () => {
     expect(await strikes({ tenantId: "globex" })).toEqual([]);
   });
 
-  test("an unregistered client_id without showing it in the journal", async () => {
+  test("for an unregistered client_id leaves it out of the journal", async () => {
     const { emulator, askers } = crowd();
     emulator.faults.add({ name: "reset", match: { clientId: "stranger" } });
     await expect(askers.stranger?.()).rejects.toThrow("fetch failed");
@@ -118,7 +118,7 @@ describe("a fault strikes requests by", () => {
     expect(entry).not.toHaveProperty("tenantId");
   });
 
-  test("client_id, and a body that has none that can be read gets its ordinary answer", async () => {
+  test("for a client_id does not apply if the body has no readable client_id", async () => {
     const { emulator } = crowd();
     emulator.faults.add({ name: "reset", match: { clientId: "another" }, count: "always" });
     const bodies = ["x".repeat(200_000), "%%%", Uint8Array.of(0xff), "", "[]", "null", '{"client_id":1}'];
@@ -132,8 +132,8 @@ describe("a fault strikes requests by", () => {
   });
 });
 
-describe("of several faults", () => {
-  test("the oldest that matches strikes, one at each moment", async () => {
+describe("a request that several faults match", () => {
+  test("gets the oldest, one at each moment", async () => {
     const plugin = new PluginClient();
     const { faults, journal } = plugin.emulator;
     faults.add({ name: "status", status: 501, match: { clientId: "another" } });
@@ -148,7 +148,7 @@ describe("of several faults", () => {
     expect(faults.list()).toMatchObject([{ id: "fault-1", fired: 0, left: 1 }]);
   });
 
-  test("the next one strikes where the draw of the first fails", async () => {
+  test("gets the next one if the draw of the first fails", async () => {
     const plugin = new PluginClient();
     const { faults } = plugin.emulator;
     faults.add({ name: "status", status: 501, probability: 1e-9, seed: 1, count: "always" });
@@ -164,7 +164,7 @@ interface Spending {
   readonly emulator: Emulator;
 }
 
-/** The fault strikes the first attempt; returns the outcome of the second. */
+/** The fault applies to the first attempt. Returns the outcome of the second. */
 async function spendTwice(
   client: PluginClient | Portal,
   fault: Fault,
@@ -229,8 +229,8 @@ describe.each(Object.entries(spendings))("%s", (_, spend) => {
   });
 });
 
-describe("a moment", () => {
-  test("after the commit: a refusal that is lost is in the customer log and the journal", async () => {
+describe("a fault", () => {
+  test("after the commit leaves the lost refusal in the customer log and the journal", async () => {
     const plugin = new PluginClient();
     plugin.emulator.faults.add({ name: "lost-answer" });
     await expect(plugin.requestToken({ tenantId: "globex" })).rejects.toThrow("fetch failed");
@@ -242,7 +242,7 @@ describe("a moment", () => {
   test.each([
     { fault: "lost-answer", executed: 1 },
     { fault: "reset", executed: 0 },
-  ] as const)("on a route: $fault lets the route run $executed times", async ({ fault, executed }) => {
+  ] as const)("of the kind $fault lets a route run $executed times", async ({ fault, executed }) => {
     let runs = 0;
     const respond = () => ++runs;
     const path = "/api/v1/{tenantId}/runs";
@@ -255,7 +255,7 @@ describe("a moment", () => {
     expect(plugin.emulator.journal.last()).toMatchObject({ operation: "run", status: 0, fault });
   });
 
-  test("on a route: an answer without a body is altered, too", async () => {
+  test("on a route also alters an answer without a body", async () => {
     const route = { operationId: "empty", method: "GET", path: "/api/v1/{tenantId}/empty" } as const;
     const plugin = new PluginClient({ routes: [{ ...route, respond: () => undefined }] });
     const token = await plugin.accessToken();
@@ -271,7 +271,7 @@ describe("a moment", () => {
     expect(await (await call()).text()).toBe("");
   });
 
-  test("on a route: malformed-json makes every value invalid JSON", async () => {
+  test("of the kind malformed-json on a route makes every value invalid JSON", async () => {
     const route = { operationId: "one", method: "GET", path: "/api/v1/{tenantId}/one" } as const;
     for (const value of [12, true, "text", null, [], {}]) {
       const plugin = new PluginClient({ routes: [{ ...route, respond: () => value }] });
@@ -281,7 +281,7 @@ describe("a moment", () => {
     }
   });
 
-  test("is the only one at which a fault strikes, and pages are never struck", async () => {
+  test("applies only at its own moment, and never to a page", async () => {
     const moments = Object.entries(faultMoments) as [FaultName, readonly string[]][];
     const without = moments.filter(([, at]) => at.length === 0).map(([name]) => name);
     expect(without).toEqual(["duplicate-auth-code"]);
@@ -303,7 +303,7 @@ describe("a moment", () => {
     expect(onRoutes.fired).toBe(0);
   });
 
-  test("follows from an operation of the API that the fault matches", async () => {
+  test("without a moment takes it from the API operation that it matches", async () => {
     const plugin = new PluginClient();
     plugin.emulator.faults.add({ name: "status", status: 503, match: { operation: "listDevices" } });
     const token = await plugin.accessToken();
@@ -315,7 +315,7 @@ describe("a moment", () => {
 describe("duplicate-auth-code", () => {
   const name = "duplicate-auth-code";
 
-  test("makes the in-process answer say two posts, and the code stays valid once", async () => {
+  test("gives two posts in the in-process answer, with a code that is valid once", async () => {
     const plugin = new LaunchedPlugin();
     const handle = plugin.emulator.faults.add({ name });
     const twice = plugin.launchedCode();
@@ -347,7 +347,7 @@ describe("duplicate-auth-code", () => {
     expect(launch.authorize(newPkce()).posts).toBe(2);
   });
 
-  test("reaches the host's page, and the journal names it", async () => {
+  test("applies to the host's page, and is named in the journal", async () => {
     const plugin = new LaunchedPlugin();
     const browser = await new FormBrowser(plugin.emulator).open("/host/acme");
     await (await browser.submit({ userId: "ada", password: "" })).follow();
@@ -367,7 +367,7 @@ describe("duplicate-auth-code", () => {
   });
 
   describeInChromium("in Chromium", (browser) => {
-    test("is posted twice by the host, and our page exchanges the code once", async () => {
+    test("makes the host post twice, and our page exchanges the code once", async () => {
       const example = await runExample();
       onTestFinished(example.close);
       const { emulator } = example;
@@ -376,7 +376,7 @@ describe("duplicate-auth-code", () => {
       const page = await context.newPage();
       const messages: unknown[] = [];
       await page.exposeFunction("reportMessage", (data: unknown) => void messages.push(data));
-      // In every frame, before the page's own scripts.
+      // This runs in every frame before the page's own scripts.
       await page.addInitScript(() => {
         addEventListener("message", ({ data }) => {
           if (data?.type === "host:auth-code")

@@ -1,4 +1,4 @@
-// Each fault by its name, in-process and over HTTP: what the caller sees, and what the journal says of it.
+// The effect of each fault on the caller, in-process and over HTTP, and its journal entry.
 import { describe, expect, test } from "vitest";
 import type { Fault, JournalEntry } from "../../src/emulator/index.js";
 import { accessTokenIn, PluginClient, START } from "./plugin-client.js";
@@ -10,9 +10,9 @@ const DEVICES = "/api/v1/acme/devices";
 interface Row {
   readonly name: string;
   readonly fault: Fault;
-  /** What the caller sees, given what it would have seen. */
+  /** The observed answer, computed from the answer without the fault. */
   readonly seen: (real: Observed) => Observed;
-  /** Default: what the caller sees. */
+  /** Default: the status that the caller observes. */
   readonly journal?: Partial<JournalEntry>;
   readonly header?: readonly [name: string, value: string | null];
 }
@@ -20,7 +20,7 @@ interface Row {
 const reset = { fetchFailed: "TypeError ECONNRESET" };
 const lengthOf = (text: string) => ({ text, length: expect.toBeOneOf([null, String(text.length)]) });
 const empty = (status: number) => ({ status, type: null, length: "0", text: "" });
-/** The connection ends after this part of the body. */
+/** The connection breaks after this part of the body. */
 const cut =
   (part: (text: string) => string) =>
   (real: Observed): Observed => {
@@ -50,7 +50,7 @@ const rows: Row[] = [
     seen: () => ({ status: 502, type: "text/html", ...lengthOf("<h1>Bad</h1>") }),
   },
   {
-    name: "a text as JSON",
+    name: "a string as JSON",
     fault: { name: "status", status: 200, body: "<h1>" },
     seen: () => ({ status: 200, type: "application/json", ...lengthOf('"<h1>"') }),
   },
@@ -108,7 +108,7 @@ const rows: Row[] = [
 ];
 
 describe.each(ways)("$name", ({ open }) => {
-  /** What is asked for with every row, of a deployment whose tokens are those of any other. */
+  /** The request that every row sends. All deployments issue the same tokens. */
   async function deployed(at: Fault["at"]): Promise<{ plugin: PluginClient; ask: () => Promise<Response> }> {
     const plugin = new PluginClient({ randomSeed: 1 });
     const send = await open(plugin.emulator);

@@ -9,7 +9,7 @@ import { accessTokenIn, PluginClient, reporter, START } from "./plugin-client.js
 test("20 emulators share no plugin, token, jti, rate window, log or journal", async () => {
   const limited = { rateLimit: { requests: 2, windowSeconds: 60 } };
   const plugins = Array.from({ length: 20 }, () => new PluginClient(limited));
-  // The same assertion: every emulator sees it for the first time.
+  // Every emulator accepts the same assertion, because each sees it for the first time.
   const form = plugins[0]?.form() ?? "";
   const tokens = await Promise.all(plugins.map((plugin) => accessTokenIn(plugin.post(form))));
   for (const [index, plugin] of plugins.entries()) {
@@ -103,7 +103,7 @@ describe("fetch", () => {
     expect((await fetch(input, init)).status).toBe(401);
   });
 
-  test("reads the body of a Request of another copy of fetch, with init and without", async () => {
+  test("reads the body of a Request from another copy of fetch, with and without init", async () => {
     const { emulator } = new PluginClient();
     emulator.registerServiceAccount({ clientId: "worker", clientSecret: "s", tenantId: "acme" });
     const fields = { grant_type: "client_credentials", client_id: "worker", client_secret: "s" };
@@ -115,7 +115,7 @@ describe("fetch", () => {
     }
   });
 
-  test("rejects with the signal's reason, before, during, and where a route never answers", async () => {
+  test("rejects with the signal's reason before a request, during it, and if no answer comes", async () => {
     const path = "/api/v1/{tenantId}/never";
     const respond = () => new Promise(() => {});
     const plugin = new PluginClient({ routes: [{ operationId: "never", method: "GET", path, respond }] });

@@ -133,7 +133,7 @@ describe("an entry", () => {
 });
 
 describe("a filter", () => {
-  /** Two tokens of acme, a refused one of globex, two calls a second later, and a page. */
+  /** Sends two token requests for acme, a refused one for globex, and a second later two calls and a page. */
   async function busy(): Promise<PluginClient> {
     const plugin = new LaunchedPlugin();
     const token = await plugin.launchedToken();
@@ -219,7 +219,7 @@ describe("waitFor", () => {
     expect(await waiting).toMatchObject([{ id: 3, tenantId: "acme", clientId: "reporter", status: 200 }]);
   });
 
-  test("counts earlier requests, and with since only later ones", async () => {
+  test("counts earlier requests too, but with since only later ones", async () => {
     const plugin = new PluginClient();
     const { journal } = plugin.emulator;
     await plugin.requestToken();

@@ -1,4 +1,4 @@
-// Serving over HTTP: the public URL, malformed requests, closing, and what is loaded when.
+// Serving over HTTP: the public URL, malformed requests, closing, and lazy loading.
 import { once } from "node:events";
 import { Agent, request as httpRequest, Server } from "node:http";
 import { createRequire } from "node:module";
@@ -23,7 +23,7 @@ async function connected(url: string): Promise<Socket> {
   return socket;
 }
 
-/** Unlike `once`, does not reject when the connection was reset. */
+/** Unlike `once`, this does not reject when the connection was reset. */
 const closed = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve));
 
 /** Writes bytes to the server and reads until it closes the connection. */
@@ -39,7 +39,7 @@ async function raw(url: string, text: string): Promise<string> {
   return answer;
 }
 
-/** Closes the server, and requires that it does not wait for its last resort. */
+/** Closes the server, and checks that it does not need to end connections by force. */
 async function closesAtOnce(close: () => Promise<void>): Promise<void> {
   const force = vi.spyOn(Server.prototype, "closeAllConnections");
   onTestFinished(() => force.mockRestore());
@@ -70,7 +70,7 @@ describe("the public URL", () => {
     expect(await post(plugin.form())).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  test("is, without the option, the URL that is listened at while listening", async () => {
+  test("without the option is the URL of the server while it listens", async () => {
     const { emulator } = new PluginClient();
     const { url, close } = await emulator.listen();
     expect([emulator.publicUrl, emulator.url]).toEqual([url, url]);
@@ -78,7 +78,7 @@ describe("the public URL", () => {
     expect([emulator.publicUrl, emulator.url]).toEqual(["http://emulator.localhost", undefined]);
   });
 
-  test("is the option, and the URL that is listened at has its path", async () => {
+  test("is the value of the option, and the URL of the server has the same path", async () => {
     const plugin = new PluginClient({ publicUrl: "https://customer.example/site" });
     const url = await listening(plugin);
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/site$/);
@@ -153,7 +153,7 @@ describe("a malformed request", () => {
     expect((await fetch(`${url}/v1/devices`)).status).toBe(401);
   });
 
-  test("that ends in its body leaves the server running", async () => {
+  test("that breaks off in its body leaves the server running", async () => {
     const url = await listening(new PluginClient());
     const socket = await connected(url);
     socket.write(`POST ${TOKEN} HTTP/1.1\r\nHost: h\r\n${FORM}\r\nContent-Length: 100\r\n\r\ngrant`);
@@ -184,7 +184,7 @@ describe("close", () => {
     await (await emulator.listen({ port: Number(new URL(url).port) })).close();
   });
 
-  test("ends a connection that never sent a request at once", async () => {
+  test("at once ends a connection that never sent a request", async () => {
     const { url, close } = await new PluginClient().emulator.listen();
     const ended = closed(await connected(url));
     // The server has accepted the silent connection before it answers on a later one.
@@ -221,7 +221,7 @@ describe("listen", () => {
   });
 
   test("does not load the parser of seed files, which the first seed file loads", () => {
-    /** CommonJS packages; Node lists no modules of the other kind. */
+    /** Works for CommonJS packages; Node does not list ES modules. */
     const isLoaded = (name: string) =>
       Object.keys(createRequire(import.meta.url).cache).some((file) =>
         file.includes(`/node_modules/${name}/`),

@@ -1,4 +1,4 @@
-// Lets the faults that strike a request do what they do, before its handler, after it, or in its place.
+// Applies faults to a request: before its handler, after it, or in its place.
 import type { Connection } from "../http/connection.js";
 import { parseJson, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
@@ -6,11 +6,11 @@ import { asGrant } from "../oauth.js";
 import type { Deployment } from "../state.js";
 import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./faults.js";
 
-/** A token answer then takes longer than clients wait. */
+/** So slow that a client gives up before it has the whole token answer. */
 const DEFAULT_BYTES_PER_SECOND = 10;
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 
-/** One request on its way: its deployment and connection, its journal entry, and how its answer is sent. */
+/** One request that is being answered. */
 export interface Exchange {
   readonly deployment: Deployment;
   readonly note: RequestNote;
@@ -22,7 +22,7 @@ export interface Exchange {
 interface FaultyRequest extends Exchange {
   readonly request: Request;
   readonly endpoint: "token" | "api";
-  /** Of the path, where the path names one. */
+  /** The tenant in the path, if there is one. */
   readonly tenantId: string | undefined;
 }
 
@@ -31,9 +31,9 @@ export async function underFaults(asked: FaultyRequest, handle: () => Promise<Re
   const { faults } = deployment;
   const isApi = endpoint === "api";
   const isArmed = isApi ? faults.isArmedFor("resource") : faults.isArmedFor("before-token", "after-commit");
-  // A fault that is armed meanwhile strikes the next request.
+  // A fault that is armed from here on applies to the next request.
   if (!isArmed) return handle();
-  // Before the handler takes the body away.
+  // This must precede the handler, which consumes the body.
   const caller = await identifyCaller(asked);
   const first = faults.strike(isApi ? "resource" : "before-token", factsOf(asked, caller));
   if (first !== undefined) {
@@ -110,22 +110,22 @@ async function afterHandler(
   return answer;
 }
 
-/** What is returned instead is never sent. */
+/** The response is only for the type: it is never sent. */
 function noAnswer(sending: Sending): Response {
   sending.reset = true;
   return new Response(null);
 }
 
-/** What the request claims, registered or not. */
+/** The client that the request claims to come from, registered or not. */
 interface Caller extends Pick<FaultMatch, "tenantId" | "clientId" | "grant"> {
-  /** Whether the client is registered: only then may its id be shown. */
+  /** Whether the client is registered. Only then may the journal show its id. */
   readonly isKnown: boolean;
 }
 
 /** RFC 6750 section 2.1. */
 const ANY_BEARER = /^Bearer +(\S+)$/i;
 
-/** The body can be read again afterwards. */
+/** Reads a copy of the request, so that the handler can still read the body. */
 async function identifyCaller({ deployment, endpoint, tenantId, request }: FaultyRequest): Promise<Caller> {
   if (endpoint === "api") {
     const value = ANY_BEARER.exec(request.headers.get("authorization") ?? "")?.[1];
@@ -141,7 +141,7 @@ async function identifyCaller({ deployment, endpoint, tenantId, request }: Fault
   return { tenantId, clientId, grant: asGrant(form.get("grant_type")), isKnown };
 }
 
-/** The path has no tenant: use the tenant of the account, of the code or token, or of the client. */
+/** A path of Variant B has no tenant. It is taken from the code, the refresh token or the client. */
 function clientOfB(
   { serviceAccounts, apiClients, authorizationCodes, refreshTokens, authorizations }: Deployment,
   fields: Readonly<Record<string, unknown>>,
@@ -170,13 +170,13 @@ function statusAnswer({ status, body, headers: given }: FaultOf<"status">): Resp
     if (canHaveContent(status)) headers.set("content-length", "0");
     return new Response(null, { status, headers });
   }
-  // A gateway's page: JSON would put it in quotes.
+  // A page, as gateways send it, must not get the quotes of a JSON string.
   const isText = typeof body === "string" && type !== null && !/json/i.test(type);
   if (type === null) headers.set("content-type", "application/json");
   return new Response(isText ? body : JSON.stringify(body), { status, headers });
 }
 
-/** `now`: epoch milliseconds, by the clock that `Date` shows too. */
+/** `now` is in epoch milliseconds, from the clock that the `Date` header uses too. */
 function rateLimitedAnswer(fault: FaultOf<"rate-limited">, now: number): Response {
   const { retryAfter = DEFAULT_RETRY_AFTER_SECONDS } = fault;
   const date = new Date((Math.ceil(now / 1000) + DEFAULT_RETRY_AFTER_SECONDS) * 1000);
@@ -186,7 +186,7 @@ function rateLimitedAnswer(fault: FaultOf<"rate-limited">, now: number): Respons
   return new Response(null, { status: 429, headers });
 }
 
-/** The same answer with another body; one that could have none is a 200. */
+/** The same answer with another body. A status that allows no body becomes 200. */
 async function withJson(answer: Response, edit: (text: string) => string): Promise<Response> {
   const headers = new Headers(answer.headers);
   headers.delete("content-length");
@@ -199,7 +199,7 @@ const statusWithContent = ({ status }: Response) => (canHaveContent(status) ? st
 
 function brokenJson(text: string): string {
   const half = text.slice(0, Math.ceil(text.length / 2));
-  // Half a number may be one, and nothing is cut in half of nothing.
+  // Half of a number may be a number, and half of an empty text is empty: make those invalid.
   return parseJson(half) === undefined && half !== "" ? half : `${half}{"`;
 }
 
@@ -213,19 +213,19 @@ function otherFields(text: string, { fields }: FaultOf<"fields">): string {
   return JSON.stringify(Array.isArray(value) ? value.map(merged) : merged(parseObject(text) ?? {}));
 }
 
-/** Written by a fault, read when the answer is sent; empty for an answer that is sent as it is. */
+/** A fault fills this in, and the sender reads it. If it is empty, the answer is sent unchanged. */
 export interface Sending {
-  /** No answer: the connection is reset. */
+  /** Whether the connection is reset instead of an answer. */
   reset?: boolean;
-  /** Bytes of the body that are sent at most; "half" of them. */
+  /** The body is cut after this many bytes, or after half of its bytes. */
   cutAfter?: number | "half";
   slow?: {
     readonly delayMs: number;
     readonly bytesPerSecond: number | undefined;
-    /** Ends the slowness, not the answer. */
+    /** When this is aborted, the rest of the answer is sent at once. */
     readonly released: AbortSignal;
   };
-  /** Milliseconds that `Date` is off. */
+  /** Milliseconds added to the `Date` header. */
   skewMs?: number;
 }
 
@@ -246,7 +246,7 @@ export async function sendAnswer(
   const body = new Uint8Array(await answer.arrayBuffer());
   const isCut = cutAfter !== undefined;
   if (!isCut && body.length === 0) return new Response(null, answer);
-  // Of an empty body too something is missing.
+  // An empty body is announced with one byte, so that it can be cut too.
   const length = Math.max(1, body.length);
   const most = cutAfter === "half" ? Math.floor(length / 2) : (cutAfter ?? length);
   const sent = isCut ? body.subarray(0, Math.min(most, length - 1)) : body;
@@ -256,10 +256,10 @@ export async function sendAnswer(
   return connection.send(head, (ended) => drip(sent, slow, ended), isCut ? "cut" : "complete");
 }
 
-/** A higher rate would not be visible. */
+/** More drops per second would make no visible difference. */
 const DROPS_PER_SECOND = 10;
 
-/** At once unless it is slow. `ended`: the reader has left. */
+/** Yields the body at once unless `slow` is given. `ended` is aborted when the reader has left. */
 async function* drip(
   body: Uint8Array,
   slow: Sending["slow"],

@@ -1,4 +1,4 @@
-// The faults: what can be made to go wrong, for which requests, and which fault strikes a request.
+// The faults that a test can cause, and the choice of the fault that applies to a request.
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { z } from "zod";
@@ -9,120 +9,120 @@ import type { RandomSource } from "../stores.js";
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
 /**
- * When a fault strikes: before the token endpoint looks at anything (nothing is spent, not even a slot of the rate
- * limit); after it did its work, whatever it answers (a code is spent, a token minted, a refresh token rotated); or on
- * a route of the API.
+ * The moment at which a fault applies: before the token endpoint does anything (nothing is spent, not even
+ * a slot of the rate limit), after the token endpoint has done its work, even if it refused (a code is
+ * spent, a token minted, a refresh token rotated), or on a route of the API.
  */
 export type FaultMoment = "before-token" | "after-commit" | "resource";
 
 export interface FaultTarget {
-  /** Default: the first that `faultMoments` lists and the matched operation reaches. What makes no sense is refused. */
+  /** Default: the first in `faultMoments` that fits the matched operation. Others are refused. */
   readonly at?: FaultMoment | undefined;
-  /** How many requests it strikes, also of many at once. Default: 1. */
+  /** How many requests it applies to, even if many arrive at once. Default: 1. */
   readonly count?: number | "always" | undefined;
   /** A request must match every given member. */
   readonly match?: FaultMatch | undefined;
-  /** Above 0 and at most 1: strikes a matching request by a draw. Default: 1. */
+  /** The chance that it applies to a matching request: above 0 and at most 1. Default: 1. */
   readonly probability?: number | undefined;
-  /** With the same number the same requests are struck; `list` shows the one that was drawn where none was given. */
+  /** The same seed draws the same requests. If it is absent, one is drawn, and `list` reports it. */
   readonly seed?: number | undefined;
 }
 
-/** `clientId` is what the request claims, or whose token it carries; `path` is without the query, as in the journal. */
+/** `clientId` is the claimed client or that of the bearer token. `path` is without the query. */
 export interface FaultMatch {
   readonly tenantId?: string | undefined;
   readonly clientId?: string | undefined;
   readonly variant?: "A" | "B" | undefined;
   readonly grant?: Grant | undefined;
-  /** As in the journal: `requestToken`, `listDevices`. */
+  /** The operation's name in the journal, for instance `requestToken` or `listDevices`. */
   readonly operation?: string | undefined;
   readonly method?: string | undefined;
   readonly path?: string | undefined;
 }
 
-/** A fault, and which requests it strikes. */
+/** A fault, and the requests it applies to. */
 export type Fault = FaultTarget &
   (
     | {
         /**
-         * An answer of a gateway or a broken server in the place of the real one. A client may retry a 5xx of a
-         * client_credentials request or of an idempotent call: at "after-commit" a code is spent although it says 504.
+         * An answer as from a gateway or broken server replaces the real one. A client may retry a 5xx for a
+         * client_credentials request or an idempotent call. At "after-commit" even a 504 means a spent code.
          */
         readonly name: "status";
         /** 200 to 599. */
         readonly status: number;
-        /** Sent as JSON; but a string as it is where `headers` name a content type that is not JSON. Default: no body. */
+        /** Sent as JSON; a string is sent as is if `headers` has another content type. Default: none. */
         readonly body?: Json | undefined;
         readonly headers?: Readonly<Record<string, string>> | undefined;
       }
     | {
         /**
-         * A 429 with an empty body, without any limit that was hit. All requests of a client wait as `Retry-After`
-         * says, or on "a schedule of a few seconds, doubling, with random jitter" (description, section 8).
+         * A 429 with an empty body, although no limit was exceeded. A client must wait for `Retry-After` or
+         * for "a schedule of a few seconds, doubling, with random jitter" (description, section 8).
          */
         readonly name: "rate-limited";
-        /** Seconds, the date a second from now (rounded up), no header, or any other string as it is. Default: 1. */
+        /** In seconds. "date" is a second from now, "absent" omits it, others are sent as is. Default: 1. */
         readonly retryAfter?: number | "date" | "absent" | (string & {}) | undefined;
       }
     | {
-        /** The connection is reset (TCP RST) before anything was done. A client cannot tell it from a `lost-answer`. */
+        /** The connection is reset (TCP RST) before anything is done. It looks like a `lost-answer`. */
         readonly name: "reset";
       }
     | {
-        /** The real answer, whose body ends before its `Content-Length`: what it carried is lost, see `lost-answer`. */
+        /** The real answer ends before its `Content-Length`, so its content is lost as with `lost-answer`. */
         readonly name: "truncated";
-        /** How many bytes of the body are sent, always less than all. Default: half of them. */
+        /** How many bytes of the body are sent, always fewer than all. Default: half of them. */
         readonly bytes?: number | undefined;
       }
     | {
         /**
-         * The real answer, late or dripping: a client limits the time of the whole exchange. At "before-token" the
-         * request is late, and dropped if the caller has left.
+         * The real answer comes late or drips. A client must limit the time of the whole exchange. At
+         * "before-token" the request is delayed, and is dropped if the caller has left.
          */
         readonly name: "slow";
-        /** Of the body. Default: 10, unless `delayMs` is given; then as fast as it goes. */
+        /** The speed of the body. Default: 10, or unlimited if `delayMs` is given. */
         readonly bytesPerSecond?: number | undefined;
-        /** Before the first byte of the answer, in real milliseconds. Default: 0. */
+        /** The delay before the first byte of the answer, in real milliseconds. Default: 0. */
         readonly delayMs?: number | undefined;
       }
     | {
-        /** The real answer's JSON, cut in the middle, complete by its `Content-Length` and under its content type. */
+        /** The real JSON is cut in the middle. `Content-Length` fits the cut body, the content type stays. */
         readonly name: "malformed-json";
       }
     | {
-        /** The real body under another content type. A client goes by what it can parse and by the shape it needs. */
+        /** The real body has another content type. A client should accept it if the JSON fits. */
         readonly name: "content-type";
         readonly contentType: string;
       }
     | {
         /**
-         * The real answer's JSON object with other members; in an array each object, and of anything else only these members.
-         * A client survives what the description does not promise: an absent `expires_in`, strings of digits, odd `revo`.
+         * Changes members of the real JSON object or of each object in an array; replaces any other value.
+         * A client must survive an absent `expires_in`, strings of digits and an odd `revo`.
          */
         readonly name: "fields";
-        /** Null removes the member; anything else takes its place. */
+        /** Null removes the member; any other value replaces it. */
         readonly fields: Readonly<Record<string, Json>>;
       }
     | {
         /**
-         * Everything is done, and the connection is reset before a byte of the answer was sent. A code is spent, and a
-         * refresh token may be rotated: neither is sent again. client_credentials is asked for again.
+         * The request is processed, but the connection is reset before the answer. A code is spent and a
+         * refresh token may be rotated, so a client must not repeat either. It may repeat client_credentials.
          */
         readonly name: "lost-answer";
       }
     | {
         /**
-         * The host's page posts `host:auth-code` twice; in-process, `authorize` answers `posts: 2`. A plugin's page takes the
-         * first and ignores the second: the code is good for one exchange attempt.
+         * The host's page posts `host:auth-code` twice; in-process, `authorize` returns `posts: 2`. A plugin
+         * must ignore the second, because the code is good for one exchange attempt.
          */
         readonly name: "duplicate-auth-code";
-        /** It strikes when the host answers a launch, and at no other moment. */
+        /** This fault applies only when the host answers a launch. */
         readonly at?: undefined;
       }
     | {
-        /** The real answer with a `Date` that is off. A client corrects its assertions by it up to a bound. */
+        /** The real answer has a wrong `Date`. A client corrects its assertions by it, up to a limit. */
         readonly name: "skewed-date";
-        /** Milliseconds; negative is the past. */
+        /** Milliseconds; negative values give a `Date` in the past. */
         readonly byMs: number;
       }
   );
@@ -130,13 +130,13 @@ export type Fault = FaultTarget &
 export type FaultName = Fault["name"];
 export type FaultOf<Name extends FaultName> = Extract<Fault, { readonly name: Name }>;
 
-/** What a timer takes: beyond it would fire at once. */
+/** The longest delay of a timer. With a longer one it would fire at once. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1;
 /** About a hundred years, so that the result is a valid date for any clock of a test. */
 const FURTHEST_SKEW_MS = 3.2e12;
 /** RFC 9110 section 5.6.2. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** The emulator writes them: what they say is the sending's, or another fault's. */
+/** The emulator itself sets these headers when it sends an answer. */
 const OWN_HEADERS = /^(content-length|transfer-encoding|connection|date)$/i;
 
 const headerValue = z.string().regex(/^[\x20-\x7e]*$/, "must be printable ASCII");
@@ -146,7 +146,7 @@ const headerName = z
   .refine((name) => !OWN_HEADERS.test(name), "is written by the emulator");
 const json = z.custom<Json>(isJson, "must be a JSON value");
 
-/** What each fault takes, and the moments at which it can strike, its default first. */
+/** The fields of each fault, and the moments at which it can apply, its default first. */
 const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.ZodRawShape }>> = {
   status: {
     at: ["before-token", "after-commit", "resource"],
@@ -182,12 +182,12 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
 
 export const FAULT_NAMES = Object.keys(kinds) as [FaultName, ...FaultName[]];
 
-/** The moments at which each fault can strike, its default first; `duplicate-auth-code` has one of its own. */
+/** The moments at which each fault can apply, its default first. `duplicate-auth-code` has none of them. */
 export const faultMoments = Object.fromEntries(FAULT_NAMES.map((name) => [name, kinds[name].at])) as Readonly<
   Record<FaultName, readonly FaultMoment[]>
 >;
 
-/** By which a request is recognised, here and in the journal. */
+/** Faults and journal filters select requests by these fields. */
 export const faultMatchFields: { readonly [Name in keyof FaultMatch]-?: z.ZodType<FaultMatch[Name]> } = {
   tenantId: z.string().optional(),
   clientId: z.string().optional(),
@@ -198,7 +198,7 @@ export const faultMatchFields: { readonly [Name in keyof FaultMatch]-?: z.ZodTyp
   path: z.string().startsWith("/").optional(),
 };
 
-/** The operation of both token endpoints; every other is a route's. */
+/** The operation of both token endpoints. Every other operation is that of an API route. */
 const TOKEN_OPERATION = "requestToken";
 
 const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
@@ -220,7 +220,7 @@ export function faultSchema(name: FaultName): z.ZodType {
     });
 }
 
-/** When it strikes: as it says, or at the first of its moments that the operation it matches can reach. */
+/** The moment that the fault gives, or the first of its kind that fits the operation it matches. */
 function momentOf({ name, at, match }: Fault): FaultMoment | "launch" {
   const moments = faultMoments[name];
   if (at !== undefined) return at;
@@ -230,12 +230,12 @@ function momentOf({ name, at, match }: Fault): FaultMoment | "launch" {
 
 function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
   const [first, ...others] = moments;
-  const refusal = "must be left out: it strikes when the host answers a launch";
+  const refusal = "must be left out: the fault applies when the host answers a launch";
   if (first === undefined) return z.undefined(refusal).optional();
   return z.enum([first, ...others], `must be one of ${moments.join(", ")}`).optional();
 }
 
-/** What is wrong between two members: the one at fault, and why. */
+/** If two members contradict each other, the name of the wrong one and the reason. */
 function conflict(fault: Fault): readonly [field: string, why: string] | undefined {
   if (fault.seed !== undefined && fault.probability === undefined) return ["seed", "needs a probability"];
   const operation = fault.match?.operation;
@@ -245,15 +245,15 @@ function conflict(fault: Fault): readonly [field: string, why: string] | undefin
       const others = kinds[fault.name].at
         .filter((moment) => isToken === (moment !== "resource"))
         .join(" or ");
-      return ["at", `is never reached by ${operation}: it must be ${others}`];
+      return ["at", `does not fit ${operation}: it must be ${others}`];
     }
   }
   if (fault.name === "slow" && fault.at === "before-token") {
-    if (fault.delayMs === undefined) return ["delayMs", "is what makes a request slow before the token"];
-    if (fault.bytesPerSecond !== undefined) return ["bytesPerSecond", "is of an answer: there is none yet"];
+    if (fault.delayMs === undefined) return ["delayMs", "is required at before-token"];
+    if (fault.bytesPerSecond !== undefined) return ["bytesPerSecond", "must be left out at before-token"];
   }
   if (fault.name === "status" && !canHaveContent(fault.status) && fault.body !== undefined) {
-    return ["body", `an answer ${fault.status} has none`];
+    return ["body", `must be left out: an answer with status ${fault.status} has none`];
   }
   return undefined;
 }
@@ -263,62 +263,62 @@ export function canHaveContent(status: number): boolean {
   return ![204, 205, 304].includes(status);
 }
 
-/** A fault that was armed. After a reset it refers to the old deployment. */
+/** An armed fault. After a reset the handle still refers to the old deployment. */
 export interface FaultHandle {
   readonly id: string;
-  /** How many requests it struck. */
+  /** How many requests it has applied to. */
   readonly fired: number;
   remove(): void;
 }
 
-/** An armed fault, with the seed that was drawn for it if it strikes by a draw. */
+/** An armed fault. If it has a probability but no seed, `fault` has the seed that was drawn. */
 export interface FaultReport {
   readonly id: string;
   readonly fault: Fault;
   readonly fired: number;
-  /** How many more requests it strikes. */
+  /** How many more requests it will apply to. */
   readonly left: number | "always";
 }
 
 interface Armed extends Pick<FaultReport, "id" | "fault"> {
   fired: number;
-  /** How often was drawn for it. */
+  /** How many draws were made for it. */
   drawn: number;
 }
 
 /**
- * The faults of one emulator. A request is struck by at most one at each moment: the oldest armed one that matches.
- * A reset also ends the delay of slow answers: they are sent at once, from the old state.
+ * The faults of one emulator. At each moment at most one applies to a request: the oldest that matches.
+ * A reset also ends the delay of slow answers. They are then sent at once, from the old state.
  *
  * @example
  * emulator.faults.add({ name: "lost-answer", match: { grant: "refresh_token" } });
  * await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "login_outcome_unknown" });
  */
 export class EmulatorFaults {
-  // Synchronous throughout, so that of concurrent requests exactly as many are struck as a fault's count says.
+  // All methods are synchronous, so that a fault's count is exact for concurrent requests too.
   readonly #random: RandomSource;
   readonly #operations: ReadonlySet<string>;
   readonly #armed = new Map<string, Armed>();
-  /** Aborted when a reset replaces the deployment: nothing is slow from then on. @internal */
+  /** Aborted when a reset replaces the deployment, so that no answer stays slow. @internal */
   readonly ended: AbortController = new AbortController();
   #added = 0;
 
-  /** `operations`: every operation of the deployment. @internal */
+  /** `operations` are all operations of the deployment. @internal */
   constructor(random: RandomSource, operations: readonly string[]) {
     this.#random = random;
     this.#operations = new Set(operations);
-    // One listener for each delayed answer, and there may be many.
+    // Each delayed answer adds a listener, and there may be many.
     setMaxListeners(0, this.ended.signal);
   }
 
-  /** Arms a fault, from the next request on. @throws EmulatorError `option_invalid`, naming the fields at fault. */
+  /** Arms a fault for later requests. @throws EmulatorError `option_invalid` that names the wrong fields */
   add(input: Fault): FaultHandle {
     const { name } = parseInput(named, input, "option_invalid", "fault");
     const accepted = parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`) as Fault;
     // Later changes to the caller's object have no effect.
     const parsed = structuredClone(accepted);
     const operation = parsed.match?.operation;
-    // A fault that waits for what never comes would be looked for in the code under test.
+    // A fault that never applies would make people search for the error in the code under test.
     if (operation !== undefined && !this.#operations.has(operation)) {
       const issue = `match.operation: must be one of ${[...this.#operations].join(", ")}`;
       throw new EmulatorError("option_invalid", `fault ${name}: ${issue}`, { issues: [issue] });
@@ -337,7 +337,7 @@ export class EmulatorFaults {
     };
   }
 
-  /** Those that are still armed, oldest first. */
+  /** The faults that are still armed, oldest first. */
   list(): FaultReport[] {
     return [...this.#armed.values()].map((armed) => {
       const { id, fault, fired } = armed;
@@ -345,7 +345,7 @@ export class EmulatorFaults {
     });
   }
 
-  /** Disarms one; without effect if it is not armed any more. */
+  /** Disarms a fault. If it is not armed any more, nothing happens. */
   remove(id: string): void {
     this.#armed.delete(id);
   }
@@ -354,12 +354,12 @@ export class EmulatorFaults {
     this.#armed.clear();
   }
 
-  /** Whether any fault could strike at one of these moments. @internal */
+  /** Whether any armed fault could apply at one of these moments. @internal */
   isArmedFor(...moments: readonly FaultMoment[]): boolean {
     return [...this.#armed.values()].some(({ fault }) => moments.some((one) => momentOf(fault) === one));
   }
 
-  /** The fault that strikes this request at this moment; it counts as fired. @internal */
+  /** The fault that applies to this request at this moment; it counts as fired. @internal */
   strike(moment: FaultMoment | "launch", facts: FaultMatch): Fault | undefined {
     for (const armed of this.#armed.values()) {
       const match = Object.entries(armed.fault.match ?? {}) as [keyof FaultMatch, unknown][];
@@ -373,7 +373,7 @@ export class EmulatorFaults {
   }
 }
 
-/** By the seed and by how many requests matched: the same in every run. */
+/** Depends only on the seed and the number of draws, so every run has the same result. */
 function draw(armed: Armed): boolean {
   const { probability = 1, seed } = armed.fault;
   if (probability === 1) return true;

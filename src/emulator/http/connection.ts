@@ -1,25 +1,25 @@
-// How an answer returns to its caller when a fault makes it late, partial or absent, and the in-process caller.
+// The connection to a caller, by which a fault makes answers late, partial or absent; and in-process callers.
 
 /** The bytes of a body as they are sent; they end when `ended` is aborted. */
 export type SlowBody = (ended: AbortSignal) => AsyncIterable<Uint8Array>;
 
-/** The way back for one request. Callers in this process and over HTTP observe the same. */
+/** How one request is answered. Callers in this process and over HTTP observe the same. */
 export interface Connection {
-  /** The address of the other end: undefined for a caller in this process, empty if it is gone. Never from a header. */
+  /** From the socket, never from a header. Undefined for in-process callers; empty if the caller is gone. */
   readonly remoteAddress: string | undefined;
-  /** Aborted as soon as no caller waits for the answer: the caller gave up, or the server closes. */
+  /** Aborted as soon as nobody waits for the answer, because the caller gave up or the server closes. */
   readonly gone: AbortSignal;
-  /** Ends it without an answer. Return, or throw, what this returns or throws to the server or the caller. */
+  /** Ends it without an answer. The handler must pass on the returned response or the exception. */
   reset(): Response;
-  /** Sends status and headers of `head`, then the body; "cut" ends the connection after it. */
+  /** Sends status and headers of `head`, then the body. After that, "cut" breaks the connection. */
   send(head: Response, body: SlowBody, ending: "complete" | "cut"): Response | Promise<Response>;
 }
 
-/** Fails as undici's fetch fails when the network does, without a network. */
+/** Fails without a network in the same way as undici's fetch fails with one. */
 export class InProcessConnection implements Connection {
   readonly gone: AbortSignal;
   readonly remoteAddress = undefined;
-  /** Kept alive: a request's signal follows the caller's signal only while both requests are referenced. */
+  /** Keeps both requests referenced. Otherwise the signal may stop following the caller's signal. */
   readonly held: readonly unknown[];
 
   /** `given` is the caller's own object, if `request` was made from it. */
@@ -69,7 +69,7 @@ export function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Pro
   });
 }
 
-/** Recognises requests and URLs of another copy of fetch, or of another realm, by their members and not by their class. */
+/** Recognises requests and URLs from another copy of fetch or another realm by their members. */
 export function asRequest(
   input: Request | string | URL,
   init: RequestInit | undefined,
@@ -77,7 +77,7 @@ export function asRequest(
 ): Request {
   if (typeof input !== "string" && (typeof input !== "object" || input === null))
     throw new TypeError("fetch takes a URL or a Request");
-  // With the slash, a relative URL is under http://h/base and not beside it.
+  // With the slash, a relative URL is under http://h/base; without it, next to it.
   if (typeof input === "string" || !("headers" in input))
     return new Request(new URL(input, `${base}/`), init);
   if (input.bodyUsed) throw new TypeError("the body of the request was read already");

@@ -1,4 +1,4 @@
-// Serves a fetch handler over HTTP, and stops promptly. Loaded with the first server: it takes 25 ms.
+// Serves a fetch handler over HTTP, and stops promptly. It takes 25 ms to load, so the first server loads it.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -13,7 +13,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const CLOSE_GRACE_MS = 250;
 
 export interface Listening {
-  /** The origin it is reached at, without a path. */
+  /** The origin of the server's URL, without a path. */
   readonly origin: string;
   /** Resolves when the port is free again. Connections without a request in flight end at once. */
   close(): Promise<void>;
@@ -34,12 +34,12 @@ export async function listenOn(
     { overrideGlobalObjects: false },
   );
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };
-  /** Connections that never sent a request: Node does not count them as idle. */
+  /** Connections that never sent a request. Node does not count them as idle. */
   const silent = new Set<Socket>();
   const server = createServer(timeouts, (incoming, outgoing) => {
     silent.delete(incoming.socket);
     const name = incoming.headers.host;
-    // RFC 9112 section 3.2. Checked here, because the listener would fail where no handler can answer.
+    // RFC 9112 section 3.2. The listener would fail on such a name before any handler could answer.
     if (name !== undefined && !URL.canParse(`http://${name}`)) {
       return outgoing.writeHead(400, { "content-length": 0 }).end();
     }
@@ -59,7 +59,7 @@ export async function listenOn(
   const close = async () => {
     closing.abort();
     const ended = once(server, "close");
-    // Ends idle keep-alive connections too.
+    // This ends idle keep-alive connections too.
     server.close();
     for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
@@ -75,15 +75,15 @@ export async function listenOn(
   };
 }
 
-/** An unspecified address ("every interface") cannot be a destination: use the loopback address of its family. */
+/** Replaces the address for "every interface", which is no destination, by the loopback address. */
 function originOf({ address, family, port }: AddressInfo): string {
   if (family === "IPv6") return `http://[${address === "::" ? "::1" : address}]:${port}`;
   return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
 }
 
 /**
- * Works on Node's own request and answer, because a fetch handler cannot reset a connection. `closing` is aborted when
- * the server closes.
+ * Uses Node's own request and response, because a fetch handler cannot reset a connection. `closing` is
+ * aborted when the server closes.
  */
 function httpConnection(
   incoming: IncomingMessage,
@@ -94,7 +94,7 @@ function httpConnection(
   let left: AbortSignal | undefined;
   return {
     remoteAddress: socket.remoteAddress ?? "",
-    // Made on demand: most answers are sent before a caller could leave.
+    // The signal is made on demand, because most answers are sent before a caller could leave.
     get gone() {
       left ??= whenLeft(incoming, outgoing, closing);
       return left;
@@ -123,7 +123,7 @@ function whenLeft(incoming: IncomingMessage, outgoing: ServerResponse, closing: 
   const end = () => {
     closing.removeEventListener("abort", end);
     outgoing.removeListener("close", end);
-    // Only a slow answer asks for this signal, and a server that closes does not wait for one.
+    // Only slow answers use this signal, and a server that closes does not wait for them.
     if (!outgoing.writableFinished) incoming.socket.destroy();
     controller.abort();
   };

@@ -1,15 +1,15 @@
 // Request bodies, media types, and answers in JSON.
 
-/** Bytes. A token request with an RS256 assertion takes about 1 KiB. */
+/** In bytes. A token request with an RS256 assertion takes about 1 KiB. */
 export const MAXIMUM_BODY_BYTES = 65_536;
 
 /** RFC 6749 sections 5.1 and 5.2. */
 export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" } as const;
 
-/** The body as text, or the reason why there is none. Unreadable: it broke off, or is not UTF-8. */
+/** The body as text, or why there is none. "unreadable" means that it broke off or is not UTF-8. */
 type ReadBody = { readonly text: string } | { readonly fault: "too large" | "unreadable" };
 
-/** Reads up to `MAXIMUM_BODY_BYTES`, so that no request can make the emulator hold more. */
+/** Reads up to `MAXIMUM_BODY_BYTES`, so that no request can make the emulator store more. */
 export async function readBody(request: Request): Promise<ReadBody> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -18,7 +18,7 @@ export async function readBody(request: Request): Promise<ReadBody> {
     for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
       size += chunk.value.byteLength;
       if (size > MAXIMUM_BODY_BYTES) {
-        // Not awaited: a sender that never stops must not delay the answer.
+        // This is not awaited, so that a sender that never stops cannot delay the answer.
         reader?.cancel().catch(() => {});
         return { fault: "too large" };
       }
@@ -30,7 +30,7 @@ export async function readBody(request: Request): Promise<ReadBody> {
   }
 }
 
-/** The JSON value in a text; undefined for anything else. */
+/** The value of a JSON text, or undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -45,7 +45,7 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | u
   return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
 }
 
-/** True for the given type in UTF-8; parameters other than charset are ignored (RFC 9110 section 8.3.1). */
+/** Whether the type is the given one, in UTF-8. Other parameters are ignored (RFC 9110 section 8.3.1). */
 export function isMediaType(header: string | null, expected: string): boolean {
   const [type = "", ...parameters] = (header ?? "").split(";");
   if (type.trim().toLowerCase() !== expected) return false;
