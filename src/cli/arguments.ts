@@ -11,7 +11,7 @@ const secretOptions = [
   { flags: /^--(?:b-)?login-(?:client-)?secret$/, variable: "B_LOGIN_CLIENT_SECRET" },
   { flags: /^--store-key$/, variable: "STORE_KEY" },
 ] as const;
-/** Options for secrets that this program gets itself, or has no use for. */
+/** Options for secrets that this program obtains itself or does not use. */
 const tokenOptions =
   /^--(?:(?:access|bearer|refresh)-)?token$|^--(?:password|code|code-verifier|authorization|client-assertion)$/;
 
@@ -37,12 +37,12 @@ export function refuseSecrets(argv: readonly string[]): void {
   }
 }
 
-/** `problem` continues the name of the flag. */
+/** `problem` is the rest of a sentence that starts with the flag. */
 export function invalidFlag(flag: string, problem: string): ConfigurationError {
   return new ConfigurationError("option_invalid", `${flag} ${problem}`, { option: flag });
 }
 
-/** A parser for commander. */
+/** Returns a parser for commander. */
 export function wholeNumber(least: number, most: number, unit: string): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
@@ -51,7 +51,7 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
   };
 }
 
-/** A parser for commander, for an option that may be repeated. */
+/** Parses an option that may be repeated, for commander. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
@@ -77,7 +77,7 @@ export function usageError(
 function problemOf(code: string, message: string, command: Command): string {
   switch (code) {
     case "commander.unknownOption": {
-      // `--name=value` and `-nvalue` hold a value: show only the name of the first, and nothing of the second.
+      // `--name=value` and `-nvalue` hold a value. Only the name of the first can be shown safely.
       const name = /'(--[a-z][a-z-]*|-[a-zA-Z](?=['=]))/.exec(message)?.[1];
       return name === undefined ? "There is an unknown option." : `Unknown option ${name}.`;
     }
@@ -89,11 +89,11 @@ function problemOf(code: string, message: string, command: Command): string {
       const flag = /^error: option '(--[a-z-]+)/.exec(message)?.[1];
       const variable = command.options.find(({ long }) => long === flag)?.envVar;
       const separator = " is invalid. ";
-      // The value comes before the last separator, and the reason, a text of this program, after it.
+      // The value comes before the last separator. The reason after it was written by this program.
       const reason = message.slice(message.lastIndexOf(separator) + separator.length);
       return `${flag}${variable === undefined ? "" : ` or ${variable}`} is not valid. ${reason}`;
     }
-    // These name options and arguments, and no value.
+    // These messages name options and arguments, but quote no value.
     case "commander.missingArgument":
     case "commander.optionMissingArgument":
     case "commander.missingMandatoryOptionValue":

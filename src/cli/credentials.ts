@@ -9,7 +9,7 @@ export interface PluginSettings {
   readonly keyId: string | undefined;
 }
 
-/** The service plugin; undefined if none of its settings is set. @throws ConfigurationError as `readPrivateKey` */
+/** Undefined if no setting of the plugin is set. @throws ConfigurationError, as does `readPrivateKey` */
 export async function readPlugin(settings: Settings): Promise<PluginSettings | undefined> {
   const { aClientId: clientId, aPrivateKey, aPrivateKeyFile, aKeyId: keyId } = settings;
   if (clientId !== undefined) return { clientId, privateKey: await readPrivateKey(settings), keyId };
@@ -31,7 +31,7 @@ export interface AccountSettings {
   readonly clientSecret: string;
 }
 
-/** The service account; undefined if none of its settings is set. @throws ConfigurationError as `readPrivateKey` */
+/** Undefined if no setting of the account is set. @throws ConfigurationError, as does `readPrivateKey` */
 export async function readAccount(settings: Settings): Promise<AccountSettings | undefined> {
   const { bClientId: clientId, bClientSecret, bClientSecretFile } = settings;
   if (clientId === undefined) {
@@ -59,7 +59,7 @@ export function hasOwnLoginClient(settings: Settings): boolean {
   return (bLoginClientId ?? bLoginClientSecret ?? bLoginClientSecretFile) !== undefined;
 }
 
-/** The API client that people log in to, with its own settings or those of the service account, never a mixture. */
+/** Reads the settings of the API client, or else those of the service account, never some of each. */
 export async function readLoginClient(
   settings: Settings,
 ): Promise<{ readonly clientId: string; readonly clientSecret: string | undefined }> {
@@ -68,7 +68,7 @@ export async function readLoginClient(
   if (clientId === undefined)
     throw new ConfigurationError(
       "credential_missing",
-      `The client id of the API client is missing. Set it with ${namesOf("bLoginClientId")}; without a service account ${namesOf("bClientId")} will do too.`,
+      `The client id of the API client is missing. Set it with ${namesOf("bLoginClientId")}; if there is no service account, you can use ${namesOf("bClientId")} instead.`,
       { variant: "B" },
     );
   return {
@@ -77,7 +77,7 @@ export async function readLoginClient(
   };
 }
 
-/** In bytes. A key of 4096 bits takes 3 KiB as PEM. */
+/** The limit in bytes. A key of 4096 bits takes 3 KiB as PEM. */
 const longestSecret = 65_536;
 
 /**
@@ -99,7 +99,7 @@ export async function readSecret(
   if (path === undefined) return value;
   const chunks: Buffer[] = [];
   try {
-    // At most one byte more than a secret may have, because a device such as /dev/zero has no end.
+    // Reading stops one byte after the limit, because a device such as /dev/zero has no end.
     for await (const chunk of createReadStream(path, { end: longestSecret })) chunks.push(chunk);
   } catch (fault) {
     const { code = "no code" } = fault as NodeJS.ErrnoException;

@@ -34,7 +34,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** For every `--help`. */
+/** Every `--help` ends with this list. */
 export const exitCodesHelp: string = `Exit codes:
   0  done
   1  a check said no
@@ -44,7 +44,7 @@ export const exitCodesHelp: string = `Exit codes:
   5  network: no answer, or an answer that the description does not know
   6  API call refused`;
 
-/** An unexpected response counts as network: mostly another server answered, and the user has to check the address. */
+/** An unexpected response counts as network, because usually another server answered at a wrong address. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (isConfigurationError(error) || isStoreError(error) || isToolError(error))
     return exitCodes.configuration;
@@ -56,7 +56,7 @@ export function exitCodeOf(error: unknown): ExitCode {
   return isApiError(error) ? exitCodes.apiRefused : exitCodes.fault;
 }
 
-/** An error of the emulator or the generator. By name, because loading the classes would load both for every command. */
+/** Checks the name, because importing the classes would load the emulator and the generator every time. */
 function isToolError(error: unknown): error is Error & ToolError {
   return error instanceof Error && (error.name === "EmulatorError" || error.name === "GenerateError");
 }
@@ -68,13 +68,13 @@ interface ToolError {
   readonly pointer?: string;
 }
 
-/** Writes an error: for people to stderr, with `--json` to stdout. `body` is that of a refused call, without secrets. */
+/** Writes an error to stderr or, with `--json`, to stdout. `body` is from a refused call, without secrets. */
 export function reportError(output: Output, error: unknown, body?: unknown): void {
   if (output.json) output.value(errorJson(error, body));
   else output.raw(`${errorLines(error, output.paintNote, body).join("\n")}\n`);
 }
 
-/** For people. `body` is that of a refused call, checked to hold no secret. */
+/** Describes an error for people. `body` is that of a refused call, checked to hold no secret. */
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (isToolError(error)) {
     const { message, issues = [], cause } = error;
@@ -122,7 +122,7 @@ function causeLines(causes: readonly Cause[], paint: Paint): string[] {
   ];
 }
 
-/** For scripts: code, message and the public fields of the error's class, with `retryAt` in epoch milliseconds. */
+/** Describes an error for scripts, with the public fields of its class; `retryAt` in epoch milliseconds. */
 export function errorJson(error: unknown, body?: unknown): { readonly error: Record<string, unknown> } {
   const bodyField = body === undefined ? {} : { body };
   return { error: { ...fieldsOf(error), ...bodyField, exitCode: exitCodeOf(error) } };

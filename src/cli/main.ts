@@ -5,11 +5,11 @@ import { run } from "./run.js";
 
 const interruption = new AbortController();
 let lostOutput: ExitCode | undefined;
-// Once only: a second Ctrl-C ends the process at once.
+// The handler runs only once, so a second Ctrl-C ends the process at once.
 process.once("SIGINT", () => interruption.abort(exitCodes.interrupted));
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", ({ code }: NodeJS.ErrnoException) => {
-    // EPIPE is `bivariant ... | head`: the reader has closed the pipe and wants no message.
+    // EPIPE means that the reader, as in `bivariant ... | head`, has closed the pipe and wants no message.
     if (code !== "EPIPE" && stream === process.stdout)
       process.stderr.write(`The output could not be written (${code}).\n`);
     // Lost output is a failure even when the command itself succeeds.

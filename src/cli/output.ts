@@ -1,4 +1,4 @@
-/** Everything that is printed: results on stdout, notes and progress on stderr, colour on terminals only. */
+/** Prints results on stdout, and notes and progress on stderr, with colour on terminals only. */
 import type { ServiceEvent } from "../auth/auth.js";
 import type { Detection, Evidence } from "../errors.js";
 
@@ -20,7 +20,7 @@ const firstNoteMs = 1_000;
 const nextNoteMs = 10_000;
 
 export class Output {
-  /** `--json`: stdout holds JSON and nothing else. */
+  /** Whether `--json` is set, so that stdout must hold nothing but JSON. */
   readonly json: boolean;
   /** Whether stdout is a terminal. */
   readonly isTerminal: boolean;
@@ -58,7 +58,7 @@ export class Output {
     this.raw(`${this.paintNote("dim", text)}\n`);
   }
 
-  /** Writes to stderr as it is. */
+  /** Writes text to stderr, unchanged. */
   raw(text: string): void {
     this.#streams.stderr.write(text);
   }
@@ -76,7 +76,7 @@ export class Output {
     return task().finally(() => clearTimeout(timer));
   }
 
-  /** Notes the events that explain a wait or a warning. For the option `onEvent`. */
+  /** The value of the option `onEvent`. It notes the events that explain a wait or deserve a warning. */
   readonly onEvent = (event: ServiceEvent): void => {
     const seconds = (ms: number) => Math.max(0, Math.ceil(ms / 1000));
     if (event.type === "rate_limited")
@@ -109,13 +109,13 @@ export function painter({ isTTY }: Pick<Stream, "isTTY">, env: Environment): Pai
 /** DEL and C1 controls, line and paragraph separators, and marks that change the direction of text. */
 const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** JSON in which nothing that a server sent can move the cursor of a terminal or reverse its text. */
+/** Escapes what a server could send to move the cursor of a terminal or to reverse its text. */
 export function printableJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent) ?? "null";
   return text.replace(unprintable, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** The evidence of a detection, two lines for each request: question, answer, verdict and reason; then the URL. */
+/** Returns two lines for each request: one with question, answer, verdict and reason, one with the URL. */
 export function evidenceLines(evidence: readonly Evidence[], paint: Paint): string[] {
   if (evidence.length === 0) return ["  (no request was sent)"];
   const answers = evidence.map(({ status, contentType = "" }) => `${status} ${contentType}`.trimEnd());

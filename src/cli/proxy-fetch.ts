@@ -8,13 +8,13 @@ import type { Environment } from "./output.js";
 
 interface Proxy {
   readonly url: URL;
-  /** The name of its variable, for messages: the value may hold a password. */
+  /** The name of its variable. Messages show it instead of the URL, which may hold a password. */
   readonly variable: string;
 }
 
 /**
- * Lower-case names come first, and HTTP_PROXY is for https too if there is no HTTPS_PROXY. Undefined if no proxy is set,
- * so that undici is not loaded.
+ * Lower-case names win, and without HTTPS_PROXY the proxy in HTTP_PROXY serves https too. If no proxy is set,
+ * it returns undefined, so that undici is not loaded.
  * @throws ConfigurationError `option_invalid` for a variable that does not hold the URL of a proxy
  */
 export function proxyFetch(env: Environment): Fetch | undefined {
@@ -25,7 +25,7 @@ export function proxyFetch(env: Environment): Fetch | undefined {
   return async (url, init) => {
     const target = new URL(url);
     const proxy = target.protocol === "https:" ? https : http;
-    // Plain http is allowed to this machine only. A proxy elsewhere would carry the secrets over the network.
+    // A proxy on another machine would get the secrets in plain http, which is allowed on this machine only.
     if (proxy === undefined || (isLoopback(target.hostname) && !isLoopback(proxy.url.hostname)))
       return globalThis.fetch(url, init);
     loading ??= load(http, https, env);
@@ -60,7 +60,7 @@ function readProxy(env: Environment, name: string): Proxy | undefined {
     decodeURIComponent(url.username + url.password);
     if (url.protocol === "http:" || url.protocol === "https:") return { url, variable };
   } catch {
-    // Reported below, without the value.
+    // The error below reports this without the value.
   }
   throw new ConfigurationError(
     "option_invalid",
@@ -81,7 +81,7 @@ function proxyFault(fault: unknown, { url, variable }: Proxy, target: URL): unkn
       { retryable: Number(status) >= 500, cause: fault },
     );
   const error = transportError(fault, "A", target.origin);
-  // The only certificate behind an http proxy is that of the deployment.
+  // With an http proxy, only the deployment has a certificate, so the proxy is not at fault.
   if (error.code === "tls_failed" && url.protocol === "http:") return fault;
   const hint =
     error.code === "tls_failed"

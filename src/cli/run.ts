@@ -5,7 +5,7 @@ import { refuseSecrets, usageError } from "./arguments.js";
 import { type ExitCode, exitCodeOf, exitCodes, exitCodesHelp, reportError } from "./error-report.js";
 import { type Environment, Output, type Streams } from "./output.js";
 
-/** What every command gets, so that no command touches the process. */
+/** Every command uses this instead of the process. */
 export interface Context {
   readonly output: Output;
   readonly env: Environment;
@@ -69,7 +69,7 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
   } catch (error) {
     if (signal.aborted) {
       const exitCode: ExitCode = signal.reason;
-      // Otherwise the output is closed.
+      // Any other exit code means that the output is closed, so nothing can be written.
       if (exitCode === exitCodes.interrupted)
         if (json) output.value({ error: { code: "interrupted", message: "Interrupted.", exitCode } });
         else output.note("Interrupted.");

@@ -1,4 +1,4 @@
-/** From settings to a service that holds a token, with notes while the user waits. */
+/** Opens the service that the settings describe and gets its token, with notes while the user waits. */
 import { ConfigurationError } from "../errors.js";
 import {
   type AccessToken,
@@ -43,7 +43,7 @@ export async function openService(
           credentials: [
             ...(plugin ? [servicePlugin(plugin)] : []),
             ...(account ? [serviceAccount(account)] : []),
-            // Makes the deployment be asked for Variant B too. It is never sent.
+            // With this credential `connect` asks for Variant B too. It is never sent.
             ...(login ? [serviceAccount({ clientId: "stored-login", clientSecret: "unused" })] : []),
           ],
         }),
@@ -55,7 +55,7 @@ export async function openService(
     service = createService(login.found) as Service;
     secrets.push(...login.options.secrets);
   }
-  // Before any call, so that the time limit of a call does not include the wait for a token.
+  // The token is fetched before any call, so that the time limit of a call does not include this wait.
   const token = await output.during("waiting for a token", () => service.auth.getAccessToken({ signal }));
   return { service, token, secrets: [...secrets, token.value] };
 }

@@ -8,9 +8,9 @@ interface Setting {
   readonly text: string;
   /** The name of the value in the help. Absent for switches and secrets. */
   readonly value?: string;
-  /** Has no flag: a secret never comes from the command line. */
+  /** A secret has no flag, because other users can see the command line. */
   readonly isSecret?: true;
-  /** Default: BIVARIANT_ and the name in upper case. False: there is no variable. */
+  /** The variable, if it is not BIVARIANT_ and the name in upper case; false if there is none. */
   readonly env?: string | false;
   readonly choices?: readonly string[];
   /** The least number of milliseconds. */
@@ -31,7 +31,7 @@ const settingTable = {
   },
   bClientId: {
     value: "id",
-    text: "Variant B: client id of the service account, and of the API client unless that has its own",
+    text: "Variant B: client id of the service account (and of the API client without --b-login-client-id)",
   },
   bClientSecretFile: { value: "path", text: "Variant B: file with the client secret" },
   bClientSecret: { isSecret: true, text: "Variant B: the client secret itself" },
@@ -47,13 +47,13 @@ const settingTable = {
   authorizationEndpoint: {
     value: "url",
     env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
-    text: "where people log in: a URL, or a path under the base URL (the description does not show it)",
+    text: "where people log in: a URL, or a path under the base URL (the description does not give it)",
   },
   scope: { value: "scopes", env: false, text: "scopes to request, separated by spaces (default: none)" },
   refreshPath: {
     value: "path",
     env: "BIVARIANT_B_REFRESH_PATH",
-    text: "where a login is renewed, under the base URL (not shown either; default: the token path)",
+    text: "where a login is renewed, under the base URL (not given either; default: the token path)",
   },
   storeFile: {
     value: "path",
@@ -110,7 +110,7 @@ export const settingVariables: readonly string[] = settingNames.flatMap((name) =
 /** The settings that find a deployment. */
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
 
-/** The settings for a token, of a machine or of a person who logged in. */
+/** The settings with which a machine, or a person who logged in, gets a token. */
 export const identitySettings: readonly SettingName[] = settingNames.filter(
   (name) => name !== "authorizationEndpoint" && name !== "scope",
 );
@@ -144,7 +144,7 @@ export function addSettings(command: Command, names: readonly SettingName[], env
   return command;
 }
 
-/** The secrets: the file that may hold each, and the client that it belongs to. */
+/** The setting of the file that may hold each secret, and of the client that the secret belongs to. */
 export const secretTable = {
   aPrivateKey: { variant: "A", what: "private key", file: "aPrivateKeyFile", client: undefined },
   bClientSecret: { variant: "B", what: "client secret", file: "bClientSecretFile", client: "bClientId" },
@@ -158,9 +158,9 @@ export const secretTable = {
 } as const;
 
 /**
- * The settings of a command that commander has parsed: flags before variables, with the secrets of the environment. A
- * flag that names a file replaces the secret of the environment. A flag that names a client replaces the client of the
- * environment together with its secret, which must not be sent for another client.
+ * Reads the flags, the variables and the secrets of a command that commander has parsed. A flag wins over its
+ * variable. A flag that names a file also replaces the secret in the environment. A flag that names another
+ * client than the environment drops the secret in the environment, which must not be sent for the other.
  */
 export function readSettings(command: Command, env: Environment): Settings {
   const settings: Partial<Record<string, unknown>> = { ...command.opts() };
@@ -175,7 +175,7 @@ export function readSettings(command: Command, env: Environment): Settings {
   return settings;
 }
 
-/** The setting of each option of the library whose name differs. */
+/** Maps an option of the library to its setting, if their names differ. */
 const settingOfOption: Readonly<Record<string, SettingName>> = {
   tenantId: "tenant",
   privateKey: "aPrivateKeyFile",
@@ -194,12 +194,12 @@ export function whereToSet({ code, option, variant }: ConfigurationError): strin
   return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;
 }
 
-/** For example `--tenant or BIVARIANT_TENANT`. */
+/** Returns the flag and the variable, for example `--tenant or BIVARIANT_TENANT`. */
 export function namesOf(name: SettingName): string {
   return [flagOf(name), variableOf(name)].filter((one) => one !== undefined).join(" or ");
 }
 
-/** Variables as lines for a POSIX shell. */
+/** Returns lines with which a POSIX shell sets the variables. */
 export function exportLines(variables: Readonly<Record<string, string>>): string[] {
   return Object.entries(variables).map(([name, value]) => {
     const isPlain = /^[\w@%+=:,./-]+$/.test(value);
@@ -207,7 +207,7 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
   });
 }
 
-/** How to configure a credential: of the variant, if it is known. */
+/** Says how to configure a credential for the variant or, if it is unknown, for either variant. */
 export function waysToSet(variant: Variant | undefined): string {
   const ways = {
     A: `${namesOf("aClientId")}, and ${namesOf("aPrivateKeyFile")}`,

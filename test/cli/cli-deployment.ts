@@ -1,4 +1,4 @@
-// Emulated deployments over HTTP, with machines or with a person, and the secrets that no output may hold.
+// Emulated deployments over HTTP for machines or a person, and a check that no output holds a secret.
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export function pemOf(key: SigningKey["privateKey"], encryption = {}): string {
   return key.export({ type: "pkcs8", format: "pem", ...encryption }).toString();
 }
 
-/** An emulator on a free port and a folder for files, until the last test of the file has ended. */
+/** Starts an emulator and makes a folder. Both exist until the last test of the file has ended. */
 async function serve(emulator: Emulator) {
   const { url, close } = await emulator.listen();
   const folder = await mkdtemp(join(tmpdir(), "cli-test-"));
@@ -32,7 +32,7 @@ export interface CliDeployment {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** With a plugin and a service account, whose credentials are in files. */
+/** Starts a deployment that knows a plugin and a service account. Their credentials are in files. */
 export async function startDeployment({
   scopes = ["devices:read"],
   ...options
@@ -64,13 +64,13 @@ export function registerBoth(emulator: Emulator, scopes: readonly string[] = ["d
 export interface LoginDeployment extends CliDeployment {
   /** The file of the stored logins. */
   readonly file: string;
-  /** The content of all files in the folder of the store but the key. */
+  /** Reads all files in the folder of the store except the key. */
   stored(): Promise<string>;
-  /** The port is free again; the files stay. */
+  /** Frees the port but keeps the files. */
   closeServer(): Promise<void>;
 }
 
-/** With the person ada and a public API client. */
+/** Starts a deployment that knows the person ada and a public API client. */
 export async function startLoginDeployment(options: EmulatorOptions = {}): Promise<LoginDeployment> {
   const { emulator, url, folder, closeServer } = await serve(createEmulator(options));
   emulator.registerApiClient({ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] });
@@ -92,13 +92,13 @@ export async function startLoginDeployment(options: EmulatorOptions = {}): Promi
   return { emulator, folder, file, env, stored, closeServer };
 }
 
-/** The address that the command line asks to open. */
+/** Finds the address that the command line asks to open. */
 export async function addressOf(running: Running): Promise<URL> {
   const [address] = await running.seen(/^https?:\S+state=\S+$/m);
   return new URL(address);
 }
 
-/** Logs ada in, as her browser would. */
+/** Logs ada in with the requests that her browser would send. */
 export async function logIn(
   { emulator, env }: LoginDeployment,
   changes: Environment = {},
@@ -113,10 +113,10 @@ export async function logIn(
 
 /** The emulator's tokens, and the client secrets that `emulate` makes, are 256 bits in base64url. */
 const token = /(?<![\w-])[\w-]{43}(?![\w-])/;
-/** Header and claims of a JWT. */
+/** Matches the header and the claims of a JWT. */
 const assertion = /eyJ[\w-]+\.[\w-]+/;
 
-/** What of the secrets an output holds: nothing, if all is well. `also` names further planted secrets. */
+/** Returns the secrets that an output holds, which should be none. `also` lists further planted secrets. */
 export function leaksOf({ stdout, stderr }: Omit<Ended, "code">, also: readonly string[] = []): string[] {
   const text = stdout + stderr;
   const keyLines = privateKeyPem.split("\n").filter((line) => line.length > 20 && !line.startsWith("-----"));

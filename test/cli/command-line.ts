@@ -18,7 +18,7 @@ export interface Running {
   readonly ended: Promise<Ended>;
   /** Resolves with the first match in stdout or stderr; rejects when the command ends without one. */
   seen(pattern: RegExp): Promise<RegExpExecArray>;
-  /** As Ctrl-C does. */
+  /** Does what Ctrl-C does. */
   interrupt(): void;
 }
 
@@ -82,7 +82,7 @@ export async function startProcess(
 
 let building: Promise<string> | undefined;
 
-/** Builds the command line once, where its packages are found. Its folder is named by what is in it. */
+/** Builds the command line in a folder that finds its packages and is named by a hash of its content. */
 async function bundle(): Promise<string> {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const { outputFiles } = await build({

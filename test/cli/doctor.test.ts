@@ -115,7 +115,7 @@ describe("doctor on a sound deployment", () => {
   });
 });
 
-describe("doctor checks the connection:", () => {
+describe("doctor, about the connection,", () => {
   const here = ["--base-url", "http://127.0.0.1"];
   it.each([
     { name: "no base URL", args: [], says: "base URL" },
@@ -128,7 +128,7 @@ describe("doctor checks the connection:", () => {
   });
 
   it.each(["customer.example", "http://customer.example"])(
-    "the base URL %s fails, and the checks that need it are unknown",
+    "fails the base URL %s, and the checks that need it are unknown",
     async (baseUrl) => {
       const { env } = await startDeployment();
       const { tls, key, ...findings } = await doctor(env, ["--base-url", baseUrl]);
@@ -137,7 +137,7 @@ describe("doctor checks the connection:", () => {
     },
   );
 
-  it("without a server reachability fails and the key is checked anyway", async () => {
+  it("fails reachability without a server, and checks the key anyway", async () => {
     const { env } = await startDeployment();
     const findings = await doctor(env, ["--base-url", await closedUrl()]);
     expect(troubles(findings)).toEqual({ reachability: "fail", ...unreachable });
@@ -149,7 +149,7 @@ describe("doctor checks the connection:", () => {
     { status: 503, verdict: "unknown" },
     { status: 407, verdict: "fail" },
     { status: 301, verdict: "pass" },
-  ])("the answer $status at the base URL is $verdict", async ({ status, verdict }) => {
+  ])("gives $status at the base URL the verdict $verdict", async ({ status, verdict }) => {
     const { env } = await startDeployment();
     const { url } = await listen((_, response) => response.writeHead(status, { location: "/login" }).end());
     expect((await doctor(env, ["--base-url", url])).reachability?.verdict).toBe(verdict);
@@ -157,8 +157,8 @@ describe("doctor checks the connection:", () => {
 
   it.each([
     { name: "without Date", headers: {} },
-    { name: "from a cache", headers: { date: new Date().toUTCString(), age: "7" } },
-  ])("an answer $name leaves the clock unknown", async ({ headers }) => {
+    { name: "that comes from a cache", headers: { date: new Date().toUTCString(), age: "7" } },
+  ])("cannot know the clock from an answer $name", async ({ headers }) => {
     const { env } = await startDeployment();
     const { url } = await listen((_, response) => {
       response.sendDate = false;
@@ -172,7 +172,7 @@ describe("doctor checks the connection:", () => {
     { seconds: 30, verdict: "unknown", says: /30 s ahead/ },
     { seconds: -300, verdict: "fail", says: /300 s behind/ },
   ] as const)(
-    "a server clock $seconds s ahead is $verdict, and a token is issued",
+    "gives a server clock $seconds s ahead the verdict $verdict, and gets a token",
     async ({ seconds, ...clock }) => {
       const { env, emulator } = await startDeployment({
         variants: ["A"],
@@ -187,7 +187,7 @@ describe("doctor checks the connection:", () => {
     },
   );
 
-  it("a self-signed certificate fails tls, and nothing more is sent", async () => {
+  it("fails tls for a self-signed certificate, and sends nothing more", async () => {
     const { env, folder } = await startDeployment();
     const front = await startSecureFront(join(folder, "certificate.pem"));
     const { reachability, tls, token } = await doctor(env, ["--base-url", front.url]);
@@ -197,8 +197,8 @@ describe("doctor checks the connection:", () => {
   });
 });
 
-describe("doctor checks the variant:", () => {
-  it("neither variant fails detection, with a warning of a wrong tenant id", async () => {
+describe("doctor, about the variant,", () => {
+  it("fails if neither is served, and warns of a wrong tenant id", async () => {
     const { env, emulator } = await startDeployment({ variants: [] });
     const findings = await doctor(env);
     expect(troubles(findings)).toEqual({ detection: "fail", ...notUsed });
@@ -209,7 +209,7 @@ describe("doctor checks the variant:", () => {
   it.each([
     { variant: "A", other: "B", set: "BIVARIANT_B_CLIENT_ID" },
     { variant: "B", other: "A", set: "BIVARIANT_A_CLIENT_ID" },
-  ] as const)("Variant $variant named where only $other is served fails", async ({ variant, other, set }) => {
+  ] as const)("fails if $variant is named but only $other is served", async ({ variant, other, set }) => {
     const { env, emulator } = await startDeployment({ variants: [other] });
     const { detection, token } = await doctor(env, ["--variant", variant]);
     expect([detection?.verdict, token?.verdict]).toEqual(["fail", "unknown"]);
@@ -217,12 +217,12 @@ describe("doctor checks the variant:", () => {
     expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });
   });
 
-  it("a gateway that answers every question alike leaves it unknown, and a named variant is tried", async () => {
+  it("tries the named one behind a gateway that answers every question alike", async () => {
     const { env } = await startDeployment();
     const { url } = await listen(async (request, response) => {
       let body = "";
       for await (const chunk of request) body += chunk;
-      // Only requests with a credential pass.
+      // This gateway lets only requests with a credential pass.
       if (request.method === "POST" && !body.includes("client_secret")) return response.writeHead(403).end();
       response.setHeader("content-type", "application/json");
       return response.end(JSON.stringify({ access_token: plantedToken }));
@@ -234,7 +234,7 @@ describe("doctor checks the variant:", () => {
     expect(detection?.remedy).toContain("BIVARIANT_VARIANT");
   });
 
-  it.each([undefined, "", "{tenantId}", ".."])("the tenant id %s fails aud and detection", async (tenant) => {
+  it.each([undefined, "", "{tenantId}", ".."])("fails aud and detection for tenant %s", async (tenant) => {
     const { env, emulator } = await startDeployment();
     const args = tenant === undefined ? [] : ["--tenant", tenant];
     const { audience, detection } = await doctor({ ...env, BIVARIANT_TENANT: undefined }, args);
@@ -244,7 +244,7 @@ describe("doctor checks the variant:", () => {
   });
 });
 
-describe("doctor checks the key:", () => {
+describe("doctor, about the key,", () => {
   const encrypted = pemOf(signingKey.privateKey, { cipher: "aes-256-cbc", passphrase: "planted" });
   it.each([
     { name: "of another type", content: pemOf(generateKeyPairSync("ed25519").privateKey), says: /only RSA/ },
@@ -252,7 +252,7 @@ describe("doctor checks the key:", () => {
     { name: "that is encrypted", content: encrypted, says: /encrypted.*openssl/ },
     { name: "that is not a key", content: "planted-garbage", says: /PEM nor a JWK|PEM or (a )?JWK/ },
     { name: "that is missing", content: undefined, says: /\(ENOENT\)/ },
-  ])("a key $name fails, and no credential is sent", async ({ content, says }) => {
+  ])("fails for a key $name, and sends no credential", async ({ content, says }) => {
     const { env, folder, emulator } = await startDeployment({ variants: ["A"] });
     const path = join(folder, "bad.pem");
     if (content !== undefined) await writeFile(path, content);
@@ -263,7 +263,7 @@ describe("doctor checks the key:", () => {
     expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });
   });
 
-  it("its size and thumbprint are reported, also of a JWK", async () => {
+  it("reports its size and thumbprint, also for a JWK", async () => {
     const { env } = await startDeployment();
     const jwk = JSON.stringify(newSigningKey("big", 3072).privateKey.export({ format: "jwk" }));
     const given = { BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "", BIVARIANT_A_PRIVATE_KEY: jwk };
@@ -300,7 +300,7 @@ describe("doctor compares the key with the registered JWKS:", () => {
     { name: "odd keys", jwks: { keys: [null, 7, { kty: "RSA" }] }, verdict: "fail", says: /None of the 3/ },
     { name: "a file that is not JSON", jwks: undefined, verdict: "fail", says: /not JSON/ },
   ];
-  it.each(rows)("$name is $verdict", async ({ jwks, verdict, says }) => {
+  it.each(rows)("$name gets the verdict $verdict", async ({ jwks, verdict, says }) => {
     const { env, folder } = await startDeployment({ variants: ["A"] });
     const path = join(folder, "registered.json");
     await writeFile(path, jwks === undefined ? privateKeyPem : JSON.stringify(jwks));
@@ -311,7 +311,7 @@ describe("doctor compares the key with the registered JWKS:", () => {
   });
 });
 
-describe("doctor explains a refused token of Variant A:", () => {
+describe("doctor explains a refusal of Variant A:", () => {
   const plugin = { clientId: "reporter", tenantId: "acme" };
   const keys = (key: SigningKey) => ({ keys: [key.publicJwk] });
   const page = { ...plugin, clientId: "page", type: "user_interface", jwks: keys(signingKey) } as const;
@@ -343,7 +343,7 @@ describe("doctor explains a refused token of Variant A:", () => {
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
   });
 
-  it("a rate limit is reported with its end, without a second request", async () => {
+  it("at a rate limit, it says when the limit ends and sends no second request", async () => {
     const rateLimit = { requests: 1, windowSeconds: 3600 };
     const { env, emulator } = await startDeployment({ variants: ["A"], rateLimit });
     const { token } = await doctor(env);
@@ -365,7 +365,7 @@ describe("doctor explains a refused token of Variant A:", () => {
 });
 
 describe("doctor explains Variant B:", () => {
-  it("a wrong secret leads to the admin area", async () => {
+  it("for a wrong secret, the remedy names the admin area", async () => {
     const { env, emulator } = await startDeployment({ variants: ["B"] });
     const wrong = { BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret" };
     const { token } = await doctor({ ...env, ...wrong });
@@ -381,7 +381,7 @@ describe("doctor explains Variant B:", () => {
     { status: 503, says: "The server failed" },
     { status: 418, says: "Ask the operator" },
   ])(
-    "the answer $status of the call has a remedy, and echoed secrets are not shown",
+    "for the answer $status of the call, there is a remedy, and echoed secrets are not shown",
     async ({ status, says }) => {
       const echo = JSON.stringify({ message: `${plantedToken} ${clientSecret}` });
       const planted = await startPlanted((_, response) => response.writeHead(status).end(echo));
@@ -393,7 +393,7 @@ describe("doctor explains Variant B:", () => {
     },
   );
 
-  it("a page instead of a token means another server", async () => {
+  it("for a page instead of a token, the remedy is to look for another server", async () => {
     const { env } = await startDeployment();
     const html = { "content-type": "text/html" };
     const { url } = await listen((_, response) => response.writeHead(200, html).end("<p>"));
@@ -401,7 +401,7 @@ describe("doctor explains Variant B:", () => {
     expect(token).toMatchObject({ verdict: "fail", remedy: expect.stringContaining("login page") });
   });
 
-  it("a call without an answer fails the call, not the token", async () => {
+  it("without an answer to the call, only the call fails, not the token", async () => {
     const planted = await startPlanted((_, response) =>
       response.req.method === "HEAD" ? response.end() : response.socket?.destroy(),
     );
@@ -411,8 +411,8 @@ describe("doctor explains Variant B:", () => {
   });
 });
 
-describe("doctor checks the credentials:", () => {
-  it("none fails and names the settings for the served variant", async () => {
+describe("doctor, about the credentials,", () => {
+  it("fails if there are none, and names the settings for the served variant", async () => {
     const { env, emulator } = await startDeployment({ variants: ["B"] });
     const { BIVARIANT_BASE_URL, BIVARIANT_TENANT } = env;
     const { detection, token } = await doctor({ BIVARIANT_BASE_URL, BIVARIANT_TENANT });
@@ -421,7 +421,7 @@ describe("doctor checks the credentials:", () => {
     expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });
   });
 
-  it("an incomplete one fails although the other is complete, as in the client", async () => {
+  it("fails if one is incomplete although the other is complete, as the client does", async () => {
     const { env, emulator } = await startDeployment({ variants: ["A"] });
     const { token } = await doctor({ ...env, BIVARIANT_B_CLIENT_ID: "" });
     expect(token).toMatchObject({ verdict: "fail", evidence: expect.stringContaining("B_CLIENT_ID") });
@@ -443,7 +443,7 @@ describe("doctor after a login", () => {
     vi.spyOn(Date, "now").mockImplementation(() => now() + hours * 3_600_000);
   }
 
-  /** The deployment is made anew: it knows the client, and no token. */
+  /** Resets the deployment, which then knows the client but no token. */
   async function forgetTokens({ emulator }: LoginDeployment): Promise<void> {
     emulator.reset();
     emulator.registerApiClient({ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] });

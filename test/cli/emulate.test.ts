@@ -9,7 +9,7 @@ import { cli, type Environment, type Running, startCli } from "./command-line.js
 import { listen } from "./servers.js";
 
 interface Serving extends Running {
-  /** What it exports at its start. */
+  /** The variables that it exports at its start. */
   readonly env: Readonly<Record<string, string>>;
   readonly url: string;
 }
@@ -76,7 +76,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     await seen(/ {2}token-request\.grant-type \(section /);
     await fetch(`${url}/v1/devices`);
     await seen(/ GET \/v1\/devices 401/);
-    // The page still shows what was printed.
+    // The requests that were printed are still on the page.
     const page = async (name: string) => (await fetch(`${url}/_emulator/live/${name}`)).text();
     expect(await page("log")).toContain("token-request.grant-type");
     expect(await page("journal")).toContain(tokenPathA);
@@ -131,7 +131,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(result.stderr).toContain(says);
   });
 
-  it("prints the addresses of its page and of the host application, and the keys of further plugins", async () => {
+  it("prints where its page, the host application and the keys of further plugins are", async () => {
     const plugins = ["acme", "blue-green"].flatMap((tenantId) => [
       { clientId: "nightly", tenantId, type: "service" },
       { clientId: "page", tenantId, type: "user_interface" },

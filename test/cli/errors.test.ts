@@ -1,4 +1,4 @@
-// Each class of error: its exit code, its lines for people and its JSON; and when colour is used.
+// The exit code, the lines for people and the JSON of each class of error, and when colour is used.
 import { describe, expect, it } from "vitest";
 import { errorJson, errorLines, exitCodeOf } from "../../src/cli/error-report.js";
 import { painter } from "../../src/cli/output.js";
@@ -72,7 +72,7 @@ describe("colour", () => {
     { name: "a terminal under an empty NO_COLOR", isTTY: true, env: { NO_COLOR: "" }, coloured: true },
     { name: "a dumb terminal", isTTY: true, env: { TERM: "dumb" }, coloured: false },
   ];
-  it.each(terminals)("on $name is used: $coloured", async ({ isTTY, env, coloured }) => {
+  it.each(terminals)("is used on $name: $coloured", async ({ isTTY, env, coloured }) => {
     const { stderr } = await cli(["detect"], env, { isTTY });
     expect(stderr.includes("\u001b[31m")).toBe(coloured);
   });

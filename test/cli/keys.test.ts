@@ -19,7 +19,7 @@ beforeAll(async () => {
   deployment = await startDeployment({ variants: ["A"] });
 });
 
-/** What is registered of a key without a kid of its own. */
+/** The registered form of a key that has no kid of its own. */
 const registered = (n: unknown, e: unknown) => ({
   ...{ kty: "RSA", kid: expect.stringMatching(/^[\w-]{43}$/), use: "sig", alg: "RS256", n, e },
 });
@@ -73,7 +73,7 @@ describe("keys new", () => {
     expect(await readFile(out, "utf8")).toBe("planted");
   });
 
-  it("prints the sheet on stdout, the path of the key on stderr, and nothing of the key", async () => {
+  it("prints the sheet on stdout and the path of the key on stderr, but no part of the key", async () => {
     const out = at("for a sheet.pem");
     const env = { BIVARIANT_A_CLIENT_ID: "reports", BIVARIANT_A_KEY_ID: "old" };
     const scopes = ["--scope", "devices:read", "schedules:execute"];
@@ -104,7 +104,7 @@ describe("keys jwks", () => {
     expect(JSON.parse(result.stdout)).toEqual({ keys: [registered(n, e)] });
   });
 
-  it("uses the kid of the assertions: the given one before that of the JWK", async () => {
+  it("uses the kid of the assertions, which is the given one or else that of the JWK", async () => {
     const path = await file("with-kid.json", JSON.stringify({ ...plain, kid: "own" }));
     for (const [kid, ...args] of [["own"], ["given", "--a-key-id", "given"]]) {
       const { stdout } = await cli(["keys", "jwks", "--a-private-key-file", path, ...args]);
@@ -177,7 +177,7 @@ describe("keys jwks --also, during a key rotation,", () => {
 describe("keys registration", () => {
   const types = [
     { type: "service", label: "service", says: "an administrator authorises its grant at install time" },
-    { type: "user-interface", label: "user interface", says: "only as far as the operator who launched it" },
+    { type: "user-interface", label: "user interface", says: "the operator who launched it may do too" },
   ];
   it.each(types)("prints the sheet for a plugin of type $type", async ({ type, label, says }) => {
     const args = ["--type", type, "--scope", "devices:read", "--device", "d1", "d2"];
@@ -197,7 +197,7 @@ describe("keys registration", () => {
     expect(jwks.keys[0].kid).toBe(signingKey.kid);
   });
 
-  it("as JSON can be registered, and the plugin can then make calls", async () => {
+  it("prints JSON that can be registered, and the plugin can then make calls", async () => {
     const out = at("whole-way.pem");
     const common = ["--a-client-id", "whole-way", "--scope", "devices:read"];
     expect((await cli(["keys", "new", "--out", out, ...common])).code).toBe(0);

@@ -1,4 +1,4 @@
-// `bivariant login`: from the browser to the loopback address and into the store, and how later commands use it.
+// `bivariant login`: the browser, the loopback address and the store, and how later commands use the login.
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ describe.concurrent("a login", () => {
     expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(60_000);
   });
 
-  it("shows and stores no secret in the clear, and only its user can read its files", async () => {
+  it("prints no secret, stores secrets encrypted, and makes files that only the user can read", async () => {
     const deployment = await start();
     const { ended, callbackUrl, text } = await logIn(deployment);
     const code = queryOf(callbackUrl, "code");
@@ -109,7 +109,7 @@ describe.concurrent("a login", () => {
     await expect(fetch(callbackUrl)).rejects.toThrow();
   });
 
-  it("that the person denies exits 3, with a page", async () => {
+  it("that the person denies exits 3 and shows a page", async () => {
     const deployment = await start();
     const running = waitingLogin(deployment.env, "--json");
     const url = (await addressOf(running)).href;
@@ -156,7 +156,7 @@ describe.concurrent("a login", () => {
 });
 
 describe("a login that is over", () => {
-  /** Another server in the place of the deployment, which has forgotten every token, some time later. */
+  /** Replaces the deployment by a server that knows no token, and moves the clock forward. */
   async function expired(laterMs: number): Promise<Environment> {
     const deployment = await start();
     await logIn(deployment);
@@ -216,9 +216,9 @@ describe("a login's browser", () => {
   });
 });
 
-describe("which identity is used:", () => {
+describe("the identity that is used", () => {
   const plugin = { BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_A_PRIVATE_KEY: privateKeyPem };
-  it("the login if a plugin is configured too but only Variant B is served", async () => {
+  it("is the login if a plugin is configured too but only Variant B is served", async () => {
     const deployment = await start({ variants: ["B"] });
     await logIn(deployment);
     expect((await cli(["token"], { ...deployment.env, ...plugin })).code).toBe(0);
@@ -227,7 +227,7 @@ describe("which identity is used:", () => {
     expect(new Set(clients)).toEqual(new Set(["portal", undefined]));
   });
 
-  it("the plugin if Variant A is served too", async () => {
+  it("is the plugin if Variant A is served too", async () => {
     const deployment = await start();
     await logIn(deployment);
     const { code, stderr } = await cli(["token"], { ...deployment.env, ...plugin });
@@ -236,7 +236,7 @@ describe("which identity is used:", () => {
   });
 });
 
-describe("a login with wrong settings exits 2 before it listens or sends anything:", () => {
+describe("a login with wrong settings", () => {
   const endpoint = "BIVARIANT_B_AUTHORIZATION_ENDPOINT";
   const http = "http://planted.example/";
   it.each([
@@ -246,7 +246,7 @@ describe("a login with wrong settings exits 2 before it listens or sends anythin
     { name: "an invalid endpoint", changes: { [endpoint]: "planted" }, says: "--authorization-endpoint" },
     { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "authorizationEndpoint" },
     { name: "an invalid key of the store", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
-  ])("$name", async ({ changes, says }) => {
+  ])("exits 2 before it listens or sends anything, for $name", async ({ changes, says }) => {
     const deployment = await start();
     const { code, stdout, stderr } = await cli(["login"], { ...deployment.env, ...changes });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -255,7 +255,7 @@ describe("a login with wrong settings exits 2 before it listens or sends anythin
     expect(stderr).not.toMatch(/state=/);
   });
 
-  it("a key file that other users can read", async () => {
+  it("is refused if other users can read its key file", async () => {
     const deployment = await start();
     await logIn(deployment);
     await chmod(`${deployment.file}.key`, 0o644);
@@ -267,7 +267,7 @@ describe("a login with wrong settings exits 2 before it listens or sends anythin
 
 const loginSecret = "planted-login-secret-9876543210";
 
-/** With a service account and a confidential API client beside the public one. */
+/** Registers a service account and a confidential API client in addition to the public one. */
 async function startWithClients(): Promise<LoginDeployment> {
   const deployment = await start({ variants: ["B"] });
   const { emulator } = deployment;
@@ -282,12 +282,12 @@ const secret = "BIVARIANT_B_LOGIN_CLIENT_SECRET";
 const account = { BIVARIANT_B_CLIENT_ID: "account", BIVARIANT_B_CLIENT_SECRET: clientSecret };
 const call = (env: Environment, ...args: string[]) => cli(["call", "listDevices", ...args], env);
 
-describe("a login beside a service account", () => {
+describe("a login in addition to a service account", () => {
   it.each([
-    { name: "a public client", ofLogin: { [id]: "portal" } },
-    { name: "a confidential client", ofLogin: { [id]: "confidential", [secret]: loginSecret } },
+    { name: "public", ofLogin: { [id]: "portal" } },
+    { name: "confidential", ofLogin: { [id]: "confidential", [secret]: loginSecret } },
   ])(
-    "$name of its own logs in with its own secret only, and call can use either identity",
+    "uses a $name client with its own secret only, and call can use either identity",
     async ({ ofLogin }) => {
       const deployment = await startWithClients();
       const env = { ...deployment.env, ...account, ...ofLogin };
@@ -303,7 +303,7 @@ describe("a login beside a service account", () => {
     },
   );
 
-  it("a client named by a flag is not sent the secret of the client in the environment", async () => {
+  it("does not send the secret in the environment for a client that a flag names", async () => {
     const deployment = await startWithClients();
     const env = { ...deployment.env, ...account };
     const { ended } = await logIn(deployment, env, "--b-client-id", "portal");
@@ -313,8 +313,8 @@ describe("a login beside a service account", () => {
   });
 });
 
-describe("a login of a confidential client that shares the settings of service accounts", () => {
-  it("says to use --login, or settings of its own", async () => {
+describe("a login of a confidential client in the settings for service accounts", () => {
+  it("says to use --login, or the settings for the API client", async () => {
     const deployment = await startWithClients();
     const shared = { BIVARIANT_B_CLIENT_ID: "confidential", BIVARIANT_B_CLIENT_SECRET: loginSecret };
     const env = { ...deployment.env, ...shared };
@@ -329,7 +329,7 @@ describe("a login of a confidential client that shares the settings of service a
   });
 });
 
-describe("a login of an API client of its own, without a service account,", () => {
+describe("a login with an API client and no service account", () => {
   const twice = { [secret]: loginSecret, [`${secret}_FILE`]: "/dev/null" };
   const ofLogin = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_LOGIN_CLIENT_ID: "portal" };
 
@@ -357,9 +357,9 @@ describe("a login of an API client of its own, without a service account,", () =
 
 describe("a login for another tenant", () => {
   it.each([
-    { name: "without a tenant", at: "", later: ["--tenant", "acme"], says: "There is one without a tenant" },
-    { name: "for a tenant", at: "acme", later: [], says: "There is one for the tenant acme" },
-  ])("$name is mentioned, and not used", async ({ at, later, says }) => {
+    { name: "no tenant", at: "", later: ["--tenant", "acme"], says: "There is one without a tenant" },
+    { name: "a tenant", at: "acme", later: [], says: "There is one for the tenant acme" },
+  ])("is mentioned but not used if it was stored for $name", async ({ at, later, says }) => {
     const deployment = await startWithClients();
     const env = { ...deployment.env, BIVARIANT_VARIANT: "B", BIVARIANT_TENANT: "" };
     await logIn(deployment, { ...env, BIVARIANT_TENANT: at });

@@ -1,4 +1,4 @@
-// What only a real process shows: signals, broken pipes, a full disk, certificates of the environment, start-up.
+// Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS, start-up.
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdtemp, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { listen, startProxy, startSecureFront } from "./servers.js";
 const cli = async (args: readonly string[], env?: Environment): Promise<Ended> =>
   (await startProcess(args, env)).ended;
 
-/** Where the processes put their temporary files. */
+/** The processes put their temporary files here. */
 let temporary: string;
 beforeAll(async () => {
   temporary = (await startDeployment()).folder;

@@ -34,7 +34,7 @@ describe("plain http", () => {
   const variables: { name: string; set: (url: string) => Environment }[] = [
     { name: "in lower case", set: (url) => ({ http_proxy: url, HTTP_PROXY: elsewhere }) },
     { name: "without a scheme", set: (url) => ({ HTTP_PROXY: url.replace("http://", "") }) },
-    { name: "in upper case beside an empty one", set: (url) => ({ http_proxy: "", HTTP_PROXY: url }) },
+    { name: "in upper case if the other is empty", set: (url) => ({ http_proxy: "", HTTP_PROXY: url }) },
     { name: "with NO_PROXY for other hosts", set: (url) => ({ HTTP_PROXY: url, NO_PROXY: others }) },
   ];
   it.each(variables)("uses the variable $name", async ({ set }) => {
@@ -52,7 +52,7 @@ describe("plain http", () => {
     expect(proxy.requests).toEqual([]);
   });
 
-  it("does not leave this machine for a deployment on this machine", async () => {
+  it("to a deployment on this machine does not go through a proxy elsewhere", async () => {
     const { env } = await startDeployment();
     const { code } = await cli(["detect"], { ...env, HTTP_PROXY: "http://proxy.invalid:3128" });
     expect(code).toBe(0);
@@ -150,7 +150,7 @@ describe("a proxy that fails", () => {
     }
   });
 
-  it("is not asked, nor undici loaded, when no variable is set", () => {
+  it("is not used, and undici is not loaded, when no variable is set", () => {
     expect(proxyFetch({})).toBeUndefined();
     expect(proxyFetch({ HTTP_PROXY: "", NO_PROXY: "*" })).toBeUndefined();
   });

@@ -42,7 +42,7 @@ export async function listen(given: Server | RequestListener): Promise<Listening
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
-/** A URL that refuses connections. */
+/** Returns a URL that refuses connections. */
 export async function closedUrl(): Promise<string> {
   const { url, close } = await listen(() => {});
   close();
@@ -51,7 +51,7 @@ export async function closedUrl(): Promise<string> {
 
 export const plantedToken = "planted-access-token-9876543210";
 
-/** A deployment of Variant B whose token is known to the test. `api` answers every request but those for a token. */
+/** Starts a deployment of Variant B that issues `plantedToken`. `api` answers all other requests. */
 export async function startPlanted(
   api: RequestListener,
 ): Promise<{ readonly env: Environment; readonly requests: readonly IncomingMessage[] }> {
@@ -82,7 +82,7 @@ export interface LoopbackProxy extends Listening {
   readonly authorizations: readonly string[];
 }
 
-/** A proxy that leads every name to one address. `status`: what it answers instead of doing its work. */
+/** Starts a proxy that connects every name to one address, or answers every request with `status`. */
 export async function startProxy(target: string, status?: number): Promise<LoopbackProxy> {
   const { hostname, port } = new URL(target);
   const requests: string[] = [];
@@ -122,8 +122,8 @@ export async function startProxy(target: string, status?: number): Promise<Loopb
 }
 
 /**
- * Serves over https what `fetch` answers. The self-signed certificate, for customer.example and 127.0.0.1, is written to a
- * file for NODE_EXTRA_CA_CERTS.
+ * Serves the answers of `fetch` over https. Its self-signed certificate is for customer.example and
+ * 127.0.0.1, and is written to a file for NODE_EXTRA_CA_CERTS.
  */
 export async function startSecureFront(
   certificateFile: string,

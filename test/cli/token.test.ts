@@ -1,4 +1,4 @@
-// `bivariant detect` and `bivariant token`: the output of each outcome, and its exit code.
+// `bivariant detect` and `bivariant token`: the output and the exit code for each outcome.
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
 import { cli } from "./command-line.js";

@@ -35,7 +35,7 @@ export function defineCall(command: Command, context: Context): void {
     .option("--data-file <path>", "file with the request body, as JSON");
   addSettings(command, identitySettings, env)
     .action(async (operationId: string, { param = [], header = [], envelope, data, dataFile }: CallFlags) => {
-      // Everything is checked before a token is requested.
+      // All arguments are checked before a token is requested.
       checkOperationId(operationId);
       const headers = readHeaders(header);
       const body = await readBody(data, dataFile);
@@ -72,7 +72,7 @@ ${identityHelp}`,
     );
 }
 
-/** Its answer is a token, and only `bivariant token` prints one. */
+/** This operation answers with a token, which only `bivariant token` may print. */
 const tokenOperation = "requestToken";
 
 /** @throws ConfigurationError `operation_unknown` */
@@ -89,7 +89,7 @@ function checkOperationId(operationId: string): void {
   );
 }
 
-/** The client adds the bearer itself, and no other secret may come from the command line. */
+/** The client adds the token itself, and other secrets must not come from the command line. */
 const secretHeaders = /^(?:authorization|proxy-authorization|cookie|x-api-key)$/i;
 
 /** @throws ConfigurationError `option_invalid`; it does not show the value */
@@ -112,7 +112,7 @@ function readHeaders(given: readonly string[]): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** Path and query parameters; a list where a name is repeated. @throws ConfigurationError `option_invalid` */
+/** A name that is repeated gets a list of its values. @throws ConfigurationError `option_invalid` */
 function readParameters(given: readonly string[]): Map<string, string | string[]> {
   const values = new Map<string, string | string[]>();
   for (const one of given) {
@@ -144,7 +144,7 @@ async function readBody(data: string | undefined, dataFile: string | undefined):
 
 const longestBody = 4_000;
 
-/** The body of a refused call, or a sentence in its place if it is long or repeats a secret. */
+/** Returns the body, or a sentence that replaces it if it is long or repeats a secret. */
 function printableBody(body: unknown, secrets: readonly string[]): unknown {
   const text = JSON.stringify(body) ?? "";
   if (text.length > longestBody) return `(not shown: ${text.length} characters)`;

@@ -12,7 +12,7 @@ import type { Context } from "../run.js";
 interface DemoDeployment {
   readonly name: string;
   readonly served: readonly Variant[];
-  /** The variant that `connect` must choose. The credential of the plugin comes first. */
+  /** The variant that `connect` must choose. It prefers that of the plugin, which is the first credential. */
   readonly expected: Variant | null;
 }
 
@@ -50,7 +50,7 @@ Exits 0 if all four deployments gave the expected result, else 1.`,
     );
 }
 
-/** The same for all deployments: a key takes long to make. */
+/** Called once for all deployments, because it takes long to make a key. */
 async function createCredentials() {
   const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
   return {
@@ -111,12 +111,12 @@ function rowOf({ name, served, expected }: DemoDeployment, found: Found) {
   return {
     name,
     served,
-    /** In order. The first variant that is found ends the detection. */
+    /** The variants in the order of the requests. The detection ends with the first that is served. */
     asked: [...new Set(evidence.map((one) => one.variant))],
     variant,
     evidence,
     tokenLifetimeSeconds,
-    /** The answer of Variant B shows no lifetime, so the default of the description is assumed. */
+    /** The answer of Variant B gives no lifetime, so the default of the description is assumed. */
     isLifetimeAssumed: variant === "B",
     devices,
     data,

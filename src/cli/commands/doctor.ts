@@ -50,7 +50,7 @@ Exits 1 if a check failed, otherwise 0: look at the unknown ones too.`,
     );
 }
 
-/** Everything wrong with a credential becomes a finding, so that the other checks still run. */
+/** An error in a credential becomes part of the input, so that the other checks still run. */
 async function readInput(
   settings: Settings,
   jwks: string | undefined,
@@ -76,7 +76,7 @@ async function readInput(
   };
 }
 
-/** With one request only: a doctor that waits out a rate limit would hide it. */
+/** Does not wait until a rate limit ends, because that would hide the limit from the report. */
 async function readLogin(settings: Settings, env: Environment): Promise<DoctorInput["login"]> {
   try {
     return (await wantedLogin({ ...settings, rateLimitDeadlineMs: 0 }, env))?.found;
@@ -98,7 +98,7 @@ async function readJwks(path: string): Promise<{ readonly value: unknown }> {
   }
 }
 
-/** One finding for each check, in the order in which one fault explains the next. */
+/** Yields one finding for each check. A check comes after those that can explain its failure. */
 async function* examine(input: DoctorInput): AsyncGenerator<Finding> {
   const reach = await examineReach(input);
   yield* reach.findings;

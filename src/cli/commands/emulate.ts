@@ -34,7 +34,7 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .option("--port <number>", "port to listen on (default: a free one)", port, 0)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
-    // The flags below say what is registered, as a seed file does.
+    // These flags conflict with a seed file, because both say what is registered.
     .addOption(seedFile.conflicts(["tenant", "aClientId", "bClientId", "scope", "pageUrl"]))
     .option("--watch", "read the seed file again whenever it changes")
     .option(
@@ -105,7 +105,7 @@ function emulatorOptions(flags: EmulateFlags, seed: EmulatorSeed | undefined): E
   };
 }
 
-/** One registration of each kind. */
+/** Makes one registration of each kind. */
 function defaultSeed(flags: EmulateFlags): EmulatorSeed {
   const { tenant: tenantId = "acme", scope: scopes = ["devices:read"], pageUrl, randomSeed } = flags;
   const { aClientId = "emulated-plugin", bClientId = "emulated-account" } = flags;

@@ -36,7 +36,7 @@ export function defineGenerate(command: Command, { output, finish }: Context): v
     .addHelpText(
       "after",
       `
-Requires openapi-typescript and typescript 5.9 beside this package:
+Requires openapi-typescript and typescript 5.9 in the same project:
   $ npm install --save-dev openapi-typescript@7.13.0 typescript@5.9
 
 Example:

@@ -1,4 +1,4 @@
-/** `bivariant keys`: a key for a plugin, its JWKS, and the sheet with which a customer registers the plugin. */
+/** `bivariant keys`: makes a key for a plugin, its JWKS, and the sheet to register the plugin with. */
 import { createPrivateKey, generateKeyPair } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -32,7 +32,7 @@ function defineNew(command: Command, { output, env }: Context): void {
       "Write a new RSA private key (mode 0600) and print what to register. Never overwrites a file.",
     )
     .option("--out <path>", "file for the private key", "private.pem")
-    // RFC 7518 section 3.3 requires 2048 bits or more. Above 4096 signing takes long without any benefit.
+    // RFC 7518 section 3.3 requires at least 2048 bits. More than 4096 only make signing slower.
     .addOption(
       new Option("--bits <bits>", "size of the key").choices(["2048", "3072", "4096"]).default("2048"),
     );
@@ -102,7 +102,7 @@ interface SheetFlags {
   readonly type: "service" | "user-interface";
   readonly scope?: readonly string[];
   readonly device?: readonly string[];
-  /** Of `keys registration` only. */
+  /** Only `keys registration` has this flag. */
   readonly also?: readonly string[];
 }
 
@@ -115,7 +115,7 @@ function addSheetOptions(command: Command, settings: readonly SettingName[], env
   return addSettings(command, settings, env);
 }
 
-/** What a customer needs to register a plugin, but its keys (sections 1 and 2.1 of the description). */
+/** Reads all fields of the registration except the keys (sections 1 and 2.1 of the description). */
 function readSheet(command: Command, flags: SheetFlags, env: Environment) {
   const { type, scope: scopes = [], device: devices } = flags;
   // "One scope of the form area:read, area:write or area:execute" (section 5.6 of the description).
@@ -146,14 +146,14 @@ function registrationSheet(registration: ReturnType<typeof readSheet> & { readon
     "",
     type === "service"
       ? "A service plugin has no user to narrow against: an administrator authorises its grant at install time."
-      : "A user-interface plugin reaches its scopes only as far as the operator who launched it does.",
+      : "A user-interface plugin may do only what its scopes permit and the operator who launched it may do too.",
     "Narrowing the grant takes effect within minutes. A scope granted later reaches only the next token.",
   ];
 }
 
 /** Writes a new private key with mode 0600, whatever the umask, and returns it. @throws ConfigurationError */
 async function createKey(file: string, modulusLength: number): Promise<string> {
-  // Opened before the key is made, which takes seconds.
+  // Making the key takes seconds, so the file is opened first.
   const handle = await open(file, "wx", 0o600).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
     throw invalidFlag(
       "--out",
@@ -176,7 +176,7 @@ async function createKey(file: string, modulusLength: number): Promise<string> {
   }
 }
 
-/** The JWKS of the configured key and of further files. Its kids differ: a service looks keys up by them. */
+/** Makes one JWKS from all keys. Their kids must differ, because a service finds a key by its kid. */
 async function configuredJwks(command: Command, also: readonly string[] = [], env: Environment) {
   const settings = readSettings(command, env);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
@@ -195,7 +195,7 @@ async function configuredJwks(command: Command, also: readonly string[] = [], en
   return { keys };
 }
 
-/** The public half of a private key, with the kid of its assertions. @throws ConfigurationError */
+/** Returns the public half of a private key, with the kid of its assertions. @throws ConfigurationError */
 async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
   const { keyId: kid } = await importSigningKey(privateKey, keyId);
   const text = privateKey.trim();
@@ -205,10 +205,10 @@ async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
   return { ...signing, kid, n, e } as JWK;
 }
 
-/** What every registered key says of itself. */
+/** The members that are the same in every registered key. */
 const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
 
-/** The keys of a file with a private key or a JWKS. @throws ConfigurationError; it names the file, not its content */
+/** Reads a private key or a JWKS. @throws ConfigurationError; it names the file but does not quote it */
 async function readOtherKeys(file: string): Promise<JWK[]> {
   try {
     const text = await readPrivateKey({ aPrivateKeyFile: file });
@@ -216,7 +216,7 @@ async function readOtherKeys(file: string): Promise<JWK[]> {
     try {
       jwks = JSON.parse(text) ?? {};
     } catch {
-      // Not a JWKS: a private key as PEM.
+      // The text is not JSON, so it must be a private key as PEM.
     }
     return Array.isArray(jwks.keys) ? jwks.keys.map(checkedKey) : [await publicJwk(text)];
   } catch (error) {
@@ -225,7 +225,7 @@ async function readOtherKeys(file: string): Promise<JWK[]> {
   }
 }
 
-/** A registered key, under its own kid: programs that sign with it use that. */
+/** A registered key keeps its kid, because programs that sign with the key use that kid. */
 function checkedKey(key: Partial<JWK> | null): JWK {
   const { kty, kid, n, e, d } = key ?? {};
   const refused = (code: ConfigurationErrorCode, problem: string) =>

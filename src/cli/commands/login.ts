@@ -55,13 +55,13 @@ Example:
   $ bivariant login --logout --base-url https://customer.example --b-login-client-id portal
 
 Register the API client with the redirect URI http://127.0.0.1/callback, on any port. If the deployment requires a fixed
-port, choose it with --port. The browser is opened if stdout is a terminal; the address is always printed on stderr. The
-client secret, if one is set, is that of --b-login-client-id, or without it that of --b-client-id.
+port, choose it with --port. The browser is opened if stdout is a terminal; the address is always printed on stderr. If
+the API client has a secret, pass --b-login-client-secret-file, or --b-client-secret-file if its id is --b-client-id.
 
 One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
-encrypted. Its key is BIVARIANT_STORE_KEY or in BIVARIANT_STORE_KEY_FILE; otherwise it is made once, as <store file>.key
-with mode 0600, and every program that can read your files can read the login too. The login is renewed without a prompt for as long
-as the deployment allows. A logout deletes it here; the deployment is not informed.
+encrypted. Set its key in BIVARIANT_STORE_KEY or in a file that BIVARIANT_STORE_KEY_FILE names. Otherwise a key is made
+in <store file>.key with mode 0600, and every program that can read your files can read the login too. The login is
+renewed without a prompt for as long as the deployment allows. A logout deletes it here, without telling the deployment.
 
 With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, with expires_at of the first access token
 in epoch milliseconds; with --logout { "forgotten", "store_file" }. Never a token.`,
@@ -82,7 +82,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
   const listener = await listenForCallback(flags.port);
   try {
     const addresses = {
-      // Without it, the library reports that it is missing.
+      // If it is undefined, the library reports that it is missing.
       authorizationEndpoint: settings.authorizationEndpoint as string,
       redirectUri: listener.redirectUri,
     };
@@ -91,7 +91,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
     const options = { ...person, store: await createLoginStore(settings, env) };
     const { url, login } = await beginLogin(options);
     const waiting = waitForCallback(listener, login.state, flags.waitSeconds, signal);
-    // Handled below, once the address is printed.
+    // The wait can fail before the `await` below, and an unhandled rejection would end the process.
     waiting.catch(() => {});
     const isOpened = flags.browser && output.isTerminal && (await openBrowser(url, env));
     output.note(
@@ -99,7 +99,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
         ? "Your browser opens for the login. If it does not, open this address on this machine:"
         : "To log in, open this address in a browser on this machine:",
     );
-    // In any case: the browser may open on another screen.
+    // The address is always printed, because the browser may open on another screen.
     output.raw(`${url}\n`);
     const callback = await output.during("waiting for the login in the browser", () => waiting);
     try {
@@ -137,18 +137,18 @@ async function waitForCallback(
   }
 }
 
-/** Programs that open an address. On Windows not `start`, which is the shell's and interprets `&`. */
+/** Programs that open an address. `start` of Windows is a command of the shell, which would interpret `&`. */
 const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
   darwin: ["open"],
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** An opener that has not failed by then has opened the address. */
+/** If the program has not failed after this time, it has opened the address. */
 const openerFailsWithinMs = 3_000;
 
 /**
- * Resolves with whether a program opened the address. Other users can see the address in the process list, but it is of no
- * use to them: the code that comes back needs the verifier, which only this process has (RFC 7636 section 1).
+ * Resolves with whether a program opened the address. Other users can see the address in the process list,
+ * but cannot use it, because the code needs the verifier, which only this process has (RFC 7636 section 1).
  */
 async function openBrowser(url: string, env: Environment): Promise<boolean> {
   const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
@@ -158,7 +158,7 @@ async function openBrowser(url: string, env: Environment): Promise<boolean> {
     stdio: "ignore",
     detached: true,
   });
-  // It may live as long as the browser does.
+  // The program may run as long as the browser, and this process must not wait for it.
   child.unref();
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(true), openerFailsWithinMs);

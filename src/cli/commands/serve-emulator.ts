@@ -1,4 +1,4 @@
-/** An emulated deployment from its start to a clean stop: variables on stdout, requests on stderr. */
+/** Runs an emulated deployment until it is stopped, with variables on stdout and requests on stderr. */
 import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
@@ -33,7 +33,7 @@ export async function serve(
   const { port, host, readOptions, watched } = settings;
   const stopping = new AbortController();
   const stop = () => stopping.abort();
-  // Before there is anything to clean up, so that no signal ends the process without it.
+  // Signals are handled before there is anything to clean up, so that none ends the process without it.
   for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, stop);
   interruption.addEventListener("abort", stop);
   if (interruption.aborted) stop();
@@ -41,12 +41,12 @@ export async function serve(
   let close = async () => {};
   let watching: Promise<void> | undefined;
   try {
-    // Before the file is read, so that a change in between is seen as a change.
+    // The state is taken before the file is read, so that a change in between is noticed.
     const before = watched === undefined ? "" : stateOfFile(watched);
     const options = readOptions();
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
-    // Its mode is 0700.
+    // The mode of this folder is 0700.
     const files = await mkdtemp(join(tmpdir(), "bivariant-"));
     folder = files;
     await announce(emulator, options, files, output);
@@ -62,7 +62,7 @@ export async function serve(
   } finally {
     stop();
     await watching;
-    // The secrets first: a second Ctrl-C does not wait for requests in progress.
+    // The secrets are deleted first, because a second Ctrl-C does not wait for requests in progress.
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
     await close();
     for (const name of ["SIGTERM", "SIGHUP"]) process.off(name, stop);
@@ -70,12 +70,12 @@ export async function serve(
   }
 }
 
-/** The time between two looks, and for which a file must not change: saving in an editor is several changes. */
+/** The file must stay the same for this time, because an editor may save it in several steps. */
 const watchEveryMs = 100;
 
 /**
- * Calls `changed` once for each burst of changes since `before`, one call at a time. It looks at the path, so that a
- * rename, a checkout or a change behind a link is seen too. Resolves when the signal aborts and the last call has ended.
+ * Calls `changed` once for each burst of changes since `before`, one call at a time. It checks the path,
+ * to notice a rename or a change behind a link too. Resolves when the signal aborted and the last call ended.
  */
 async function watchFile(
   file: string,
@@ -97,18 +97,18 @@ async function watchFile(
   }
 }
 
-/** Identifies the content of a file at a moment; not by the time of a change of mode or links. */
+/** Identifies the content of a file. It omits ctime, which changes with the mode and the links too. */
 function stateOfFile(file: string): string {
   try {
     const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
     return [dev, ino, size, mtimeNs].join(" ");
   } catch {
-    // Reading the file reports why.
+    // The next attempt to read the file reports the reason.
     return "absent";
   }
 }
 
-/** Replaces the state of the emulator by what the seed file now says. An error in the file leaves everything as it is. */
+/** Resets the emulator to what the seed file now says. If the file has an error, nothing changes. */
 function reloader(
   emulator: Emulator,
   { readOptions, watched }: ServeSettings,
@@ -139,7 +139,7 @@ function reloader(
   };
 }
 
-/** Prints how to reach the emulator. The variables are those of the first registration of each kind. */
+/** Prints the address and the credentials. The variables are for the first registration of each kind. */
 async function announce(
   emulator: Emulator,
   options: EmulatorOptions,
@@ -176,12 +176,12 @@ async function announce(
       const file = await writePrivate(folder, "login-client-secret", clientSecret);
       environment.BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE = file;
     }
-    // The description does not show this path. It is the emulator's.
+    // The description does not give this path, so the emulator has one of its own.
     environment.BIVARIANT_B_AUTHORIZATION_ENDPOINT = `${emulator.publicUrl}/v1/auth/authorize`;
-    // Apart from the user's own logins, because these end with the emulator.
+    // These logins end with the emulator, so they are kept apart from the user's own.
     environment.BIVARIANT_STORE_FILE = join(folder, "logins.json");
     const storeKeyFile = join(folder, "store-key");
-    // Kept when the seed file is read again, because the stored logins need it.
+    // When the seed file is read again, the key stays, because the stored logins need it.
     if (!existsSync(storeKeyFile))
       await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
     environment.BIVARIANT_STORE_KEY_FILE = storeKeyFile;
@@ -207,14 +207,14 @@ async function writePrivate(folder: string, name: string, content: string): Prom
 
 const lookEveryMs = 50;
 
-/** Prints requests and refusals until the signal aborts: on stderr, so that stdout holds the variables only. */
+/** Prints requests and refusals until the signal aborts. Without `--json` they go to stderr. */
 async function printTraffic(emulator: Emulator, output: Output, signal: AbortSignal): Promise<void> {
   const { journal, customerLog } = emulator;
   const newRequests = newEntries(() => journal.entries());
   const newRefusals = newEntries(() => customerLog.entries());
   while (!signal.aborted) {
     await wait(lookEveryMs, undefined, { signal }).catch(() => {});
-    // The sort is stable: of the same instant, the request comes before its refusal.
+    // The sort is stable, so a request comes before its refusal even if both have the same time.
     const seen = [
       ...newRequests().map((request) => ({ at: request.at, request })),
       ...newRefusals().map((refusal) => ({ at: refusal.at, refusal })),
@@ -226,7 +226,7 @@ async function printTraffic(emulator: Emulator, output: Output, signal: AbortSig
   }
 }
 
-/** Returns the entries since the last call; all of them after a reset or when the list was cleared. */
+/** Each call returns the entries added since the call before; after a reset it returns all of them. */
 function newEntries<Entry>(entries: () => readonly Entry[]): () => readonly Entry[] {
   let last: Entry | undefined;
   return () => {

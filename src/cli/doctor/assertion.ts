@@ -1,4 +1,4 @@
-/** The checks of Variant A's credential: the key, the registered JWKS, `aud`, and an assertion that is not sent. */
+/** Checks the credential of Variant A: key, registered JWKS, `aud`, and an assertion that is not sent. */
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, type JWK } from "jose";
 import { signClientAssertion } from "../../auth/credentials/plugin-client.js";
 import { importSigningKey, type SigningKey } from "../../auth/credentials/signing-key.js";
@@ -77,10 +77,10 @@ async function showAssertion(
   );
 }
 
-/** RFC 7518 section 6: members of private and symmetric keys. */
+/** The members that RFC 7518 section 6 defines for private and symmetric keys. */
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/** Whether the registered JWKS holds the public half of the signing key, with the kid of its assertions. */
+/** Checks that the JWKS holds the public half of the signing key, under the kid of its assertions. */
 async function compareJwks(
   { keyId: kid, thumbprint }: SigningKey,
   registered: DoctorInput["registeredJwks"],

@@ -1,4 +1,4 @@
-/** The checks that use the credential: one token request and one API call, with an explanation of each refusal. */
+/** Checks the credential with one token request and one API call, and explains each refusal. */
 import { personRequired } from "../../client/refused-call.js";
 import {
   type BivariantError,
@@ -43,7 +43,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const isLogin = variant === "B" && login !== undefined;
   const adminArea = isLogin ? "API clients" : "Service accounts";
   const refused: Refused = { variant, correctionMs, adminArea };
-  // This machine's clock decides about a stored login, whatever the server's clock is.
+  // This machine's clock decides whether a stored login is valid, even if it differs from the server's.
   const clock = isLogin ? {} : { now: () => Date.now() + correctionMs };
   let token: Finding | undefined;
   try {
@@ -51,7 +51,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
     const auth = isLogin
       ? (login as Auth)
       : createAuth({
-          // No waiting and no retry: a doctor that waits out a rate limit would hide it.
+          // Without waiting or retries, because waiting until a rate limit ends would hide it.
           ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, rateLimitDeadlineMs: 0, ...clock },
           credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
         });
@@ -66,7 +66,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   }
 }
 
-/** The reason not to request a token. The client rejects an incomplete credential whichever variant is served. */
+/** Says why no token is requested. Like the client, it rejects an incomplete credential of either variant. */
 function obstacleOf(
   { plugin, account, login, variant: named }: DoctorInput,
   { isReached, variant, canSign }: Earlier,

@@ -1,4 +1,4 @@
-/** The checks of the deployment that need no credential: address, reachability, TLS, clock and variant. */
+/** Checks what needs no credential: the address, reachability, TLS, the clock and the variant. */
 import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../../errors.js";
 import { type Answer, exchange } from "../../http/exchange.js";
 import { detectVariant, isTransportError } from "../../index.js";
@@ -8,7 +8,7 @@ import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.j
 
 export interface Reach {
   readonly isReached: boolean;
-  /** What to add to this machine's clock for an assertion, in milliseconds. */
+  /** Milliseconds to add to this machine's clock for an assertion. */
   readonly correctionMs: number;
   readonly findings: readonly Finding[];
 }
@@ -35,7 +35,7 @@ export async function examineReach(input: DoctorInput): Promise<Reach> {
   try {
     answer = await exchange(
       (abort) => fetch(`${baseUrl}/`, { method: "HEAD", redirect: "manual", signal: abort }),
-      // The variant occurs in errors only.
+      // This variant appears only in errors.
       { variant: variant ?? "A", baseUrl, now: Date.now, timeoutMs, signal },
     );
   } catch (error) {
@@ -84,7 +84,7 @@ function tls(baseUrl: string, { checksCertificates }: DoctorInput): Finding {
   );
 }
 
-/** By the code of the system, which the message contains. */
+/** Chooses the remedy by the error code of the system, which the message contains. */
 function tlsRemedy(message: string): string {
   if (/EXPIRED/.test(message)) return "Have the certificate renewed, or correct the clock of this machine.";
   if (/NOT_YET_VALID/.test(message)) return "Correct the clock of this machine, or check the certificate.";
@@ -98,7 +98,7 @@ function tlsRemedy(message: string): string {
 
 /** Section 2.2 of the description: "30 seconds of clock tolerance". */
 const toleranceMs = 30_000;
-/** As in the client: a smaller difference is left to the tolerance. */
+/** The client also ignores a smaller difference, because the service tolerates it. */
 const correctBeyondMs = 15_000;
 
 /** Compares the clocks by the `Date` of an answer. */
@@ -129,7 +129,7 @@ function examineClock({ headers, sentAt, receivedAt }: Answer): { finding: Findi
 
 const checkTenant = "Check the base URL and the tenant id: a wrong one looks the same.";
 
-/** `variant` is the one to request a token for: that of the only credential, as in the client, or the one that is found. */
+/** Like the client, chooses the variant of the only credential, or else one that the deployment serves. */
 export async function examineDetection(
   input: DoctorInput,
   { isReached }: Reach,
@@ -159,7 +159,7 @@ export async function examineDetection(
   }
 }
 
-/** The variant that is used without asking, as in the client: the named one, or that of the only credential. */
+/** Like the client, takes the named variant, or that of the only credential, without any request. */
 function onlyVariant({ variant, plugin, account, login }: DoctorInput): Variant | undefined {
   if (variant !== undefined) return variant;
   if ((plugin === undefined) === ((account ?? login) === undefined)) return undefined;
@@ -187,7 +187,7 @@ function verdictOn(chosen: Variant, served: Detection["served"], { variant }: Do
   );
 }
 
-/** The last answer about each variant decided. */
+/** Lists the last answer about each variant, which decided the verdict. */
 function answersOf(evidence: Detection["evidence"]): string {
   const last = new Map(evidence.map((one) => [one.variant, one]));
   return [...last.values()]

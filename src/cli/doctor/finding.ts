@@ -1,4 +1,4 @@
-/** What the doctor examines, and what it finds. */
+/** The input of the doctor, and its findings. */
 import type { Cause, ConfigurationError, Variant } from "../../errors.js";
 import type { BivariantError, Fetch, PersonAuth } from "../../index.js";
 import type { AccountSettings, PluginSettings } from "../credentials.js";
@@ -7,17 +7,17 @@ import type { Paint } from "../output.js";
 export interface DoctorInput {
   readonly baseUrl: string;
   readonly tenantId: string | undefined;
-  /** The variant that the user named. Then only its credential is here. */
+  /** If the user named a variant, only the credential of that variant is given below. */
   readonly variant: Variant | undefined;
   readonly allowInsecureHttp: boolean | undefined;
-  /** Undefined if none is configured; the error if it is incomplete or cannot be read. */
+  /** Undefined if no credential is configured; an error if it is incomplete or cannot be read. */
   readonly plugin: PluginSettings | ConfigurationError | undefined;
   readonly account: AccountSettings | ConfigurationError | undefined;
-  /** The stored login, if it is the identity for Variant B; or the error that says why it cannot be used. */
+  /** The stored login, if Variant B would use it, or the error that says why it cannot be used. */
   readonly login: PersonAuth<"B"> | BivariantError | undefined;
   /** The content of the file with the registered JWKS; its value is undefined if it is not JSON. */
   readonly registeredJwks: { readonly value: unknown } | undefined;
-  /** Undefined for the global one. */
+  /** If undefined, the global `fetch` is used. */
   readonly fetch: Fetch | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -36,7 +36,7 @@ export interface Finding {
   /** What was found, or why the check was not possible. */
   readonly evidence: string;
   readonly remedy?: string;
-  /** Of a refusal: the causes that the local evidence supports, most likely first. */
+  /** If a request was refused, the causes that the local evidence supports, most likely first. */
   readonly causes?: readonly Cause[];
 }
 
@@ -54,13 +54,13 @@ export function unknown(check: Check, evidence: string, remedy?: string): Findin
 
 const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
 
-/** The finding on one line and its remedy on another, which suits grep; a terminal wraps long lines itself. */
+/** Puts the finding on one line and its remedy on another, however long they are, so that grep finds them. */
 export function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
   const head = `${paint(styles[verdict], verdict.padEnd(8))}${check.padEnd(14)}${evidence}`;
   return remedy === undefined ? [head] : [head, `${" ".repeat(22)}-> ${remedy}`];
 }
 
-/** The number of findings by verdict, and the failed checks. */
+/** Counts the findings by verdict, and names the failed checks. */
 export function summaryLine(findings: readonly Finding[], paint: Paint): string {
   const count = (verdict: Finding["verdict"]) => findings.filter((one) => one.verdict === verdict).length;
   const failed = findings.filter(({ verdict }) => verdict === "fail").map(({ check }) => check);

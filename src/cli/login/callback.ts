@@ -7,21 +7,21 @@ import { ConfigurationError } from "../../errors.js";
 
 /** A browser that came back and waits for its page. */
 export interface Callback {
-  /** With its query. Holds the code. */
+  /** The requested URL. Its query holds the code. */
   readonly url: string;
-  /** Resolves when the page was sent, or cannot be. */
+  /** Resolves when the page was sent or the browser has gone. */
   show(page: LoginPage): Promise<void>;
 }
 
 export interface CallbackListener {
   readonly redirectUri: string;
-  /** The first callback with this state. Callbacks with another state, forged or of an older login, change nothing. */
+  /** Resolves with the first callback that has this state. Others, such as forged ones, change nothing. */
   callback(state: string, signal: AbortSignal): Promise<Callback>;
   /** Resolves when the port is free again. */
   close(): Promise<void>;
 }
 
-/** Not `localhost`, which may resolve to another interface (RFC 8252 section 8.3). */
+/** An IP literal, because `localhost` may resolve to another interface (RFC 8252 section 8.3). */
 const host = "127.0.0.1";
 const path = "/callback";
 
@@ -53,7 +53,7 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
         accept = (url, response) => {
           const states = url.searchParams.getAll("state");
           if (states.length !== 1 || states[0] !== state) return false;
-          // Only once: reloading the page sends the code again.
+          // No second callback is accepted, because reloading the page sends the code again.
           accept = undefined;
           resolve({ url: url.href, show: (page) => show(page, response) });
           return true;
@@ -77,7 +77,7 @@ function show(page: LoginPage, response: ServerResponse): Promise<void> {
   });
 }
 
-/** A title and a text. */
+/** The title and the sentence below it. */
 type LoginPage = readonly [string, string];
 
 export const loginPages = {
@@ -103,7 +103,7 @@ main{box-sizing:border-box;max-width:30rem;padding:2rem 1.5rem;text-align:center
 .good{background:#1a7f4b}.bad{background:#b3402e}
 h1{margin:1rem 0 .5rem;font-size:1.5rem;line-height:1.25}p{margin:0}`;
 
-/** The page loads nothing, runs nothing, and passes on no referrer: its address holds the code. */
+/** The address of the page holds the code, so the page loads nothing, runs nothing and sends no referrer. */
 const pageHeaders: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "cache-control": "no-store",
@@ -112,7 +112,7 @@ const pageHeaders: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
-/** Takes only the texts above: the page shows nothing that came over the wire. */
+/** Takes only the pages above, so that the browser shows nothing that came over the network. */
 function htmlOf(page: LoginPage): string {
   const [title, text] = page;
   const isGood = page === loginPages.done;

@@ -1,4 +1,4 @@
-/** Which identity a command uses in Variant B: the service account, or the login that a person stored. */
+/** Decides whether a command uses the service account of Variant B or the login that a person stored. */
 import { ConfigurationError, LoginRequiredError } from "../../errors.js";
 import {
   type ApiClientSettings,
@@ -15,7 +15,7 @@ import { proxyFetch } from "../proxy-fetch.js";
 import { namesOf, type Settings } from "../settings.js";
 import { findLogin, type LoginName, openLoginStore, otherLogins } from "./store.js";
 
-/** For the `--help` of the commands that ask for a token. */
+/** This is part of the `--help` of the commands that ask for a token. */
 export const identityHelp: string = `Who asks, in Variant B: the service account if its client secret is set; otherwise the login that bivariant login stored
 for the same base URL, tenant and client id. --login always uses the login. Its client is --b-login-client-id, or else
 --b-client-id. If a plugin is configured too, the deployment is asked which variant it serves. If the login is over, the
@@ -27,13 +27,13 @@ export interface LoginOptions extends PersonAuthOptions<"B"> {
   readonly secrets: readonly string[];
 }
 
-/** For stored logins, whose use and logout send no one to the authorization endpoint. */
+/** Placeholders for using or deleting a stored login, which sends no one to the authorization endpoint. */
 const noLogin = {
   redirectUri: "http://127.0.0.1/callback",
   authorizationEndpoint: "http://127.0.0.1/",
 } as const;
 
-/** The options of the library for a login. `addresses` are needed to begin one. @throws ConfigurationError */
+/** Makes the options of the library. Only beginning a login needs `addresses`. @throws ConfigurationError */
 export async function loginOptions(
   settings: Settings,
   env: Environment,
@@ -62,8 +62,8 @@ interface WantedLogin {
 }
 
 /**
- * The stored login that the settings ask for: by `--login`, by a client of its own, or by a client id without a secret.
- * Undefined if they mean a plugin or a service account, also one whose secret is missing.
+ * Finds the stored login if the settings ask for one: with `--login`, settings for the API client, or a
+ * client id that has no secret. Otherwise they mean a plugin or a service account, and it returns undefined.
  */
 export async function wantedLogin(
   settings: Settings,
@@ -85,20 +85,20 @@ export async function wantedLogin(
   const message = others.length === 0 ? none : `${none} ${otherTenants(others)}`;
   if (isNamed || hasOwnLoginClient(settings))
     return { options, found: new LoginRequiredError("login_expired", message) };
-  // Without any login the settings mean a service account, whose reader reports the missing secret.
+  // Without any login the settings mean a service account. `readAccount` reports that its secret is missing.
   if (others.length === 0) return undefined;
   const error = new ConfigurationError("credential_missing", message, { option: "tenantId", variant: "B" });
   return { options, found: error };
 }
 
-/** Whether the configured credential of Variant B is that of a person. */
+/** Whether the settings for Variant B describe the login of a person, without `--login`. */
 function meansLogin(settings: Settings): boolean {
   const { variant, bClientId, bClientSecret, bClientSecretFile } = settings;
   if (variant === "A" || (bClientSecret ?? bClientSecretFile) !== undefined) return false;
   return hasOwnLoginClient(settings) ? bClientId === undefined : bClientId !== undefined;
 }
 
-/** In Variant B the tenant is a name that the user chose, and part of what a login is found by. */
+/** In Variant B the tenant is only a name that the user chose, but it must be the same to find the login. */
 function otherTenants(others: readonly LoginName[]): string {
   const tenants = others.flatMap(({ tenantId }) => tenantId || []);
   const ways = [

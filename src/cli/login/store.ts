@@ -11,10 +11,10 @@ import { readSecret } from "../credentials.js";
 import type { Environment } from "../output.js";
 import { namesOf, type Settings } from "../settings.js";
 
-/** The same for all: logins of the command line differ by deployment, tenant and client id, not by person. */
+/** All logins have this person. They differ only by deployment, tenant and client id. */
 export const cliPerson = "cli";
 
-/** In the state folder of the XDG Base Directory Specification, which ignores a relative XDG_STATE_HOME. */
+/** The default is the state folder of the XDG specification, which ignores a relative XDG_STATE_HOME. */
 export function storePath({ storeFile }: Settings, env: Environment): string {
   if (storeFile !== undefined) return resolve(storeFile);
   const { XDG_STATE_HOME: given = "", HOME: home = "" } = env;
@@ -43,12 +43,12 @@ export async function createLoginStore(settings: Settings, env: Environment): Pr
 async function openStore(file: string, settings: Settings): Promise<TokenStore> {
   const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`));
   const store = fileStore(file, { key });
-  // Fails now, before a person logs in, if the file cannot be used.
+  // If the file cannot be used, this fails now, before a person logs in.
   await store.get("");
   return store;
 }
 
-/** Written under another name and then linked, so that one of two processes makes the key and none reads half of it. */
+/** Links a finished file, so that only one of two processes makes the key, and none reads half of it. */
 async function createKey(path: string): Promise<void> {
   const unfinished = `${path}.${randomUUID()}`;
   try {
@@ -83,7 +83,7 @@ function codeOf(fault: unknown): string | undefined {
   return (fault as NodeJS.ErrnoException).code;
 }
 
-/** What a login is found by. */
+/** The fields that identify a login. */
 export interface LoginName {
   readonly baseUrl: string;
   readonly tenantId?: string | undefined;
@@ -92,18 +92,18 @@ export interface LoginName {
 
 export type StoredPerson = PersonAuthOptions<"B"> & LoginName & { readonly store: TokenStore };
 
-/** The stored login, "over" for one that has ended, or undefined. @throws StoreError */
+/** Finds the stored login; "over" if it has ended, undefined if there is none. @throws StoreError */
 export async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | "over" | undefined> {
   const auth = await resumeAuth({ ...person, person: cliPerson });
   if (auth !== undefined) return auth;
-  // A grant is deleted when it ends; its name stays in the list until the logout.
+  // A grant is deleted when it ends, but its name stays in the list until the logout.
   const names = await readNames(person.store);
   return names.some((one) => isSameLogin(one, person)) ? "over" : undefined;
 }
 
 /** Checks that the store holds this login, and adds it to the list. @throws StoreError */
 export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">): Promise<void> {
-  // A grant that could not be stored is served from memory. The next command would find none, or an older login.
+  // A grant that could not be stored is kept in memory only. The next command would not find it.
   const stored = await resumeAuth({ ...person, person: cliPerson });
   if ((await stored?.getAccessToken())?.value !== (await auth.getAccessToken()).value)
     throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
@@ -120,7 +120,7 @@ export async function forgetLogin(person: StoredPerson): Promise<boolean> {
   return typeof found === "object";
 }
 
-/** The stored logins of the same client at the same deployment, for other tenants. @throws StoreError */
+/** Finds the logins of the same client at the same deployment, but for other tenants. @throws StoreError */
 export async function otherLogins(store: TokenStore, login: LoginName): Promise<LoginName[]> {
   const { baseUrl, clientId } = login;
   const names = await readNames(store);
@@ -135,7 +135,7 @@ function isSameLogin(left: LoginName, right: LoginName): boolean {
   return key(left) === key(right);
 }
 
-/** A store finds entries by key only, so one entry lists the names of all logins. */
+/** A store cannot list its entries, so this entry lists the names of all logins. */
 const listKey = JSON.stringify(["cli-logins"]);
 
 function changeNames(store: TokenStore, change: (names: LoginName[]) => LoginName[]): Promise<void> {
