@@ -47,7 +47,7 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
   /**
-   * Receives every error that led to an answer, except for refused requests, because their answers say everything.
+   * Receives every error that led to an answer, except for refused requests, whose answers say everything.
    * Errors that it throws are ignored. Default: it prints the errors that led to a 5xx with `console.error`.
    */
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;

@@ -1,5 +1,5 @@
 /** Names, reads and makes cookies. */
-/** Browsers accept `__Host-` only over https and from this very host. On loopback over http there is no prefix. */
+/** Browsers accept `__Host-` only over https and from this very host. Over http on loopback there is none. */
 export function cookieName(use: string, isSecure: boolean): string {
   return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
 }
@@ -14,7 +14,7 @@ export function cookieNames(request: Request): readonly string[] {
 
 /** Returns `undefined` if the cookie is empty, or if several have that name, because one may be planted. */
 export function readCookie(request: Request, name: string): string | undefined {
-  // Names must be equal byte for byte. `trim()` would accept a planted name that starts with a no-break space.
+  // Names must be equal byte for byte. `trim()` would accept a planted name after a no-break space.
   const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
   if (found.length !== 1) return undefined;
   return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;

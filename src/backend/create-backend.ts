@@ -13,16 +13,16 @@ import { answerLogout, answerMe, answerSession, type Context, csrfHeader, Sessio
 import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 
 /**
- * The person who has a session. `operator` is known in Variant A (section 2.3 of the description) if the token
- * response named a `userId`.
+ * The person who has a session. `operator` is known in Variant A (section 2.3 of the description) if the
+ * answer with the token named a `userId`.
  */
 export interface SessionInfo
   extends Pick<SessionSubject, "variant" | "tenantId" | "baseUrl" | "operator" | "roles"> {
   /** When the session ends at the latest, in epoch milliseconds. */
   readonly expiresAt: number;
   /**
-   * Store the state of this person under this key. It is the same in every session of one operator of one tenant,
-   * and no one else has it. If the operator is not known, each session has its own key.
+   * Store the state of this person under this key. It is the same in every session of one operator of one
+   * tenant, and no one else has it. If the operator is not known, each session has its own key.
    */
   readonly stateKey: string;
 }
@@ -41,10 +41,10 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
   /** The person whose session the request carries, without a call to the service. @throws as `connect` does */
   session(request: Request): Promise<SessionInfo>;
   /**
-   * Makes the answer for an error from `connect`, from `session` or from a call, or for the `error` of an outcome.
-   * It is JSON with a stable code that the page understands.
+   * Makes the answer for an error from `connect`, from `session` or from a call, or for the `error` of an
+   * outcome. It is JSON with a stable code that the page understands.
    *
-   * A 401 from the service becomes a 502 `api_unauthorized`, because it may only mean that the route takes other tokens.
+   * A 401 from the service becomes a 502 `api_unauthorized`, because the route may only need another token.
    * If the token is older than 30 s and only the person can replace it, the answer is a 401 `relaunch_required` or
    * `login_required`. The session is then over, and the page asks the person.
    */
@@ -188,7 +188,7 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
   return response;
 }
 
-/** Contains the tenant too, because a userId is unique only within its tenant (section 2.3 of the description). */
+/** Contains the tenant too, because a userId is unique only within its tenant (section 2.3). */
 function stateKeyOf({ operator, baseUrl, tenantId, person }: SessionSubject): string {
   return JSON.stringify(
     operator === undefined ? ["session", person] : ["operator", baseUrl, tenantId, operator.userId],

@@ -30,7 +30,7 @@ export interface LoginDeployment extends DeploymentOfATenant {
   readonly login: PersonCredential<"B">;
 }
 
-/** A deployment from which people of one tenant come, by a launch (Variant A), a login (Variant B) or both. */
+/** A deployment from which people of one tenant come, by launch (Variant A), login (Variant B) or both. */
 export type BackendDeployment = LaunchDeployment | LoginDeployment;
 
 /** Describes the deployment to look up, which must have the same value in each field that is present. */
@@ -165,7 +165,7 @@ export function originOf(value: string, allowInsecureHttp: boolean): string | un
   }
 }
 
-/** Without this, a login could never complete: the browser sends the login cookie only to the origin `own`. */
+/** Refuses another origin than `own`, because the browser would not send the login cookie there. */
 export function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
   const { origin, pathname } = new URL(redirectUri);
   const must = "must hold logins whose redirectUri";

@@ -1,4 +1,4 @@
-/** Makes the browser's answer for an error. It holds a stable code and what to do, and nothing else of the error. */
+/** Makes the browser's answer for an error. It says a stable code and what to do, and nothing else. */
 import { personRequired } from "../client/refused-call.js";
 import {
   BivariantError,
@@ -16,10 +16,10 @@ import {
 import type { Settings } from "./backend-options.js";
 
 /**
- * The request has no valid session. `backend.connect` and `backend.session` throw this before they call the service.
- * `session_missing`: the request names no session. `session_unknown`: the session is unknown here or was ended.
- * `session_expired`: the session's time is over. `origin_refused` and `csrf_refused`: sessions are in cookies, and
- * another site may have sent the request.
+ * The request has no valid session. `backend.connect` and `backend.session` throw this before they call the
+ * service. `session_missing`: the request names no session. `session_unknown`: the session is unknown here or
+ * was ended. `session_expired`: the session's time is over. `origin_refused` and `csrf_refused`: sessions are
+ * in cookies, and another site may have sent the request.
  *
  * @example
  * try { return handle(await backend.connect(request)); } catch (error) { return backend.answer(error); }
@@ -107,7 +107,7 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited")) {
     const { retryAt } = error;
     const headers = retryAt && { "retry-after": String(Math.max(1, Math.ceil((retryAt - now) / 1_000))) };
-    const message = "The service received too many requests. Try again later.";
+    const message = "Too many requests were sent to the service. Try again later.";
     return { status: 503, code: "rate_limited", message, ...(headers && { headers }) };
   }
   if (isApiError(error) && error.code === "api_forbidden")

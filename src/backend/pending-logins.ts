@@ -1,4 +1,4 @@
-/** Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for logins in several tabs. */
+/** Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { cookieHeader, cookieName, cookieNames, readCookie } from "./cookies.js";
@@ -80,7 +80,7 @@ export class PendingLogins {
     ];
   }
 
-  /** Returns the browser's login with this state once (RFC 6749 section 10.12), else the page of another, for an error. */
+  /** Returns this browser's login once (RFC 6749 section 10.12), else the page of another, for an error. */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
@@ -93,7 +93,7 @@ export class PendingLogins {
       returnTo,
       isLate: this.#settings.now() >= expiresAt,
       complete: async (completed) => {
-        // The id is new, because an attacker who planted the old one could fetch the session (session fixation).
+        // The id is new, because an attacker who planted the old one could fetch the session.
         const id = randomToken();
         await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, completed });
         await this.#records.delete(cookie.id);

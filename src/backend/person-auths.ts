@@ -1,4 +1,4 @@
-/** Keeps the Auths of people with sessions in memory, so that all requests of one person share one renewal. */
+/** Keeps the Auths of people in memory, so that all requests of one person share one renewal. */
 import type { Auth, Operator, PersonAuth } from "../auth/auth.js";
 import { personContext } from "../auth/person-tokens.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
@@ -42,7 +42,7 @@ export class PersonAuths {
     this.#settings = settings;
   }
 
-  /** Keeps a new Auth, and calls `use` with the data for its session. If that fails, the tokens are forgotten. */
+  /** Keeps a new Auth, and calls `use` with the data for its session. If that fails, forgets the tokens. */
   async add<T>(
     auth: PersonAuth,
     { tenantId, baseUrl, hostOrigin }: BackendDeployment,

@@ -54,7 +54,7 @@ function storeErrorOf(fault: unknown): unknown {
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
-/** Stores each JSON entry under the hash of a random token, but not the token. A damaged entry counts as missing. */
+/** Stores JSON entries under hashes of random tokens, not the tokens. A damaged entry counts as missing. */
 export class Records<T extends object> {
   readonly #store: TokenStore;
   readonly #kind: string;
@@ -104,12 +104,12 @@ export class Records<T extends object> {
   }
 }
 
-/** Has 256 bits. RFC 6749 section 10.10 allows a chance of guessing of at most 2^-128, and recommends 2^-160. */
+/** Has 256 bits. RFC 6749 section 10.10 requires 128 bits against guessing, and recommends 160. */
 export function randomToken(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** Derives the CSRF token with HMAC-SHA256, so that it need not be stored and does not reveal the session token. */
+/** Derives it with HMAC-SHA256, so that it need not be stored and does not reveal the session token. */
 export async function csrfTokenOf(sessionToken: string): Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, ["sign"]);

@@ -25,7 +25,7 @@ export function crossOriginHeaders(request: Request, options: Settings): Record<
   };
 }
 
-/** Whether browsers use https. Refuses plain http to another machine, because others could read the cookies. */
+/** Whether browsers use https. Refuses plain http from another machine, where cookies could be read. */
 export function isSecure(request: Request, options: Settings): boolean {
   const origin = ownOrigin(request, options);
   if (originOf(origin, options.allowInsecureHttp) !== undefined) return origin.startsWith("https:");

@@ -1,4 +1,4 @@
-/** The sessions of browsers: their records in the store, their tokens in requests, and the routes for them. */
+/** The sessions of browsers, with their records in the store, their tokens in requests and their routes. */
 import { z } from "zod";
 import { RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
@@ -88,7 +88,7 @@ export class Sessions {
     }
   }
 
-  /** Returns the session that a request names, and its token. @throws SessionError, RelaunchRequiredError, StoreError */
+  /** The session that a request names, and its token. @throws SessionError, RelaunchRequiredError, StoreError */
   async ofRequest(request: Request): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = this.#settings.session.cookie
       ? await guardedCookieToken(request, this.#settings)
@@ -132,7 +132,7 @@ async function guardedCookieToken(request: Request, settings: Settings): Promise
   const csrf = request.headers.get(csrfHeader);
   if (isSafe && csrf === null) return token;
   if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
-  // All tabs share the cookie. If another tab replaced the session, this tab must not read the new session's data.
+  // All tabs share the cookie. If another tab replaced the session, this tab must not read the new one.
   if (isSafe)
     throw new SessionError("session_unknown", "Another session has replaced this one. Start a new session.");
   throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);

@@ -31,7 +31,7 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   const options = { ...settings.auth, baseUrl, tenantId: deployment.tenantId, credential };
   const auth = await redeemLaunch({ ...options, code, codeVerifier, person: randomToken() }).catch(
     (error: unknown) => {
-      // Without a cause, it is not the service that refused: the store has a record that the code was sent before.
+      // Without a cause, the service did not refuse it: the store knows that the code was sent before.
       const wasSentBefore =
         isRelaunchRequiredError(error) && error.code === "launch_refused" && error.cause === undefined;
       throw wasSentBefore ? new Refusal("code_spent") : error;
@@ -96,7 +96,7 @@ async function complete(
   return people.add(auth, deployment, async (subject) => subject);
 }
 
-/** The path from the route `callback` on. A proxy may change the part before it. Later segments may be `callback` too. */
+/** The path from the route on. A proxy may change the part before it. A later segment may be `callback`. */
 function routeOf(pathname: string, path: string): string {
   const segments = `${pathname}/`;
   const at = segments.indexOf(`${path}/callback/`);
@@ -109,7 +109,7 @@ function single(parameters: URLSearchParams, name: string): string | null {
   return values[0] ?? null;
 }
 
-/** Accepts only the application's own pages (RFC 9700 section 4.11). The result is absolute, so that it has a host. */
+/** Accepts only the application's own pages (RFC 9700 section 4.11). The result is a whole URL. */
 function parseReturnTo(given: string, request: Request, options: Settings): string {
   const own = ownOrigin(request, options);
   // Browsers drop tabs and newlines inside an address and read a backslash as a slash.

@@ -25,9 +25,9 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * Makes a listener for `http.createServer`, `https.createServer` and Express's `app.use` from a backend, or from any
  * handler of web requests.
  *
- * The URL of the request is made from its Host header and the kind of connection. `X-Forwarded-` headers are ignored, so
- * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed in both directions; a body that a
- * parser of Express has read is passed on as JSON. When the client goes away, the request's `signal` is aborted.
+ * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers are ignored, so
+ * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If an
+ * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted.
  *
  * @example
  * http.createServer(toNodeHandler(backend)).listen(3000);
@@ -44,7 +44,7 @@ async function serve(handler: Handler, incoming: Incoming, outgoing: ServerRespo
   let request: Request | undefined;
   outgoing.on("close", () => {
     if (!outgoing.writableFinished) gone.abort(new DOMException("The client went away.", "AbortError"));
-    // The request is held until here, because its signal follows `gone` only while it is not garbage collected.
+    // The request is held until here, because its signal no longer follows `gone` after garbage collection.
     request = undefined;
   });
   // After an error "close" follows, which handles it.
@@ -81,7 +81,7 @@ function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams
     }
     const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, streams);
     const init = { method, headers, signal, ...(body !== undefined && { body, duplex: "half" }) };
-    // The URL is not resolved against the host, because a path that begins with two slashes would replace the host.
+    // The URL is not resolved, because a path that begins with two slashes would replace the host.
     return new Request(`${protocol}://${host}${target}`, init as RequestInit);
   } catch {
     return undefined;

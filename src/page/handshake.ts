@@ -49,11 +49,11 @@ export function areOrigins(origins: readonly string[]): unknown {
   return origins?.[0] && origins.every?.((origin) => origin === urlOf(origin)?.origin);
 }
 
-/** Returns the parent's allowed origin, or `undefined` without a parent. @throws PageError `host_origin_unknown` */
+/** The parent's allowed origin, or `undefined` without a parent. @throws PageError `host_origin_unknown` */
 export function hostOriginOf(hostOrigins: readonly string[]): string | undefined {
   if (parent === self) return undefined;
-  // `ancestorOrigins` starts with the parent. Not all browsers have it, and it may hold "null" instead of an origin.
-  // A wrong hint does no harm: messages are delivered only to the given origin, and the answer's origin is checked.
+  // `ancestorOrigins` starts with the parent. Not all browsers have it, and it may hold "null" for an origin.
+  // A wrong hint does no harm, because the message is only delivered to, and accepted from, the given origin.
   const hint = (urlOf(location.ancestorOrigins?.[0]) ?? urlOf(document.referrer))?.origin;
   // Without a hint (a host with "Referrer-Policy: no-referrer") there must be only one allowed origin.
   const [origin, other] = new Set(hostOrigins.filter((allowed) => !hint || allowed === hint));

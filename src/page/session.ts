@@ -1,4 +1,4 @@
-/** The session of a page. It keeps a token in a closure, calls the backend's origin with it, and ends once. */
+/** The session of a page keeps a token in a closure, calls the backend's origin with it, and ends once. */
 import { type BackendClient, bodyOf, errorCodeOf, type Header, post } from "./backend-client.js";
 import { PageError } from "./page-error.js";
 
@@ -26,15 +26,15 @@ export interface SessionEnd {
 
 export interface Session extends SessionInfo {
   /**
-   * Calls `fetch` with the session, only for the backend's origin. A relative URL is relative to the backend's. Redirects
-   * are not followed, because they could take the session elsewhere. All answers are returned unchanged, except one that
-   * ends the session.
+   * Calls `fetch` with the session, only for the backend's origin. A relative URL is relative to the
+   * backend's. Redirects are not followed, because they could take the session elsewhere. All answers are
+   * returned unchanged, except one that ends the session.
    *
    * @throws PageError `session_ended` with its `reason`, for the call that finds the end and for all later calls;
    *   `origin_refused` for a URL of another origin. Network errors are those of `fetch`.
    */
   fetch(input: string | URL, init?: RequestInit): Promise<Response>;
-  /** Ends the session here at once, then at the backend. @throws PageError `backend_failed` if it may go on there */
+  /** Ends the session here, then at the backend. @throws PageError `backend_failed` if it may go on there */
   logout(): Promise<void>;
 }
 

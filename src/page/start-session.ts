@@ -1,5 +1,5 @@
 /**
- * Starts the session of a page, by a launch in the host's frame (Variant A) or a login on its own (Variant B).
+ * Starts the session of a page by a launch in the host's frame (Variant A) or by a login (Variant B).
  *
  * Requirements
  * 1. Messages are posted only to one exact origin of `hostOrigins`, never to "*". The message names the launch.
@@ -27,7 +27,7 @@
  * The protocol of a login
  * 1. Do step 1 of a launch.
  * 2. Remove `#login_error` from the address too, and reject with it.
- * 3. POST tenant and mark to `{backend}/session`. It answers with a session after a login, or if a cookie holds one.
+ * 3. POST tenant and mark to `{backend}/session`. It has a session after a login, or if a cookie holds one.
  * 4. Without a session, go to `{backend}/login`, which redirects back here with a new mark in the address.
  */
 import { type BackendClient, errorCodeOf, post } from "./backend-client.js";
@@ -60,7 +60,7 @@ export interface SessionOptions {
   readonly tenantId?: string | undefined;
   /** The tenant to log in to. Default: `tenantId`, else the backend's only tenant. */
   readonly tenant?: string | undefined;
-  /** If false, a page that was opened on its own rejects with `not_framed` instead of a login. Default: true. */
+  /** If false, a page opened on its own rejects with `not_framed` instead of a login. Default: true. */
   readonly login?: boolean | undefined;
   /** Makes the message to the host; its field names are an assumption. Default: `{ type, challenge, opaque_code }`. */
   readonly initMessage?: ((challenge: string, opaqueCode: string) => unknown) | undefined;
@@ -154,8 +154,8 @@ export async function startSession(
 }
 
 /**
- * The parameter that marks a login in the address to which it returns. From it the backend knows which tab asks for its
- * session, and the page knows that another login would not help.
+ * The parameter that marks a login in the address to which it returns. From it the backend knows which tab
+ * asks for its session, and the page knows that another login would not help.
  */
 export const RETURN_MARK = "bivariant_login";
 

@@ -1,4 +1,4 @@
-/** Checks the arguments of a store's methods before anything is written. Each check throws `option_invalid`. */
+/** Checks the arguments of a store's methods before anything is written. Throws `option_invalid`. */
 import type { TokenStore } from "../auth/token-store.js";
 import { invalidOption, requireObject } from "../options.js";
 

@@ -4,8 +4,8 @@ import { decode, encode } from "jose/base64url";
 import { invalidOption } from "../options.js";
 
 /**
- * A key of 256 bits: 32 bytes, or a string that holds them as base64, base64url or hex, or a secret AES-GCM `CryptoKey`
- * that may encrypt and decrypt and need not be extractable.
+ * A key of 256 bits: 32 bytes, or a string that holds them as base64, base64url or hex, or a secret AES-GCM
+ * `CryptoKey` that may encrypt and decrypt and need not be extractable.
  */
 export type EncryptionKey = Uint8Array | string | CryptoKeyLike;
 
@@ -84,8 +84,8 @@ export function encryptionWith(key: EncryptionKey): Encryption {
 type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /**
- * Derives a key for names from a key that can only encrypt. It is two blocks of the AES-GCM key stream under one fixed
- * nonce. The random nonce of a value equals that one with a chance of 2^-96.
+ * Derives a key for names from a key that can only encrypt. It is two blocks of the AES-GCM key stream under
+ * one fixed nonce. The random nonce of a value equals that one with a chance of 2^-96.
  */
 async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   const iv = new TextEncoder().encode("bivariant/v1");

@@ -127,7 +127,7 @@ export async function setAside(path: string, why: string, own: string): Promise<
   }
 }
 
-/** Clears the folder of a killed holder. Returns an error to report if that holder was setting a file aside. */
+/** Clears the folder of a killed holder. Returns an error if that holder was setting a file aside. */
 export async function clearUp(path: string, own: string): Promise<StoreError | undefined> {
   const left = await readdir(own);
   for (const name of left) if (name !== "aside") await rm(join(own, name), { force: true });

@@ -1,9 +1,9 @@
 /**
- * The locks of a file store among processes, which may be killed or suspended at any moment. The write lock is a folder
- * `write` that always holds one folder, which is named `free` or after the holder. One atomic rename of that folder from
- * the name that was seen takes the lock, releases it or takes it over, so that one of two processes wins. A holder only
- * writes inside its own folder. After a takeover that path is gone, so a suspended holder cannot write any more. The
- * lock of a key is a file that is named after the key's hash and the holder, and is made only under the write lock.
+ * The locks of a file store among processes, which may be killed or suspended at any moment. The write lock is
+ * a folder `write` that always holds one folder, named `free` or after the holder. One atomic rename from the
+ * name that was seen takes the lock or releases it, so that one of two processes wins. A holder works only
+ * through its own folder. After a takeover that path is gone, so a suspended holder cannot write again. The
+ * lock of a key is a file named after the key's hash and the holder, and is made only under the write lock.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -19,7 +19,7 @@ import { type Mutex, mutex } from "./mutex.js";
 export const beatEveryMs = 1_000;
 /** A holder counts as gone if another process watched it for so long and saw no beat. */
 export const goneAfterMs = 5_000;
-/** The most time between two looks that counts as watched, because the watcher itself may have been suspended. */
+/** The most time between two looks that counts as watched: the watcher may have been suspended itself. */
 const longestLookMs = 250;
 
 let machine: string | undefined;
@@ -115,7 +115,7 @@ export class FileLocks {
     this.#watch = watch;
   }
 
-  /** Runs a task again if it lost the lock. `queueMs` limits the wait for this process, `timeoutMs` for others. */
+  /** Repeats a task that lost the lock. `queueMs` limits the wait in this process, `timeoutMs` for others. */
   async write<T>(
     folder: string,
     { timeoutMs, queueMs }: { readonly timeoutMs: number; readonly queueMs: number },
@@ -199,8 +199,8 @@ async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Prom
       const isTaken = name !== "free" && !hasEnded(name) && !watch.isGone(name, await beatOf(seen));
       if (isTaken) continue;
       if (holders.length === 1 && (await renamed(seen, own))) return own;
-      // There are two folders if the list was read during a rename, so that this one is gone already, or if someone
-      // added one, which must be moved out of the way. Holder names are never reused, and `free` stays.
+      // There are two folders if the list was read during a rename, and then this one is gone, or if someone
+      // added one, which must be moved away. Holder names are never reused, and `free` stays.
       if (holders.length > 1 && name !== "free") await renamed(seen, join(folder, `stray.${name}`));
     }
     if (performance.now() >= endsAt) {
@@ -242,7 +242,7 @@ async function exists(path: string): Promise<boolean> {
 
 type KeyLocks = { living: string | undefined; gone: string[] };
 
-/** Returns the key's living holder, and files to remove: those of its gone holders and of all ended processes. */
+/** The key's living holder, and the files of its gone holders and of all processes that have ended. */
 async function keyLocksIn(folder: string, prefix: string, watch: Watch): Promise<KeyLocks> {
   let living: string | undefined;
   const gone: string[] = [];

@@ -38,11 +38,11 @@ export interface FileStoreOptions {
 }
 
 /**
- * Keeps encrypted values in one file for any number of processes at once. A process that is killed leaves the old
+ * Keeps values in an encrypted file for any number of processes. A process that is killed leaves the old
  * contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` next to the file.
  *
- * The file (mode 0600) and the folder of the locks (0700) are refused if other users may use them. A damaged file is
- * set aside as `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is
+ * The file (mode 0600) and the folder of the locks (0700) are refused if other users own or may use them. A
+ * damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is
  * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and expiry.
  *
  * @throws ConfigurationError `option_invalid`, at once
@@ -101,7 +101,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         requireKey(key);
         const name = await encryption.nameOf(key);
         try {
-          // No lock is needed, because the file is replaced as a whole. File times are too coarse to keep its contents.
+          // No lock is needed, because the file is replaced whole. File times are too coarse for a cache.
           return await read(await readEntries(at, encryption), name);
         } catch (error) {
           if (!(error instanceof Damaged)) throw error;
@@ -114,7 +114,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = requireEntry(key, value, setOptions);
         const name = await encryption.nameOf(key);
         const version = crypto.randomUUID();
-        // JSON cannot hold infinity. An expiry of minus infinity is never written, because the entry is dropped first.
+        // JSON cannot hold infinity. Entries with minus infinity are dropped before the write.
         const expiry = expiresAt < Number.POSITIVE_INFINITY ? { expiresAt } : {};
         const sealed = await encryption.seal(value, { name, version, ...expiry });
         return exclusively(at, async (entries, save) => {
