@@ -1,4 +1,4 @@
-/** The options of createBackend, checked once, with their defaults. */
+/** Checks the options of createBackend once, and fills in their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "../auth/auth.js";
@@ -16,7 +16,7 @@ export interface SessionOptions {
    * every request that changes something needs the CSRF token. Default false.
    */
   readonly cookie?: boolean | undefined;
-  /** The time after which a session ends, even in use. Default 8 hours. */
+  /** The time after which a session ends, even if it is in use. Default 8 hours. */
   readonly lifetimeMs?: number | undefined;
   /** The time without a request after which a session ends. Default 1 hour. */
   readonly idleMs?: number | undefined;
@@ -25,7 +25,7 @@ export interface SessionOptions {
 /** Where an error happened, and what the browser received instead of it. */
 export interface ErrorContext {
   readonly status: number;
-  /** The stable code of the answer; `none` for an error that no answer shows. */
+  /** The stable code of the answer, or `none` if no answer reports the error. */
   readonly code: string;
   /** The name of the route, or `answer` for an error that was passed to `backend.answer`. */
   readonly route: string;
@@ -47,8 +47,8 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
   /**
-   * Receives every error behind an answer, except refused requests of browsers, whose answers say all there is. What it
-   * throws is ignored. Default: errors behind a 5xx go to `console.error`.
+   * Receives every error that led to an answer, except for refused requests, whose answers say everything.
+   * Errors that it throws are ignored. Default: it prints the errors that led to a 5xx with `console.error`.
    */
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
@@ -63,7 +63,7 @@ export interface Settings {
   readonly store: TokenStore;
   /** Holds pending logins. Anyone can start a login, which must not evict sessions from a store in memory. */
   readonly loginStore: TokenStore;
-  /** Calls `onError`, and never throws. Without a context the error is one that no answer shows. */
+  /** Calls `onError`, and never throws. Pass no context if no answer reports the error. */
   readonly report: (error: unknown, context?: ErrorContext) => void;
   readonly auth: AuthOptions & { readonly store: TokenStore };
   readonly now: () => number;
@@ -100,7 +100,7 @@ const optionsSchema = z.looseObject({
       (value) => typeof value === "function",
       "must be a function",
     )
-    // Faults in the settings would otherwise be visible only as a page that does not work.
+    // Without this, mistakes in the settings would be visible only as a page that does not work.
     .default(() => (error: unknown, { status, route }: ErrorContext) => {
       if (status >= 500) console.error(`bivariant/backend, ${route}:`, error);
     }),
@@ -117,7 +117,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
   const guard = (store: TokenStore) =>
-    // Longer than a session: a token is stored shortly before its session begins.
+    // This is longer than a session, because a token is stored shortly before its session begins.
     guardedStore(store, { timeoutMs, now, longestMs: session.lifetimeMs + 3_600_000 });
   const store = guard(options.store ?? memoryStore({ now }));
   const problem = 'must be an origin such as "https://planner.example"; http only for loopback';

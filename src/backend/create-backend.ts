@@ -13,16 +13,16 @@ import { answerLogout, answerMe, answerSession, type Context, csrfHeader, Sessio
 import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 
 /**
- * The person behind a session. `operator` is known in Variant A (section 2.3 of the description), if the answer named a
- * `userId`.
+ * The person who has a session. `operator` is known in Variant A (section 2.3 of the description) if the
+ * answer with the token named a `userId`.
  */
 export interface SessionInfo
   extends Pick<SessionSubject, "variant" | "tenantId" | "baseUrl" | "operator" | "roles"> {
-  /** The session's fixed end, in epoch milliseconds. */
+  /** When the session ends at the latest, in epoch milliseconds. */
   readonly expiresAt: number;
   /**
-   * The key for state of this person: the same in every session of one operator of one tenant, and different for
-   * everyone else. Where the operator is not known, it is the session's own.
+   * Store the state of this person under this key. It is the same in every session of one operator of one
+   * tenant, and no one else has it. If the operator is not known, each session has its own key.
    */
   readonly stateKey: string;
 }
@@ -41,12 +41,12 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
   /** The person whose session the request carries, without a call to the service. @throws as `connect` does */
   session(request: Request): Promise<SessionInfo>;
   /**
-   * The answer for an error of `connect`, of `session` or of a call, and for the `error` of an outcome: JSON with a
-   * stable code that the page understands.
+   * Makes the answer for an error from `connect`, from `session` or from a call, or for the `error` of an
+   * outcome. It is JSON with a stable code that the page understands.
    *
-   * A 401 of the service becomes a 502 `api_unauthorized`, because a route that accepts no such token may answer 401 too.
+   * A 401 from the service becomes a 502 `api_unauthorized`, because the route may only need another token.
    * If the token is older than 30 s and only the person can replace it, the answer is a 401 `relaunch_required` or
-   * `login_required`: the page then asks the person, and this session is over.
+   * `login_required`. The session is then over, and the page asks the person.
    */
   answer(error: unknown): Response;
 }
@@ -95,7 +95,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   options: BackendOptions<T>,
 ): Backend<T> {
   const settings = parseOptions(requireObject("options", options));
-  // Prepared once: a table of a thousand operations takes milliseconds to index.
+  // This is made once, because indexing a table of a thousand operations takes milliseconds.
   const makeService = serviceMaker(options, resolveAuthOptions(options));
   const people = new PersonAuths(settings);
   const sessions = new Sessions(settings, people);
@@ -175,7 +175,7 @@ function requireRequest(request: unknown): void {
   );
 }
 
-/** Below `callback` there may be more, so that each deployment can have its own redirect URI. */
+/** Paths below `callback` count as `callback`, so that each deployment can have its own redirect URI. */
 function routeName(pathname: string, path: string): string {
   const rest = pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : "";
   return rest.startsWith("callback/") ? "callback" : rest;
@@ -188,7 +188,7 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
   return response;
 }
 
-/** "Key per-operator state on it" (section 2.3 of the description): a userId is unique only within its tenant. */
+/** Contains the tenant too, because a userId is unique only within its tenant (section 2.3). */
 function stateKeyOf({ operator, baseUrl, tenantId, person }: SessionSubject): string {
   return JSON.stringify(
     operator === undefined ? ["session", person] : ["operator", baseUrl, tenantId, operator.userId],

@@ -1,11 +1,11 @@
-/** The deployments that people come from, and how a request finds its own: the page only chooses among those configured. */
+/** The deployments that people come from. A request can only choose one of those that are configured. */
 import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { invalidOption } from "../options.js";
 import { parseBaseUrl, parseTenantId } from "../variants/target.js";
 
 interface DeploymentOfATenant {
-  /** With only a login it is a name of your own: Variant B has no tenant ids. */
+  /** For a deployment with only a login, choose any name, because Variant B has no tenant ids. */
   readonly tenantId: string;
   readonly baseUrl: string;
 }
@@ -30,17 +30,17 @@ export interface LoginDeployment extends DeploymentOfATenant {
   readonly login: PersonCredential<"B">;
 }
 
-/** A deployment that people of one tenant come from: by a launch (Variant A), a login (Variant B), or either. */
+/** A deployment from which people of one tenant come, by launch (Variant A), login (Variant B) or both. */
 export type BackendDeployment = LaunchDeployment | LoginDeployment;
 
-/** What a deployment is looked up by. It must be equal in each field that is present. */
+/** Describes the deployment to look up, which must have the same value in each field that is present. */
 export interface DeploymentQuery {
   readonly purpose: "launch" | "login";
   /** Absent when a login was requested without a tenant. */
   readonly tenantId?: string;
-  /** For a launch: the host application that the page reports. */
+  /** The host application that the page reports, if this is for a launch. */
   readonly hostOrigin?: string;
-  /** For a session that exists already. */
+  /** Present if this is for a session that exists already. */
   readonly baseUrl?: string;
 }
 
@@ -71,7 +71,7 @@ const deploymentSchema = z.strictObject({
   login: credential("B", "apiClient"),
 });
 
-/** The returned function finds the deployment that matches the whole query. @throws ConfigurationError */
+/** Returns a function that finds the deployment that matches the whole query. @throws ConfigurationError */
 export function deploymentFinder(
   given: unknown,
   options: DeploymentOptions,
@@ -122,7 +122,7 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
     throw invalidOption("deployments", "must be a function or a non-empty array of deployments");
   const list = given.map((one, index) => parseDeployment(one, options, `deployments[${index}]`));
   const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => {
-    // Checked now, because at the first login only the person would see the error.
+    // This is checked now, because at the first login only the person would see the error.
     const settings = login && personDriverOf(login, "B").look?.();
     if (settings !== undefined) requireOwnRedirectUri(settings.redirectUri, options.publicOrigin);
     return [...(launch ? [`${hostOrigin} ${tenantId}`] : []), ...(login ? [tenantId] : [])];
@@ -155,7 +155,7 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
   throw invalid(`${where} has a launch, so it needs hostOrigin: the origin of its host application`);
 }
 
-/** The origin that a text names; `undefined` if it names more, or plain http to another machine. */
+/** Returns `undefined` if the string is more than an origin, or names plain http to another machine. */
 export function originOf(value: string, allowInsecureHttp: boolean): string | undefined {
   try {
     const origin = parseBaseUrl(value, allowInsecureHttp);
@@ -165,7 +165,7 @@ export function originOf(value: string, allowInsecureHttp: boolean): string | un
   }
 }
 
-/** The browser would not send the login cookie to another origin than `own`, and the login could never complete. */
+/** Refuses another origin than `own`, because the browser would not send the login cookie there. */
 export function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
   const { origin, pathname } = new URL(redirectUri);
   const must = "must hold logins whose redirectUri";

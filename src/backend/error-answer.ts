@@ -1,4 +1,4 @@
-/** Which answer the browser receives for an error: a stable code and what to do, and nothing else about the error. */
+/** Makes the browser's answer for an error. It says a stable code and what to do, and nothing else. */
 import { personRequired } from "../client/refused-call.js";
 import {
   BivariantError,
@@ -16,10 +16,10 @@ import {
 import type { Settings } from "./backend-options.js";
 
 /**
- * The request carries no valid session. Thrown by `backend.connect` and `backend.session` before anything is sent to the
- * service. `session_missing`: the request names no session. `session_unknown`: it is unknown here or was ended.
- * `session_expired`: its time is over. `origin_refused`, `csrf_refused`: with sessions in cookies, another site may
- * have sent the request.
+ * The request has no valid session. `backend.connect` and `backend.session` throw this before they call the
+ * service. `session_missing`: the request names no session. `session_unknown`: the session is unknown here or
+ * was ended. `session_expired`: the session's time is over. `origin_refused` and `csrf_refused`: sessions are
+ * in cookies, and another site may have sent the request.
  *
  * @example
  * try { return handle(await backend.connect(request)); } catch (error) { return backend.answer(error); }
@@ -35,7 +35,7 @@ export function isSessionError(value: unknown): value is SessionError {
   return isBivariantError(value) && value.name === "SessionError";
 }
 
-/** Why a route refuses a request before it does anything: the status and the sentence for each code. */
+/** The status and the sentence for each reason to refuse a request before anything is done. */
 const refusals = {
   route_unknown: [404, "There is no such route."],
   method_not_allowed: [405, "This route does not accept this method."],
@@ -58,7 +58,7 @@ export interface ErrorAnswer {
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  /** The code of the error, beside `relaunch_required` and `login_required`. */
+  /** The code of the error, if `code` is `relaunch_required` or `login_required`. */
   readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -66,7 +66,7 @@ export interface ErrorAnswer {
 export class Refusal extends Error {
   readonly answer: ErrorAnswer;
 
-  /** `message` replaces the usual sentence. It must not repeat anything of the request. */
+  /** `message` replaces the usual sentence. It must not repeat anything from the request. */
   constructor(code: keyof typeof refusals, options: Partial<Pick<ErrorAnswer, "message" | "headers">> = {}) {
     const [status, message] = refusals[code];
     super(message);
@@ -74,14 +74,14 @@ export class Refusal extends Error {
   }
 }
 
-/** The answer for an error of a route. `onError` receives the error if it holds more than the answer. */
+/** Returns the answer for an error. `onError` receives the error if it says more than the answer. */
 export function reportedAnswer(
   error: unknown,
   route: string,
   { now, report }: Pick<Settings, "now" | "report">,
 ): ErrorAnswer {
   const answer = answerFor(error, now());
-  // A callback reports the reason to its page.
+  // A callback sends its page the reason instead of the code.
   const code = (route === "callback" && answer.reason) || answer.code;
   const { status } = answer;
   if (!(error instanceof Refusal) && !isSessionError(error)) report(error, { status, code, route });
@@ -107,7 +107,7 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited")) {
     const { retryAt } = error;
     const headers = retryAt && { "retry-after": String(Math.max(1, Math.ceil((retryAt - now) / 1_000))) };
-    const message = "The service accepts no more requests now. Wait.";
+    const message = "Too many requests were sent to the service. Try again later.";
     return { status: 503, code: "rate_limited", message, ...(headers && { headers }) };
   }
   if (isApiError(error) && error.code === "api_forbidden")
@@ -124,7 +124,7 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   return { status: 500, code: "backend_failed", message: "The backend failed. Its log says why." };
 }
 
-/** A page with a fixed sentence. It repeats nothing of the request. */
+/** Makes a page with a fixed sentence. It repeats nothing from the request. */
 export function errorPage({ status, code, message, headers }: ErrorAnswer): Response {
   const page = `<!doctype html>
 <html lang="en">

@@ -1,9 +1,10 @@
-/** Logins of Variant B until their pages fetch a session. Each has a cookie of its own, so that tabs do not collide. */
+/** Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
+import { cookieHeader, cookieName, cookieNames, readCookie } from "./cookies.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
 import { areEqual, Records, randomToken } from "./records.js";
-import { cookieHeader, cookieName, cookieNames, isSecure, readCookie } from "./request-checks.js";
+import { isSecure } from "./request-checks.js";
 
 export interface StartedLogin {
   readonly login: PendingLogin;
@@ -11,24 +12,24 @@ export interface StartedLogin {
   readonly baseUrl: string;
 }
 
-/** A record has `started` until the callback comes, then neither, and `completed` once the code was exchanged. */
+/** `started` is present until the callback comes. `completed` is present after the code was exchanged. */
 interface LoginRecord {
   readonly returnTo: string;
-  /** Until when the step may take, in epoch milliseconds. */
+  /** When the time for the current step ends, in epoch milliseconds. */
   readonly expiresAt: number;
   readonly started?: StartedLogin;
   readonly completed?: SessionSubject;
 }
 
-/** The time for the person at the authorization server, and then for the page to fetch its session. */
+/** The person has this long at the authorization server, and then the page has it to fetch its session. */
 const stepMs = 600_000;
 /** A login is remembered longer than it is valid, so that a late callback still leads back to its page. */
 const rememberedMs = 2 * stepMs;
-/** The most logins of one browser at a time. The oldest is forgotten beyond that. */
+/** The most logins of one browser at a time. If it starts another one, the oldest is forgotten. */
 const mostLogins = 5;
 
 interface WantedLogin {
-  /** What bivariant/page wrote into the address that its login comes back to. */
+  /** The mark that bivariant/page added to the address to which its login returns. */
   readonly mark: string | null | undefined;
   readonly tenantId: string | null | undefined;
 }
@@ -79,20 +80,20 @@ export class PendingLogins {
     ];
   }
 
-  /** The login of a state, once, in its own browser (RFC 6749 section 10.12); or the page of another, for an error. */
+  /** Returns this browser's login once (RFC 6749 section 10.12), else the page of another, for an error. */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
     if (own?.started === undefined) return found.at(-1)?.returnTo;
     const { cookie, version, started, returnTo, expiresAt } = own;
-    // Of two callbacks at once, one writes over the version that both read.
+    // If two callbacks come at once, only one can replace the version that both read.
     if (!(await this.#write(cookie.id, { returnTo, expiresAt }, version))) return returnTo;
     return {
       ...started,
       returnTo,
       isLate: this.#settings.now() >= expiresAt,
       complete: async (completed) => {
-        // Under a new id: an attacker may have planted the old one, to fetch the session (no session fixation).
+        // The id is new, because an attacker who planted the old one could fetch the session.
         const id = randomToken();
         await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, completed });
         await this.#records.delete(cookie.id);
@@ -101,7 +102,7 @@ export class PendingLogins {
     };
   }
 
-  /** Hands a completed login over, once. It stays if that fails. */
+  /** Passes a completed login to `handOver` once. If that fails, the login stays. */
   async fetch(
     request: Request,
     wanted: WantedLogin,
@@ -117,7 +118,7 @@ export class PendingLogins {
         await this.#records.delete(id);
         return handedOver;
       });
-      // Without a response, another request fetched this login meanwhile. The browser may have a second one.
+      // Another request fetched this login meanwhile, but the browser may have a second one.
       if (response === undefined) continue;
       response.headers.append("set-cookie", this.#setCookie(request, { name }));
       return response;
@@ -125,7 +126,7 @@ export class PendingLogins {
     return undefined;
   }
 
-  /** The login cookies of a request, the oldest first: browsers send them so (RFC 6265 section 5.4). */
+  /** Returns the login cookies with the oldest first, as browsers send them (RFC 6265 section 5.4). */
   #cookiesOf(request: Request): readonly LoginCookie[] {
     const prefix = this.#cookiePrefix(request);
     return cookieNames(request).flatMap((name) => {
@@ -140,7 +141,7 @@ export class PendingLogins {
   }
 
   async #loginsOf(request: Request): Promise<readonly FoundLogin[]> {
-    // Not more, so that a request with many made-up cookies does not cost many reads.
+    // No more are read, so that a request with many made-up cookies does not cost many reads.
     const cookies = this.#cookiesOf(request).slice(-mostLogins);
     const found = await Promise.all(
       cookies.map(async (cookie) => {
@@ -151,7 +152,7 @@ export class PendingLogins {
     return found.filter((login) => login !== undefined);
   }
 
-  /** The login with the page's mark. Without a mark it is the latest; none if the logins are of different tenants. */
+  /** Returns the login with the page's mark, or without a mark the latest login, if all are of one tenant. */
   async #completedOf(request: Request, { mark, tenantId }: WantedLogin): Promise<FoundLogin | undefined> {
     const now = this.#settings.now();
     const logins = (await this.#loginsOf(request)).filter(
@@ -171,7 +172,7 @@ export class PendingLogins {
     return this.#records.write(id, record, options);
   }
 
-  /** Without an id the cookie is removed. */
+  /** Without an id, the browser removes the cookie. */
   #setCookie(request: Request, { name, id = "" }: { readonly name: string; readonly id?: string }): string {
     const attributes = `; SameSite=Lax${isSecure(request, this.#settings) ? "; Secure" : ""}`;
     return cookieHeader(name, id, id === "" ? 0 : rememberedMs / 1_000, attributes);

@@ -1,4 +1,4 @@
-/** The Auths of the people who have sessions, kept in memory so that all requests of one person share one renewal. */
+/** Keeps the Auths of people in memory, so that all requests of one person share one renewal. */
 import type { Auth, Operator, PersonAuth } from "../auth/auth.js";
 import { personContext } from "../auth/person-tokens.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
@@ -9,7 +9,7 @@ import type { Settings } from "./backend-options.js";
 import type { BackendDeployment } from "./deployments.js";
 import { SessionError } from "./error-answer.js";
 
-/** The person that a session stands for, and the deployment that issued the person's tokens. */
+/** The person who has a session, and the deployment that issued the person's tokens. */
 export interface SessionSubject {
   /** The name under which the person's tokens are in the store. */
   readonly person: string;
@@ -35,14 +35,14 @@ interface Held {
 export class PersonAuths {
   readonly #settings: Settings;
   readonly #held: RecentlyUsed<Held> = new RecentlyUsed(10_000, ({ resuming }) => resuming === undefined);
-  /** The Auth behind each error that says that the service no longer accepts a token. */
+  /** The Auth that made each error saying that the service no longer accepts a token. */
   readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
 
   constructor(settings: Settings) {
     this.#settings = settings;
   }
 
-  /** Keeps a new Auth, and calls `use` with what its session must remember. The tokens are forgotten if that fails. */
+  /** Keeps a new Auth, and calls `use` with the data for its session. If that fails, forgets the tokens. */
   async add<T>(
     auth: PersonAuth,
     { tenantId, baseUrl, hostOrigin }: BackendDeployment,
@@ -63,7 +63,7 @@ export class PersonAuths {
     }
   }
 
-  /** The Auth behind a session. @throws SessionError `session_unknown`, LoginRequiredError, StoreError */
+  /** Returns the Auth of a session. @throws SessionError `session_unknown`, LoginRequiredError, StoreError */
   async of(subject: SessionSubject): Promise<PersonAuth> {
     const options = await this.#optionsFor(subject);
     if (options === undefined)
@@ -75,13 +75,13 @@ export class PersonAuths {
     throw new LoginRequiredError("login_expired", "The login is over. Log in again.");
   }
 
-  /** The Auth for the calls of one request. `endRefused` recognises the errors that it makes. */
+  /** Returns the Auth for the calls of one request. `endRefused` recognises the errors that it makes. */
   async watched(subject: SessionSubject): Promise<Auth> {
     const auth = await this.of(subject);
     const { variant, baseUrl, tenantId, inherited } = auth;
     return {
       ...{ variant, baseUrl, tenantId, inherited },
-      // Read each time: after the service refused a refresh token, only a login helps.
+      // This is read each time, because it changes when the service refuses a refresh token.
       get needsPerson() {
         return auth.needsPerson;
       },
@@ -103,13 +103,13 @@ export class PersonAuths {
     this.#settings.waitUntil(auth.forget().catch((fault) => this.#settings.report(fault)));
   }
 
-  /** Throws if only the person can replace the token: the page would otherwise start over in an endless loop. */
+  /** Throws if only the person can replace the token. Without this, the page would start over for ever. */
   async requireUsable(subject: SessionSubject): Promise<void> {
     const auth = await this.of(subject);
     try {
       await auth.getAccessToken({ signal: AbortSignal.timeout(this.#settings.timeoutMs) });
     } catch (error) {
-      // Any other failure may pass.
+      // Any other failure may be temporary.
       if (personRequired(error) !== undefined) throw error;
     }
   }
@@ -117,14 +117,14 @@ export class PersonAuths {
   /** Forgets a person's tokens, in memory and in the store, even if the stored tokens cannot be read. */
   async forget(subject: SessionSubject): Promise<void> {
     const options = await this.#optionsFor(subject);
-    // Tokens of a deployment that is not configured any more cannot be used here. They expire in the store.
+    // The tokens of a deployment that is no longer configured cannot be used here. They expire in the store.
     if (options === undefined) return;
     const auth = await this.#resumed(options);
     if (auth !== undefined) return auth.forget();
     await options.store.delete((await personContext(options)).key);
   }
 
-  /** Undefined when the deployment has moved or is not configured any more. */
+  /** Returns `undefined` if the deployment has moved or is no longer configured. */
   async #optionsFor(subject: SessionSubject): Promise<ResumeAuthOptions | undefined> {
     const { variant, person, tenantId, baseUrl, hostOrigin } = subject;
     const purpose = variant === "A" ? "launch" : "login";
@@ -137,7 +137,7 @@ export class PersonAuths {
     const held = this.#held.get(options.person, () => ({}));
     if (held.auth !== undefined) return held.auth;
     if (options.shareInFlight !== false)
-      // Not kept after a failure: the store may answer next time.
+      // A failure is not kept, because the store may answer next time.
       held.resuming ??= this.#resume(options).finally(() => {
         held.resuming = undefined;
       });

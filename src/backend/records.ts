@@ -1,8 +1,8 @@
-/** How the backend keeps its own data in the token store: store access with time limits, typed records, random tokens. */
+/** Keeps the backend's own data in the token store, with time limits, typed records and random tokens. */
 import type { TokenStore } from "../auth/token-store.js";
 import { isBivariantError, isStoreError, StoreError } from "../errors.js";
 
-/** Adds time limits and StoreErrors to the user's store, and an expiry: a person may never come back to log out. */
+/** Adds time limits and StoreErrors to the user's store, and an expiry, because people may never log out. */
 export function guardedStore(
   store: TokenStore,
   { timeoutMs, now, longestMs }: { timeoutMs: number; now: () => number; longestMs: number },
@@ -13,7 +13,7 @@ export function guardedStore(
         () => reject(new StoreError("store_unavailable", `The store did not answer within ${timeoutMs} ms.`)),
         timeoutMs,
       );
-      // In an async function, because a user's store may also throw synchronously.
+      // The async function is needed because a user's store may also throw synchronously.
       (async () => operation())()
         .then(resolve, (fault: unknown) => reject(storeErrorOf(fault)))
         .finally(() => clearTimeout(timer));
@@ -34,7 +34,7 @@ export function guardedStore(
           clearTimeout(timer);
           reject(error);
         };
-        // Later than the store's own limit, whose error knows more.
+        // The store's own limit ends earlier, because its error says more.
         const timer = setTimeout(() => giveUp(late), waitMs + timeoutMs);
         const run = async (): Promise<void> => {
           if (state === "late") throw late;
@@ -54,7 +54,7 @@ function storeErrorOf(fault: unknown): unknown {
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
-/** JSON entries, each under the hash of a random token, which is not stored. A damaged entry counts as missing. */
+/** Stores JSON entries under hashes of random tokens, not the tokens. A damaged entry counts as missing. */
 export class Records<T extends object> {
   readonly #store: TokenStore;
   readonly #kind: string;
@@ -68,7 +68,7 @@ export class Records<T extends object> {
   }
 
   async read(token: string): Promise<{ readonly value: T; readonly version: string } | undefined> {
-    // A text of another shape is not a token of ours, and is not worth asking the store.
+    // A string of another form is not one of our tokens, so the store need not be asked.
     const entry = /^[A-Za-z0-9_-]{43}$/.test(token) && (await this.#store.get(await this.#key(token)));
     if (!entry) return undefined;
     try {
@@ -104,19 +104,19 @@ export class Records<T extends object> {
   }
 }
 
-/** 256 bits. RFC 6749 section 10.10 requires a chance of guessing of at most 2^-128, and recommends 2^-160. */
+/** Has 256 bits. RFC 6749 section 10.10 requires 128 bits against guessing, and recommends 160. */
 export function randomToken(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** Derived from the token of the session (HMAC-SHA256), so it need not be stored, and does not reveal that token. */
+/** Derives it with HMAC-SHA256, so that it need not be stored and does not reveal the session token. */
 export async function csrfTokenOf(sessionToken: string): Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, ["sign"]);
   return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf("bivariant csrf"))));
 }
 
-/** Compares in a time that does not depend on how much of the guess is right. */
+/** Takes the same time however much of the guess is right. */
 export function areEqual(given: string, expected: string): boolean {
   const [left, right] = [bytesOf(given), bytesOf(expected)];
   let difference = left.length ^ right.length;

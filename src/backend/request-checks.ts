@@ -1,4 +1,4 @@
-/** What the backend reads and checks of a request: its origin, its cookies and its JSON body. */
+/** Reads and checks the origin and the JSON body of a request. */
 import type { z } from "zod";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
@@ -25,7 +25,7 @@ export function crossOriginHeaders(request: Request, options: Settings): Record<
   };
 }
 
-/** Whether browsers reach the backend over https. Refuses plain http to another machine: cookies could be read there. */
+/** Whether browsers use https. Refuses plain http from another machine, where cookies could be read. */
 export function isSecure(request: Request, options: Settings): boolean {
   const origin = ownOrigin(request, options);
   if (originOf(origin, options.allowInsecureHttp) !== undefined) return origin.startsWith("https:");
@@ -34,35 +34,6 @@ export function isSecure(request: Request, options: Settings): boolean {
     "must be set, because a request came over plain http from another machine",
     "If a proxy ends TLS, use the https address that browsers use.",
   );
-}
-
-/** Browsers accept `__Host-` only over https and from this very host. Plain http on loopback has no prefix. */
-export function cookieName(use: string, isSecure: boolean): string {
-  return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
-}
-
-function cookiePairs(request: Request): readonly string[] {
-  return (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
-}
-
-export function cookieNames(request: Request): readonly string[] {
-  return [...new Set(cookiePairs(request).map((pair) => pair.slice(0, Math.max(0, pair.indexOf("=")))))];
-}
-
-/** The value of a cookie; `undefined` if it is empty, or if several have that name: one of them may be planted. */
-export function readCookie(request: Request, name: string): string | undefined {
-  // Byte for byte: `trim()` would accept a no-break space, and thus a planted name that looks like ours.
-  const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
-  if (found.length !== 1) return undefined;
-  return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;
-}
-
-/** Only a partitioned cookie reaches an iframe of another site, where the page of a plugin is. */
-export const inIframes = "; SameSite=None; Secure; Partitioned";
-
-/** A value for `Set-Cookie` (RFC 6265bis section 4.1). An age of 0 removes the cookie. */
-export function cookieHeader(name: string, value: string, maxAgeSeconds: number, attributes: string): string {
-  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
 const longestBodyBytes = 65_536;
@@ -81,7 +52,7 @@ export async function readJson<S extends z.ZodObject>(request: Request, schema: 
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const fields = Object.keys(schema.shape);
-  // Only the schema's own names: nothing that was sent goes into the answer.
+  // These are names from the schema, so that the answer repeats nothing that was sent.
   const wrong = fields.filter((field) => parsed.error.issues.some(({ path }) => path[0] === field));
   if (wrong.length === 0) throw new Refusal("request_invalid");
   const message = `Missing or invalid: ${wrong.join(", ")}. The body must hold ${fields.join(", ")}.`;

@@ -1,20 +1,13 @@
-/** The sessions that browsers hold: their records in the store, their tokens in requests, and the routes about them. */
+/** The sessions of browsers, with their records in the store, their tokens in requests and their routes. */
 import { z } from "zod";
 import { RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
+import { cookieHeader, cookieName, inIframes, readCookie } from "./cookies.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
 import { areEqual, csrfTokenOf, Records, randomToken } from "./records.js";
-import {
-  cookieHeader,
-  cookieName,
-  inIframes,
-  isAllowedOrigin,
-  isSecure,
-  readCookie,
-  readJson,
-} from "./request-checks.js";
+import { isAllowedOrigin, isSecure, readJson } from "./request-checks.js";
 
 export interface Context {
   readonly settings: Settings;
@@ -24,7 +17,7 @@ export interface Context {
 }
 
 export interface SessionRecord extends SessionSubject {
-  /** The fixed end. This and the next are in epoch milliseconds. */
+  /** When the session ends at the latest. This and `usedAt` are in epoch milliseconds. */
   readonly expiresAt: number;
   readonly usedAt: number;
 }
@@ -72,26 +65,26 @@ export class Sessions {
         throw new RelaunchRequiredError("launch_expired", "The launch has expired. Open the plugin again.");
       throw new SessionError("session_expired", "This session has expired. Start a new session.");
     }
-    // At most once a minute, to spare the store.
+    // The use is written at most once a minute, to save writes to the store.
     if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10))
-      // Only over the version that was read: a session that was ended meanwhile must not come back.
+      // The version must be the one that was read, or a session that was ended meanwhile would come back.
       await this.#write(token, { ...session, usedAt: now }, found.version).catch(this.#settings.report);
     return session;
   }
 
-  /** Forgets the tokens first: if that fails, the session still exists and the person can log out again. */
+  /** Forgets the tokens first. If that fails, the session still exists, and the person can log out again. */
   async end(token: string, session: SessionRecord): Promise<void> {
     await this.#people.forget(session);
     await this.#records.delete(token);
   }
 
-  /** Ends the session of a cookie that is about to be replaced: after that, no page can use it. */
+  /** Ends the session of a cookie that is about to be replaced, because no page can use it afterwards. */
   async endReplaced(token: string): Promise<void> {
     try {
       await this.#people.forget(await this.find(token)).catch(this.#settings.report);
       await this.#records.delete(token);
     } catch {
-      // It is unknown or over.
+      // The session is unknown or over.
     }
   }
 
@@ -126,10 +119,10 @@ function cookieToken(request: Request, settings: Settings): string | undefined {
   return readCookie(request, cookieName("session", isSecure(request, settings)));
 }
 
-/** The token in the cookie, for requests of our own page only: browsers add cookies to the requests of any site. */
+/** Accepts only requests from our own pages, because browsers add the cookie to requests from any site. */
 async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
   const origin = request.headers.get("origin");
-  // Methods that change nothing (RFC 9110 section 9.2.1).
+  // These methods change nothing (RFC 9110 section 9.2.1).
   const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
   if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, settings))
     throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
@@ -139,7 +132,7 @@ async function guardedCookieToken(request: Request, settings: Settings): Promise
   const csrf = request.headers.get(csrfHeader);
   if (isSafe && csrf === null) return token;
   if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
-  // All tabs share the cookie. A tab whose session was replaced by another launch or login must not read that one's data.
+  // All tabs share the cookie. If another tab replaced the session, this tab must not read the new one.
   if (isSafe)
     throw new SessionError("session_unknown", "Another session has replaced this one. Start a new session.");
   throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
@@ -173,26 +166,26 @@ function sessionCookie(request: Request, settings: Settings, value: string, maxA
 
 const sessionBody = z.object({ login: z.string().max(256).nullish(), tenant: z.string().max(256).nullish() });
 
-/** POST session: the session of a login that completed in this browser, or the session of the cookie. */
+/** POST session: answers with the session from a login that completed in this browser, or from the cookie. */
 export async function answerSession(request: Request, context: Context): Promise<Response> {
   const { login, tenant } = await readJson(request, sessionBody);
   const { settings, people, sessions, logins } = context;
   const opened = await logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
-    // Without a client that receives the session, the login stays for the next request.
+    // No client is left to receive the session, so the login stays for the next request.
     if (request.signal.aborted) throw new Refusal("client_gone");
     return openSession(request, context, subject);
   });
   if (opened !== undefined) return opened;
   const token = cookieToken(request, settings);
   const session = token && (await sessions.find(token));
-  // A session of another tenant is not what the page asked for, so the page starts its own.
+  // The page did not ask for a session of another tenant, so it must start its own.
   if (!token || !session || (tenant ?? session.tenantId) !== session.tenantId)
     throw new SessionError("session_missing", "There is no session here. Start a new session.");
   await people.requireUsable(session);
   return continueSession(token, session);
 }
 
-/** GET me: the person of the session. */
+/** GET me: answers with the person who has the session. */
 export async function answerMe(request: Request, { sessions, people }: Context): Promise<Response> {
   const { session } = await sessions.ofRequest(request);
   await people.of(session);

@@ -12,9 +12,9 @@ import { isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks
 import { type Context, openSession } from "./sessions.js";
 
 const launchBody = z.object({
-  // RFC 6749 appendix A.11. The length is ours: codes are much shorter.
+  // The characters are those of RFC 6749 appendix A.11. We chose the length; codes are much shorter.
   code: z.string().regex(/^[\x20-\x7e]{1,4096}$/),
-  // RFC 7636 section 4.1.
+  // This is the syntax of RFC 7636 section 4.1.
   codeVerifier: z.string().regex(/^[A-Za-z0-9._~-]{43,128}$/),
   tenantId: z.string().min(1).max(256),
   hostOrigin: z.string().min(1).max(512),
@@ -23,7 +23,7 @@ const launchBody = z.object({
 export async function answerLaunch(request: Request, context: Context): Promise<Response> {
   const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody);
   const { settings, people } = context;
-  // Checked before the code is spent on a session that could not be returned.
+  // This fails before the code is spent on a session that could not be returned.
   if (settings.session.cookie) isSecure(request, settings);
   const deployment = await settings.findDeployment({ purpose: "launch", tenantId, hostOrigin });
   if (deployment?.launch === undefined) throw new Refusal("host_unknown");
@@ -31,7 +31,7 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   const options = { ...settings.auth, baseUrl, tenantId: deployment.tenantId, credential };
   const auth = await redeemLaunch({ ...options, code, codeVerifier, person: randomToken() }).catch(
     (error: unknown) => {
-      // A refusal of the service has a cause. Without one, the store says that the code was sent before (section 3).
+      // Without a cause, the service did not refuse it: the store knows that the code was sent before.
       const wasSentBefore =
         isRelaunchRequiredError(error) && error.code === "launch_refused" && error.cause === undefined;
       throw wasSentBefore ? new Refusal("code_spent") : error;
@@ -96,7 +96,7 @@ async function complete(
   return people.add(auth, deployment, async (subject) => subject);
 }
 
-/** The path from the route callback on. A proxy may have changed what is before; a segment below may be named callback. */
+/** The path from the route on. A proxy may change the part before it. A later segment may be `callback`. */
 function routeOf(pathname: string, path: string): string {
   const segments = `${pathname}/`;
   const at = segments.indexOf(`${path}/callback/`);
@@ -109,28 +109,28 @@ function single(parameters: URLSearchParams, name: string): string | null {
   return values[0] ?? null;
 }
 
-/** Only a page of the application itself (RFC 9700 section 4.11). Absolute, so that no path is read as a host. */
+/** Accepts only the application's own pages (RFC 9700 section 4.11). The result is a whole URL. */
 function parseReturnTo(given: string, request: Request, options: Settings): string {
   const own = ownOrigin(request, options);
   // Browsers drop tabs and newlines inside an address and read a backslash as a slash.
   const isPlain = !/[\\\p{Cc}]/u.test(given) && given.trim() === given;
-  // A path, or an address with a host: neither "//host" nor "javascript:".
+  // It must be a path or an http(s) address. "//host" and "javascript:" are refused.
   const url =
     isPlain && /^(?:\/(?!\/)|https?:\/\/)/i.test(given) && URL.canParse(given, own) && new URL(given, own);
   if (
     !url ||
-    // It is stored before anyone has logged in.
+    // Anyone can have it stored without logging in, so it must be short.
     url.href.length > 2_048 ||
     !isAllowedOrigin(url.origin, request, options) ||
     url.username + url.password !== "" ||
-    // A login that comes back to one of the routes would log in for ever.
+    // A login that returns to one of our routes would start again and never end.
     (url.origin === own && `${url.pathname}/`.startsWith(`${options.path}/`))
   )
     throw new Refusal("return_to_refused");
   return url.href;
 }
 
-/** The same address with the error in the fragment, which only its page can read. */
+/** Adds the error as the fragment, which only the page can read. */
 function withLoginError(returnTo: string, code: string): string {
   const url = new URL(returnTo);
   url.hash = `login_error=${code}`;

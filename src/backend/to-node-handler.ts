@@ -4,7 +4,7 @@ import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 
 type NodeStreams = Pick<typeof import("node:stream"), "Readable" | "promises">;
 
-/** The parts of a request of node:http or HTTP/2 that are needed here. They do not need the types of Node. */
+/** The parts of a request from node:http or HTTP/2 that are needed, declared without the types of Node. */
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawHeaders: readonly string[];
@@ -12,7 +12,7 @@ export interface NodeRequest {
   url?: string | undefined;
 }
 
-/** The same for the response. */
+/** The same parts of a response. */
 export interface NodeResponse {
   readonly writableFinished: boolean;
   destroy(): unknown;
@@ -25,9 +25,9 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * Makes a listener for `http.createServer`, `https.createServer` and Express's `app.use` from a backend, or from any
  * handler of web requests.
  *
- * The URL of the request is made of its Host header and the kind of connection. `X-Forwarded-` headers are ignored, so
- * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed in both directions; a body that a
- * parser of Express has read is passed on as JSON. When the client goes away, the request's `signal` is aborted.
+ * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers are ignored, so
+ * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If an
+ * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted.
  *
  * @example
  * http.createServer(toNodeHandler(backend)).listen(3000);
@@ -44,13 +44,13 @@ async function serve(handler: Handler, incoming: Incoming, outgoing: ServerRespo
   let request: Request | undefined;
   outgoing.on("close", () => {
     if (!outgoing.writableFinished) gone.abort(new DOMException("The client went away.", "AbortError"));
-    // Held until here, because a request's signal follows `gone` only while the request is not garbage collected.
+    // The request is held until here, because its signal no longer follows `gone` after garbage collection.
     request = undefined;
   });
-  // A broken connection is handled by "close".
+  // After an error "close" follows, which handles it.
   outgoing.on("error", () => {});
   incoming.on("error", () => {});
-  // Imported here, so that the rest of this entry loads where there is no Node.
+  // The import is here so that the rest of this entry also loads without Node.
   const streams = await import("node:stream");
   request = toRequest(incoming, gone.signal, streams);
   if (request === undefined)
@@ -68,7 +68,7 @@ function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams
   const { method = "GET", rawHeaders, socket } = incoming;
   const host = incoming.headers.host ?? incoming.headers[":authority"];
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
-  // A host with an optional port (RFC 9110 section 7.2).
+  // The value is a host with an optional port (RFC 9110 section 7.2).
   const isHost = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/.test(String(host));
   if (typeof host !== "string" || !isHost || target === undefined) return undefined;
   const protocol = "encrypted" in socket && socket.encrypted ? "https" : "http";
@@ -81,14 +81,14 @@ function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams
     }
     const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, streams);
     const init = { method, headers, signal, ...(body !== undefined && { body, duplex: "half" }) };
-    // Concatenated, not resolved: a path that begins with two slashes must not name another host.
+    // The URL is not resolved, because a path that begins with two slashes would replace the host.
     return new Request(`${protocol}://${host}${target}`, init as RequestInit);
   } catch {
     return undefined;
   }
 }
 
-/** Path and query of a request target. The host of the absolute form (RFC 9112 section 3.2.2) is ignored. */
+/** Returns path and query. If the target is a whole URL (RFC 9112 section 3.2.2), its host is ignored. */
 function pathOf(target: string): string | undefined {
   if (target.startsWith("/")) return target;
   if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) return undefined;
@@ -114,7 +114,7 @@ async function send(
   for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
-  // The unread rest of the body must not be read as the next request.
+  // Otherwise the unread rest of the body would be read as the next request.
   if (!incoming.complete && incoming.httpVersionMajor < 2) outgoing.setHeader("connection", "close");
   outgoing.writeHead(response.status);
   const { body } = response;
@@ -122,7 +122,7 @@ async function send(
     await body?.cancel();
     return void outgoing.end();
   }
-  // Waits for a slow client, and stops the source when the client goes away.
+  // This waits for a slow client, and stops the source when the client goes away.
   await streams.promises.pipeline(streams.Readable.fromWeb(body as NodeReadableStream), outgoing);
 }
 

@@ -11,7 +11,7 @@ export interface BackendClient {
 
 export type Header = [name: string, value: string];
 
-/** A code from an answer or from the address, if it is well-formed: anyone can make an address. */
+/** Accepts only a well-formed code from an answer or from the address, because anyone can make an address. */
 export function errorCodeOf(value: unknown): PageErrorCode {
   return (/^[a-z_]{1,40}$/.test(value as string) && (value as PageErrorCode)) || "backend_failed";
 }
@@ -35,7 +35,7 @@ export async function post(
   }
 }
 
-/** The JSON object of an answer; an empty object for anything else. */
+/** Returns the JSON object of an answer, or an empty object for anything else. */
 export async function bodyOf(response: Response): Promise<Record<string, unknown>> {
   return (await response.json().catch(() => {})) || {};
 }

@@ -23,7 +23,7 @@ export async function shakeHands(
       if (message && origin === hostOrigin) resolve(message);
     };
     setTimeout(resolve, timeoutMs);
-    // Not earlier: a message before the challenge answers nothing.
+    // This is not done earlier, because a message before the challenge cannot be its answer.
     addEventListener("message", onMessage);
     parent.postMessage(init, hostOrigin);
   });
@@ -35,7 +35,7 @@ export async function shakeHands(
   return answer;
 }
 
-/** `undefined` for a text that is not an absolute URL. */
+/** Returns `undefined` if the value is not an absolute URL. */
 export function urlOf(text: unknown): URL | undefined {
   try {
     return new URL(text as string);
@@ -44,16 +44,16 @@ export function urlOf(text: unknown): URL | undefined {
   }
 }
 
-/** Whether there is at least one origin, and all are exact: no "*", no path, no trailing slash. */
+/** Whether there is at least one origin, and all are exact, without "*", path or trailing slash. */
 export function areOrigins(origins: readonly string[]): unknown {
   return origins?.[0] && origins.every?.((origin) => origin === urlOf(origin)?.origin);
 }
 
-/** The origin of the parent, if it is allowed; `undefined` without a parent. @throws PageError `host_origin_unknown` */
+/** The parent's allowed origin, or `undefined` without a parent. @throws PageError `host_origin_unknown` */
 export function hostOriginOf(hostOrigins: readonly string[]): string | undefined {
   if (parent === self) return undefined;
-  // The list starts with the parent. Not all browsers have it, and "null" is an origin that is withheld.
-  // This is only a hint: the browser delivers a message only to the given origin, and the answer's origin is checked.
+  // `ancestorOrigins` starts with the parent. Not all browsers have it, and it may hold "null" for an origin.
+  // A wrong hint does no harm, because the message is only delivered to, and accepted from, the given origin.
   const hint = (urlOf(location.ancestorOrigins?.[0]) ?? urlOf(document.referrer))?.origin;
   // Without a hint (a host with "Referrer-Policy: no-referrer") there must be only one allowed origin.
   const [origin, other] = new Set(hostOrigins.filter((allowed) => !hint || allowed === hint));
@@ -61,10 +61,10 @@ export function hostOriginOf(hostOrigins: readonly string[]): string | undefined
   return origin;
 }
 
-/** 256 bits, as RFC 7636 section 4.1 recommends. */
+/** These are 256 bits, as RFC 7636 section 4.1 recommends. */
 const VERIFIER_BYTES = 32;
 
-/** Base64url without padding, RFC 7636 appendix A. */
+/** Encodes as base64url without padding (RFC 7636 appendix A). */
 function base64url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
     .replace(/\+/g, "-")
@@ -80,19 +80,19 @@ export async function challengeOf(verifier: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))));
 }
 
-/** What the host sends for this launch. */
+/** The host's answer for this launch. */
 export interface AuthCode {
   readonly code: string;
   readonly state: string;
   readonly tenantId: string;
 }
 
-/** `undefined` for every other message: hosts also send messages about other things. */
+/** Returns `undefined` for other messages, because hosts also send messages about other things. */
 export function readAuthCode(data: unknown): AuthCode | undefined {
   return (data as { type?: unknown } | undefined)?.type === "host:auth-code" ? (data as AuthCode) : undefined;
 }
 
-/** At most 4096 characters each: codes have some dozens, and the backend reads at most 64 KiB. */
+/** Allows 4096 characters each. Codes have some dozens, and the backend reads at most 64 KiB. */
 export function isAuthCodeValid({ code, state, tenantId }: AuthCode): boolean {
   return [code, state, tenantId].every((v) => typeof v === "string" && /^.{1,4096}$/s.test(v));
 }

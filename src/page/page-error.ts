@@ -1,6 +1,6 @@
 /** The page's own error: why there is no session, or why it ended. */
 
-/** The codes of the page and of its backend, each with what can be done. They are stable. */
+/** The codes of the page and of its backend, and what to do about them. They are stable. */
 export type PageErrorCode =
   /** `hostOrigins`, `backend`, `timeoutMs` or `fetch` is wrong: correct the page. */
   | "option_invalid"
@@ -8,11 +8,11 @@ export type PageErrorCode =
   | "opaque_origin"
   /** WebCrypto is missing: the page, and the host around it, must be served by https or from loopback. */
   | "insecure_context"
-  /** Opened on its own, but with the parameters of a launch, or with `login: false`: open it from the host. */
+  /** The page was opened on its own, but with launch parameters or `login: false`: open it from the host. */
   | "not_framed"
-  /** Embedded by a page that is not in `hostOrigins`, or the browser does not say which of several it is. */
+  /** The host is not in `hostOrigins`, or the browser does not say which of several it is. */
   | "host_origin_unknown"
-  /** Embedded without a launch, or reloaded after one: open it again from the host. */
+  /** The page was embedded without a launch, or reloaded after one: open it again from the host. */
   | "opaque_code_missing"
   /** No `host:auth-code` came in time: open it again from the host. */
   | "host_silent"
@@ -28,7 +28,7 @@ export type PageErrorCode =
   | "session_ended"
   /** `session.fetch` was called with another origin than the backend's, or the backend does not allow the page's. */
   | "origin_refused"
-  /** From the backend, as all that follow: no deployment is configured for this host and tenant. */
+  /** No deployment is configured for this host and tenant. This code and all below come from the backend. */
   | "host_unknown"
   /** The code was sent before. */
   | "code_spent"
@@ -57,7 +57,7 @@ export class PageError extends Error {
   override readonly name: string = "PageError";
   /** A backend that is newer than this page may send a code that is not listed. */
   declare readonly code: PageErrorCode;
-  /** More detail: `launch_expired` with `relaunch_required`, for instance, or why a session ended. */
+  /** More detail, such as `launch_expired` with `relaunch_required`, or why a session ended. */
   declare readonly reason: string | undefined;
 
   constructor(

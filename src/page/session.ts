@@ -1,8 +1,8 @@
-/** The session of a page: a token in a closure, calls with it to the backend's origin, and one end. */
+/** The session of a page keeps a token in a closure, calls the backend's origin with it, and ends once. */
 import { type BackendClient, bodyOf, errorCodeOf, type Header, post } from "./backend-client.js";
 import { PageError } from "./page-error.js";
 
-/** What the page knows about its session. The service's tokens stay at the backend. */
+/** The data about a session that the page receives. The service's tokens stay at the backend. */
 export interface SessionInfo {
   readonly variant: "A" | "B";
   readonly tenantId: string;
@@ -12,39 +12,39 @@ export interface SessionInfo {
     readonly firstname?: string;
     readonly lastname?: string;
   };
-  /** The fixed end in epoch milliseconds, by the backend's clock. */
+  /** When the session ends at the latest, in epoch milliseconds by the backend's clock. */
   readonly expiresAt: number;
 }
 
-/** How a session ended, and what to ask the person for. */
+/** Why a session ended, and what to ask the person to do. */
 export interface SessionEnd {
   /** `relaunch_required`, `login_required`, `session_expired`, another `session_...`, or `logged_out`. */
   readonly reason: string;
-  /** Opening the plugin again from the host application, or logging in again, for which `startSession` is called. */
+  /** Ask the person to open the plugin again from the host, or to log in again, by calling `startSession`. */
   readonly ask: "relaunch" | "login";
 }
 
 export interface Session extends SessionInfo {
   /**
-   * `fetch` with the session, to the backend's origin only. A relative URL is relative to the backend's. Redirects are
-   * not followed, because they could take the session elsewhere. All answers are returned as they are, except one that
-   * ends the session.
+   * Calls `fetch` with the session, only for the backend's origin. A relative URL is relative to the
+   * backend's. Redirects are not followed, because they could take the session elsewhere. All answers are
+   * returned unchanged, except one that ends the session.
    *
    * @throws PageError `session_ended` with its `reason`, for the call that finds the end and for all later calls;
    *   `origin_refused` for a URL of another origin. Network errors are those of `fetch`.
    */
   fetch(input: string | URL, init?: RequestInit): Promise<Response>;
-  /** Ends the session here at once, then at the backend. @throws PageError `backend_failed` if it continues there */
+  /** Ends the session here, then at the backend. @throws PageError `backend_failed` if it may go on there */
   logout(): Promise<void>;
 }
 
-/** The answer of the routes `launch` and `session`: a token, or a CSRF token for the session in a cookie. */
+/** The answer of `launch` and `session`. It has a token, or a CSRF token if the session is in a cookie. */
 interface SessionAnswer extends SessionInfo {
   readonly session?: string;
   readonly csrf?: string;
 }
 
-/** @throws PageError the backend's code, `backend_failed` for an invalid answer, `tenant_mismatch` */
+/** @throws PageError with the backend's code, `backend_failed` for an invalid answer, or `tenant_mismatch` */
 export async function openSession(
   backend: BackendClient,
   response: Response,
@@ -75,7 +75,7 @@ export async function openSession(
       headers.set(...own);
       const answer = await backend.fetch(url.href, { ...init, headers });
       if (answer.status === 401) {
-        // A body that does not end in time does not end the session.
+        // If the body does not arrive in time, the session continues.
         const { error } = await new Promise<{ error?: unknown }>((resolve) => {
           setTimeout(resolve, backend.timeoutMs, {});
           bodyOf(answer.clone()).then(resolve);
@@ -90,7 +90,7 @@ export async function openSession(
       const sent = post(backend, "/logout", {}, own);
       end("logged_out");
       const { status } = await sent;
-      // With a 401 it was over there already.
+      // A 401 means that the session was over there already.
       if (status > 299 && status !== 401) throw new PageError("backend_failed");
     },
   };

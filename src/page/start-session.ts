@@ -1,5 +1,5 @@
 /**
- * Starts the session of a page: a launch in the host's frame (Variant A), a login on its own (Variant B).
+ * Starts the session of a page by a launch in the host's frame (Variant A) or by a login (Variant B).
  *
  * Requirements
  * 1. Messages are posted only to one exact origin of `hostOrigins`, never to "*". The message names the launch.
@@ -25,10 +25,10 @@
  * 7. POST code, verifier, tenant and the host's origin to `{backend}/launch`, and keep the session of the answer.
  *
  * The protocol of a login
- * 1. As above.
+ * 1. Do step 1 of a launch.
  * 2. Remove `#login_error` from the address too, and reject with it.
- * 3. POST tenant and mark to `{backend}/session`: there is a session after this page's own login, or by a cookie.
- * 4. Without a session, go to `{backend}/login`, which comes back here with a new mark in the address.
+ * 3. POST tenant and mark to `{backend}/session`. It has a session after a login, or if a cookie holds one.
+ * 4. Without a session, go to `{backend}/login`, which redirects back here with a new mark in the address.
  */
 import { type BackendClient, errorCodeOf, post } from "./backend-client.js";
 import {
@@ -45,7 +45,7 @@ import { PageError } from "./page-error.js";
 import { openSession, type Session, type SessionEnd } from "./session.js";
 
 export interface SessionOptions {
-  /** Origins of the host applications that may launch this page, exactly: `["https://customer.example"]`. */
+  /** The exact origins of the host applications that may launch this page: `["https://customer.example"]`. */
   readonly hostOrigins: readonly string[];
   /**
    * Where the backend's routes are, without a slash at the end: a path of this origin, or a whole URL for another origin.
@@ -60,7 +60,7 @@ export interface SessionOptions {
   readonly tenantId?: string | undefined;
   /** The tenant to log in to. Default: `tenantId`, else the backend's only tenant. */
   readonly tenant?: string | undefined;
-  /** Whether a page opened on its own goes to log in; otherwise it rejects with `not_framed`. Default: true. */
+  /** If false, a page opened on its own rejects with `not_framed` instead of a login. Default: true. */
   readonly login?: boolean | undefined;
   /** Makes the message to the host; its field names are an assumption. Default: `{ type, challenge, opaque_code }`. */
   readonly initMessage?: ((challenge: string, opaqueCode: string) => unknown) | undefined;
@@ -69,7 +69,7 @@ export interface SessionOptions {
   /** The time limit for the host's answer, and for each answer of the backend. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Called once when the session ends, with what to ask the person for. */
+  /** Is called once when the session ends, with what to ask the person to do. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined;
 }
 
@@ -154,8 +154,8 @@ export async function startSession(
 }
 
 /**
- * The mark of a login in the address that it comes back to. With it the backend knows which tab asks for its session, and
- * the page knows that another login would not help.
+ * The parameter that marks a login in the address to which it returns. From it the backend knows which tab
+ * asks for its session, and the page knows that another login would not help.
  */
 export const RETURN_MARK = "bivariant_login";
 

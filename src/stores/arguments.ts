@@ -1,4 +1,4 @@
-/** Checks of the arguments of a store's methods, before anything is written. Each throws `option_invalid`. */
+/** Checks the arguments of a store's methods before anything is written. Throws `option_invalid`. */
 import type { TokenStore } from "../auth/token-store.js";
 import { invalidOption, requireObject } from "../options.js";
 
@@ -8,7 +8,7 @@ export function requireKey(key: unknown): void {
 
 type EntryOptions = NonNullable<Parameters<TokenStore["set"]>[2]>;
 
-/** The arguments of `set`. A value that is not a string could make a whole file unreadable. */
+/** Checks the arguments of `set`. A value that is not a string could make a whole file unreadable. */
 export function requireEntry(key: unknown, value: unknown, options: EntryOptions = {}): EntryOptions {
   requireKey(key);
   if (typeof value !== "string") throw invalidOption("value", "must be a string");
@@ -20,7 +20,7 @@ export function requireEntry(key: unknown, value: unknown, options: EntryOptions
   return options;
 }
 
-/** The arguments of `lock`. Returns how long to wait. */
+/** Checks the arguments of `lock`, and returns how long to wait. */
 export function requireLock(key: unknown, options: { readonly timeoutMs?: number } = {}): number {
   requireKey(key);
   const { timeoutMs = 10_000 } = requireObject("options", options);

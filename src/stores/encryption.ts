@@ -1,24 +1,24 @@
-/** How a store outside this process keeps its values: encrypted and bound to their place, or as plain text. */
+/** Prepares values for a store outside this process: encrypted and bound to their place, or as plain text. */
 import { CompactEncrypt, compactDecrypt } from "jose";
 import { decode, encode } from "jose/base64url";
 import { invalidOption } from "../options.js";
 
 /**
- * 256 bits: 32 bytes; the same as base64, base64url or hex text; or a secret AES-GCM `CryptoKey` of 256 bits that may
- * encrypt and decrypt (it need not be extractable).
+ * A key of 256 bits: 32 bytes, or a string that holds them as base64, base64url or hex, or a secret AES-GCM
+ * `CryptoKey` that may encrypt and decrypt and need not be extractable.
  */
 export type EncryptionKey = Uint8Array | string | CryptoKeyLike;
 
-/** The parts of a `CryptoKey` that are read. A server has no DOM types, and this needs none. */
+/** The parts of a `CryptoKey` that are read, because a server may not have the DOM types. */
 export interface CryptoKeyLike {
   readonly type: string;
   readonly algorithm: { readonly name: string };
   readonly usages: readonly string[];
 }
 
-/** Where a value belongs. An encrypted value is bound to all of this: elsewhere, it cannot be decrypted. */
+/** Where a value belongs. An encrypted value is bound to its place and cannot be decrypted elsewhere. */
 interface Place {
-  /** What stands for the key name. */
+  /** The name that replaces the key name. */
   readonly name: string;
   readonly version: string;
   readonly expiresAt?: number | undefined;
@@ -26,9 +26,9 @@ interface Place {
 
 export interface Encryption {
   readonly cipher: "dir+A256GCM" | "none";
-  /** Identifies the key without revealing anything about it; `undefined` without a key. */
+  /** Identifies the key without revealing anything about it. It is `undefined` without a key. */
   keyId(): Promise<string | undefined>;
-  /** Replaces a key name, which may hold client ids and base URLs, where others may read. */
+  /** Replaces a key name where others may read it, because it may hold client ids and base URLs. */
   nameOf(key: string): Promise<string>;
   seal(value: string, place: Place): Promise<string>;
   /** Returns `undefined` for a value that was not sealed with this key for this place. */
@@ -43,7 +43,7 @@ export const plaintext: Encryption = {
   open: async (sealed) => sealed,
 };
 
-/** Values are compact JWE (`dir` and `A256GCM`, RFC 7518) with their place in the protected header. */
+/** Makes each value a compact JWE (`dir` and `A256GCM`, RFC 7518) with its place in the protected header. */
 export function encryptionWith(key: EncryptionKey): Encryption {
   const reading = readEncryptionKey(key);
   let deriving: Promise<SecretKey> | undefined;
@@ -54,9 +54,9 @@ export function encryptionWith(key: EncryptionKey): Encryption {
   };
   return {
     cipher: "dir+A256GCM",
-    // Differs from every key name, because the JSON of a name starts with a quotation mark.
+    // This differs from every key name, because the JSON of a name starts with a quotation mark.
     keyId: () => authenticate("key id"),
-    // As JSON: UTF-8 alone would lose half a surrogate pair, and two names would become one.
+    // JSON keeps a lone surrogate. UTF-8 alone would lose it, and two names would become one.
     nameOf: (name) => authenticate(JSON.stringify(name)),
     async seal(value, { name, version, expiresAt }) {
       const place = { name, version, ...(expiresAt === undefined ? {} : { expiresAt }) };
@@ -84,8 +84,8 @@ export function encryptionWith(key: EncryptionKey): Encryption {
 type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /**
- * Derives a key for names from one that can only encrypt: two blocks of its AES-GCM key stream under one fixed nonce,
- * which the random nonce of a value equals with a chance of 2^-96.
+ * Derives a key for names from a key that can only encrypt. It is two blocks of the AES-GCM key stream under
+ * one fixed nonce. The random nonce of a value equals that one with a chance of 2^-96.
  */
 async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   const iv = new TextEncoder().encode("bivariant/v1");
@@ -96,7 +96,7 @@ async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
 
 export const makeKey = "Make a key with: openssl rand -base64 32";
 
-/** The key as a `CryptoKey` that cannot be exported. Error messages contain nothing of the key. */
+/** Returns the key as a `CryptoKey` that cannot be exported. Error messages contain no part of the key. */
 function readEncryptionKey(key: unknown): Promise<SecretKey> {
   if (Object.prototype.toString.call(key) === "[object CryptoKey]") {
     const { algorithm, usages } = key as CryptoKey;
@@ -119,7 +119,7 @@ function readEncryptionKey(key: unknown): Promise<SecretKey> {
 function bytesOfText(text: string): Uint8Array {
   if (/^[0-9a-f]{64}$/i.test(text))
     return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-  // 32 bytes are 43 characters of base64, and one of padding that base64url leaves out.
+  // 32 bytes are 43 characters of base64, and one of padding, which may be left out.
   if (!/^(?:[A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text))
     throw invalidKey(
       "must be 32 bytes as base64, base64url or hex if it is text. A passphrase is refused, because it can be guessed from a copy of the file",

@@ -1,4 +1,4 @@
-/** The JSON file of a store: replaced as a whole, set aside when damaged, refused if another user could write it. */
+/** Reads a store's JSON file, replaces it as a whole, and sets it aside if it is damaged. */
 import { constants, type Stats } from "node:fs";
 import { chmod, lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -19,7 +19,7 @@ export type Entries = Map<string, Entry>;
 /** The file is torn, was changed by hand or belongs to another program. It must be set aside. */
 export class Damaged extends Error {}
 
-/** The entries of a file; none if there is no file. @throws Damaged; StoreError, which leaves the file as it is */
+/** Returns no entries if there is no file. @throws Damaged; StoreError, after which the file must stay */
 export async function readEntries(path: string, encryption: Encryption): Promise<Entries> {
   const bytes = await readPrivately(path);
   return bytes === undefined ? new Map() : parse(bytes, path, encryption);
@@ -28,12 +28,12 @@ export async function readEntries(path: string, encryption: Encryption): Promise
 export async function formatEntries(entries: Entries, encryption: Encryption): Promise<string> {
   const { cipher } = encryption;
   const keyId = await encryption.keyId();
-  // Without a newline at the end: cut anywhere, the text is not JSON any more.
+  // There is no newline at the end, so that a file that is cut anywhere is not JSON.
   return JSON.stringify({ kind, format, cipher, keyId, entries: Object.fromEntries(entries) });
 }
 
 async function readPrivately(path: string): Promise<Uint8Array | undefined> {
-  // Without blocking, because opening a pipe would wait for its writer.
+  // Opening a pipe would otherwise wait for its writer.
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags).catch(undefinedIfMissing);
   if (handle === undefined) return undefined;
@@ -93,7 +93,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A reader sees the old contents or the new ones, whenever this process or the machine stops. */
+/** Readers see either the old contents or the new ones, even if this process or the machine stops. */
 export async function replaceFile(path: string, contents: string, own: string): Promise<void> {
   const made = join(own, "contents");
   try {
@@ -116,18 +116,18 @@ export async function replaceFile(path: string, contents: string, own: string): 
 export async function setAside(path: string, why: string, own: string): Promise<StoreError> {
   const problem = `${path} cannot be read as a store: ${why}.`;
   try {
-    // Through the own folder: a process that lost the lock must not move away what another one wrote.
+    // The path inside the own folder is gone if the lock was lost. Another process's file must not be moved.
     await rename(path, join(own, "aside"));
     return await finishAside(path, problem, own);
   } catch (error) {
-    // The file or the lock is gone, because another process continued with it.
+    // The file or the lock is gone, because another process took over.
     if (systemCode(error) === "ENOENT") throw error;
     const message = `${problem} It could not be set aside (${systemCode(error) ?? "unknown"}). Move it away.`;
     return new StoreError("store_corrupt", message, { cause: error });
   }
 }
 
-/** Removes what a killed holder left in the folder. Returns an error to report if that was a file to be set aside. */
+/** Clears the folder of a killed holder. Returns an error if that holder was setting a file aside. */
 export async function clearUp(path: string, own: string): Promise<StoreError | undefined> {
   const left = await readdir(own);
   for (const name of left) if (name !== "aside") await rm(join(own, name), { force: true });
@@ -146,7 +146,7 @@ async function finishAside(path: string, problem: string, own: string): Promise<
   return new StoreError("store_corrupt", `${problem} It was set aside as ${to}; the store is empty now.`);
 }
 
-/** Makes the rename itself survive a power failure, where the system can do that. */
+/** Makes the rename survive a power failure, if the system can do that. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r").catch(() => undefined);
   await handle?.sync().catch(() => {});
@@ -197,7 +197,7 @@ export function undefinedIfMissing(error: unknown): undefined {
   if (systemCode(error) !== "ENOENT") throw error;
 }
 
-/** A fault of the file system as `store_unavailable` with the next step; any other error as it is. */
+/** Makes a file system error `store_unavailable` with the next step, and returns other errors unchanged. */
 export function asStoreError(error: unknown, path: string): unknown {
   const code = systemCode(error);
   if (code === undefined) return error;

@@ -1,9 +1,9 @@
 /**
- * The locks of a file store among processes, which may be killed or suspended at any moment. The write lock is a folder
- * `write` that always holds one folder: `free`, or one with the holder's name. It is taken, released and taken over by
- * one atomic rename from the very name that was seen, so that one of two processes wins. A holder does everything by
- * paths inside its own folder: after a takeover these are gone, so a suspended holder can write nothing any more. The
- * lock of a key is a file named for the key's hash and the holder, made and removed only under the write lock.
+ * The locks of a file store among processes, which may be killed or suspended at any moment. The write lock is
+ * a folder `write` that always holds one folder, named `free` or after the holder. One atomic rename from the
+ * name that was seen takes the lock or releases it, so that one of two processes wins. A holder works only
+ * through its own folder. After a takeover that path is gone, so a suspended holder cannot write again. The
+ * lock of a key is a file named after the key's hash and the holder, and is made only under the write lock.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -15,16 +15,16 @@ import { StoreError } from "../errors.js";
 import { requirePrivateFolder, systemCode, undefinedIfMissing } from "./file-contents.js";
 import { type Mutex, mutex } from "./mutex.js";
 
-/** How often a holder renews the time of its folder or file, its sign of life. */
+/** How often a holder sends a beat, by renewing the time of its folder or file. */
 export const beatEveryMs = 1_000;
-/** A holder without a beat for so long, while another process watches, counts as gone. */
+/** A holder counts as gone if another process watched it for so long and saw no beat. */
 export const goneAfterMs = 5_000;
-/** The most that counts as watched between two looks: a watcher that was suspended itself has seen nothing. */
+/** The most time between two looks that counts as watched: the watcher may have been suspended itself. */
 const longestLookMs = 250;
 
 let machine: string | undefined;
 
-/** Where a process id is valid: this boot of this host, and this container. Random if that is unknown. */
+/** Identifies this boot of this host, and this container, where process ids are valid. Random if unknown. */
 function thisMachine(): string {
   if (machine !== undefined) return machine;
   const parts = [hostname(), process.platform];
@@ -43,10 +43,10 @@ export function newHolder(): string {
   return `${thisMachine()}.${process.pid}.${randomBytes(8).toString("hex")}`;
 }
 
-/** Other files may be there: those of network shares and file browsers. */
+/** Recognises holders, because network shares and file browsers may leave other files there. */
 const holderShape = /^([0-9a-f]{16})\.([1-9]\d{0,9})\.[0-9a-f]{16}$/;
 
-/** Whether the holder's process has certainly ended. This is known at once, but only on the same machine. */
+/** Whether the holder's process has certainly ended. Only processes of this machine can be checked. */
 function hasEnded(holder: string): boolean {
   const [, on, pid] = holderShape.exec(holder) ?? [];
   if (on !== thisMachine()) return false;
@@ -65,10 +65,10 @@ function describeHolder(holder: string): string {
     : "a process of another machine or container";
 }
 
-/** Must be asked repeatedly, with the time of the holder's last beat. */
+/** Call `isGone` repeatedly, with the time of the holder's last beat. */
 export type Watch = { isGone(holder: string, beat: number): boolean };
 
-/** For holders of other machines or with reused process ids: counts how long this process saw no beat. */
+/** Counts how long no beat was seen. This is for holders on other machines or with reused process ids. */
 export function watchHolders(clock: () => number = () => performance.now()): Watch {
   const watched = new Map<string, { beat: number; lookedAt: number; silentMs: number }>();
   return {
@@ -86,7 +86,7 @@ export function watchHolders(clock: () => number = () => performance.now()): Wat
   };
 }
 
-/** Shows that the holder of this file or folder is alive, until the returned function is called. */
+/** Sends beats for this file or folder until the returned function is called. */
 function keepAlive(path: string): () => void {
   const timer = setInterval(() => {
     const now = new Date();
@@ -96,12 +96,12 @@ function keepAlive(path: string): () => void {
   return () => clearInterval(timer);
 }
 
-/** The time of the last beat; 0 if the file or folder is gone. */
+/** The time of the last beat, or 0 if the file or folder is gone. */
 async function beatOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
 }
 
-/** A short wait that grows with the number of tries, and is random so that processes do not stay in step. */
+/** Waits longer after more tries, and for a random time so that processes do not stay in step. */
 function pause(tries: number): Promise<void> {
   const ms = Math.min(40, 1 + 2 * tries) * (0.5 + Math.random());
   return new Promise((resolve) => setTimeout(resolve, ms));
@@ -115,7 +115,7 @@ export class FileLocks {
     this.#watch = watch;
   }
 
-  /** A task that lost the lock runs again. `queueMs` limits the wait for this process, `timeoutMs` for the others. */
+  /** Repeats a task that lost the lock. `queueMs` limits the wait in this process, `timeoutMs` for others. */
   async write<T>(
     folder: string,
     { timeoutMs, queueMs }: { readonly timeoutMs: number; readonly queueMs: number },
@@ -133,14 +133,14 @@ export class FileLocks {
           if (!wasTakenOver || performance.now() >= endsAt) throw error;
         } finally {
           stop();
-          // Fails after a takeover. After any other failure, other processes see that no beat comes.
+          // This fails after a takeover. If it fails otherwise, other processes see that there is no beat.
           await rename(own, join(dirname(own), "free")).catch(() => {});
         }
       }
     });
   }
 
-  /** Takes the lock of a key until `endsAt`, by `performance.now()`. Returns the function that releases it. */
+  /** Tries until `endsAt` on the clock `performance.now()`. Returns the function that releases the lock. */
   async takeKey(
     folder: string,
     name: string,
@@ -153,12 +153,12 @@ export class FileLocks {
       let { living } = await keyLocksIn(folder, prefix, this.#watch);
       if (living === undefined) {
         const mine = join(folder, `${prefix}.${newHolder()}`);
-        // At least a second, so that a free key can be locked without waiting for the key.
+        // It is at least a second, so that a free key can be locked even with a timeout of 0.
         const waitMs = Math.max(endsAt - performance.now(), 1_000);
         await this.write(folder, { timeoutMs: waitMs, queueMs: waitMs }, async (own) => {
           const found = await keyLocksIn(folder, prefix, this.#watch);
           living = found.living;
-          // Through the own folder, like every change: after a takeover of the write lock this must fail.
+          // Every change goes through the own folder, so that it fails after a takeover of the write lock.
           for (const file of found.gone)
             await rename(join(folder, file), join(own, "gone")).catch(undefinedIfMissing);
           await unlink(join(own, "gone")).catch(undefinedIfMissing);
@@ -199,8 +199,8 @@ async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Prom
       const isTaken = name !== "free" && !hasEnded(name) && !watch.isGone(name, await beatOf(seen));
       if (isTaken) continue;
       if (holders.length === 1 && (await renamed(seen, own))) return own;
-      // Two folders: the list was read during a rename, and this one is gone already; or the second is not ours, and
-      // must be moved out of the way. Holder names are never reused, and `free` stays.
+      // There are two folders if the list was read during a rename, and then this one is gone, or if someone
+      // added one, which must be moved away. Holder names are never reused, and `free` stays.
       if (holders.length > 1 && name !== "free") await renamed(seen, join(folder, `stray.${name}`));
     }
     if (performance.now() >= endsAt) {
@@ -229,7 +229,7 @@ async function prepare(folder: string, register: string): Promise<void> {
 }
 
 async function renamed(from: string, to: string): Promise<boolean> {
-  // Another process was faster; or, on Windows, has a file in there open.
+  // Another process was faster. On Windows, it may also have a file in this folder open.
   const lost = ["ENOENT", ...(process.platform === "win32" ? ["EPERM", "EACCES", "EBUSY"] : [])];
   const error = await rename(from, to).catch((fault: unknown) => fault);
   if (error !== undefined && !lost.includes(systemCode(error) ?? "")) throw error;
@@ -242,7 +242,7 @@ async function exists(path: string): Promise<boolean> {
 
 type KeyLocks = { living: string | undefined; gone: string[] };
 
-/** The living holder of the key, and the files to remove: of this key, and of any key whose process has ended. */
+/** The key's living holder, and the files of its gone holders and of all processes that have ended. */
 async function keyLocksIn(folder: string, prefix: string, watch: Watch): Promise<KeyLocks> {
   let living: string | undefined;
   const gone: string[] = [];

@@ -31,17 +31,17 @@ const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
 export interface FileStoreOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
   readonly key?: EncryptionKey | undefined;
-  /** Keeps values and key names readable. Default false. */
+  /** Stores values and key names without encryption. Default false. */
   readonly plaintext?: boolean | undefined;
-  /** Epoch milliseconds, for the expiry of entries. Default: `Date.now`. */
+  /** Returns the time in epoch milliseconds, for the expiry of entries. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
 /**
- * Keeps values in one file, encrypted, for any number of processes at once. A process that is killed leaves the old
- * contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` beside it.
+ * Keeps values in an encrypted file for any number of processes. A process that is killed leaves the old
+ * contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` next to the file.
  *
- * The file (mode 0600) and the folder of the locks (0700) must belong to their user alone; otherwise they are refused. A
+ * The file (mode 0600) and the folder of the locks (0700) are refused if other users own or may use them. A
  * damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is
  * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and expiry.
  *
@@ -101,12 +101,12 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         requireKey(key);
         const name = await encryption.nameOf(key);
         try {
-          // Without a lock, because the file is replaced as a whole. Read every time: file times are too coarse.
+          // No lock is needed, because the file is replaced whole. File times are too coarse for a cache.
           return await read(await readEntries(at, encryption), name);
         } catch (error) {
           if (!(error instanceof Damaged)) throw error;
         }
-        // Another process may have set it aside meanwhile, and may even have written a new file.
+        // Another process may have set the file aside meanwhile, and may even have written a new one.
         return exclusively(at, (entries) => read(entries, name));
       }),
     set: (key, value, setOptions) =>
@@ -114,7 +114,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = requireEntry(key, value, setOptions);
         const name = await encryption.nameOf(key);
         const version = crypto.randomUUID();
-        // JSON has no infinity. An entry that expired at minus infinity is dropped before it is written.
+        // JSON cannot hold infinity. Entries with minus infinity are dropped before the write.
         const expiry = expiresAt < Number.POSITIVE_INFINITY ? { expiresAt } : {};
         const sealed = await encryption.seal(value, { name, version, ...expiry });
         return exclusively(at, async (entries, save) => {
@@ -160,7 +160,7 @@ function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): 
   throw invalidOption("key", "is missing", `${makeKey}. Or set plaintext: true to keep tokens readable.`);
 }
 
-/** Resolves links before anything else, so that the link stays, and all names of the file lead to the same locks. */
+/** Resolves a link, so that a write does not replace it, and all names of the file have the same locks. */
 async function followLink(path: string): Promise<string> {
   try {
     return await realpath(path);

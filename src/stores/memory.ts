@@ -6,7 +6,7 @@ import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
 export interface MemoryStoreOptions {
-  /** Epoch milliseconds. Default: `Date.now`. */
+  /** Returns the time in epoch milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
   /** The most entries to keep. Beyond that, the entry that was written longest ago is dropped. Default: no limit. */
   readonly mostEntries?: number | undefined;
@@ -47,10 +47,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
       if (ifVersion !== undefined && (read(key)?.version ?? null) !== ifVersion)
         throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
       writes++;
-      // Drops expired entries that are never read again.
+      // This drops expired entries that are never read again.
       if (writes % 1_000 === 0) for (const old of [...entries.keys()]) read(old);
       const entry = { value, version: String(writes), expiresAt };
-      // Deleted first, so that the first key of the Map is the one that was written longest ago.
+      // After this, the first key of the Map is always the one that was written longest ago.
       entries.delete(key);
       entries.set(key, entry);
       if (entries.size > mostEntries) entries.delete(entries.keys().next().value ?? key);

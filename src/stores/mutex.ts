@@ -1,7 +1,7 @@
-/** Runs the tasks of one process under one key one after another, in the order of their arrival. */
+/** Runs this process's tasks with the same key one after another, in the order in which they came. */
 import { StoreError } from "../errors.js";
 
-/** Rejects with `store_locked` after `timeoutMs`, and gives up the place in the queue. */
+/** If the wait exceeds `timeoutMs`, rejects with `store_locked` and leaves the queue. */
 export type Mutex = <T>(key: string, timeoutMs: number, task: () => Promise<T>) => Promise<T>;
 
 export function mutex(): Mutex {

@@ -94,7 +94,7 @@ const launchBody = {
   state: "canary-state-of-a-launch",
 };
 
-/** Everything a browser can do, whatever the outcome. */
+/** Does everything that a browser can do, whatever the outcome. */
 async function everything(backend: Backend): Promise<void> {
   const browser = new TestBrowser(backend, OWN);
   const launched = await keep(await browser.post("/auth/launch", launchBody));

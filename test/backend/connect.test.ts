@@ -1,4 +1,4 @@
-// From a request to a Service: as which person, with how many token requests, and which answers errors become.
+// connect, session and answer: whose Service a request gets, at how many token requests, and error answers.
 import { describe, expect, test } from "vitest";
 import { type OperationTypes, operations } from "../../generated/operations.js";
 import { createBackend, isSessionError, SessionError } from "../../src/backend/index.js";
@@ -42,7 +42,7 @@ const loggedIn = async (parts: Rig, browser = parts.browser): Promise<Request> =
   requestOf((await parts.loggedIn(browser)).session);
 
 describe("connect", () => {
-  test("of 50 requests in two processes that share a store renews the token once", async () => {
+  test("renews the token once for 50 requests in two processes that share a store", async () => {
     const parts = rig();
     const request = await loggedIn(parts);
     parts.clock.advance(59 * minute);
@@ -103,7 +103,7 @@ test("a backend reads its listed deployments and indexes its operations once, no
   };
   const A = {
     ...operations.A,
-    // An operation that is not called, so only an index of all operations reads it.
+    // This operation is not called, so only an index of all operations reads it.
     get requestToken() {
       reads.operation++;
       return operations.A.requestToken;
@@ -253,7 +253,7 @@ const young = 30_000;
 const old = young + 1;
 
 interface Refusing extends Rig {
-  /** Which requests the service refuses from now on. */
+  /** The requests that the service refuses from now on. */
   readonly refused: { calls?: boolean; refresh?: boolean };
 }
 
@@ -298,7 +298,7 @@ describe("a launch whose token the service no longer accepts", () => {
     expect(await rejectionOf(parts.another().session(request))).toMatchObject({ code: "session_unknown" });
   });
 
-  test("survives a 401 on a token of at most 30 s, because a route that accepts no such token answers so too", async () => {
+  test("survives a 401 on a token of at most 30 s, because the route may only need another token", async () => {
     const parts = refusing();
     const request = await launched(parts);
     parts.refused.calls = true;

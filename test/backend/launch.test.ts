@@ -1,4 +1,4 @@
-// POST launch: from the code of a launch to a session, and what must not become one.
+// POST launch makes a session from the code of a launch, and refuses everything else.
 import { describe, expect, test } from "vitest";
 import { type BackendDeployment, createBackend } from "../../src/backend/index.js";
 import { isRelaunchRequiredError, unwrap } from "../../src/index.js";
@@ -42,7 +42,7 @@ describe("a launch", () => {
     });
   });
 
-  test("ends with its token: every process then asks for a relaunch", async () => {
+  test("ends when its token expires, and every process then asks for a relaunch", async () => {
     const { backend, browser, launch, clock, another } = rig();
     const { session } = await launch();
     const mine = bearer(session);

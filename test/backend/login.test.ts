@@ -1,4 +1,4 @@
-// GET login, GET callback and POST session: a login from its start to a session, and what must not become one.
+// GET login, GET callback and POST session make a session from a login, and refuse everything else.
 import { describe, expect, test } from "vitest";
 import { isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
 import {
@@ -119,7 +119,7 @@ describe("a login", () => {
     expect([answered.status, error ?? variant]).toEqual(answer);
   });
 
-  test("is over when its page does not fetch the session within ten minutes", async () => {
+  test("expires when its page does not fetch the session within ten minutes", async () => {
     const { login, browser, clock } = rig();
     await login();
     clock.advance(600_000);
@@ -149,7 +149,7 @@ describe("a login", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 401]);
   });
 
-  test("is remembered for five tabs of one browser; the oldest has to start again", async () => {
+  test("is remembered for five tabs of one browser, and the oldest tab has to start again", async () => {
     const parts = rig();
     const urls: URL[] = [];
     for (let tab = 0; tab < 6; tab++) urls.push(await started(parts, { returnTo: `/${tab}` }));
@@ -162,10 +162,10 @@ describe("a login", () => {
     ]);
   });
 
-  describe("of several tabs at once, each with an address of its own:", () => {
+  describe("in several tabs at once:", () => {
     const tenants = ["acme", "umbrella"] as const;
 
-    /** One login per tenant in one browser, both completed before a page asks for its session. */
+    /** Completes one login per tenant in one browser before a page asks for its session. */
     async function both(): Promise<Rig> {
       const parts = rig({
         deployments: tenants.map((tenantId) => {
@@ -416,7 +416,7 @@ describe("an attack", () => {
     expect((await parts.browser.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
     expect(loginCookies(parts.browser)).toEqual([[name, expect.not.stringMatching(planted)]]);
     expect((await evil.post("/auth/session")).status).toBe(401);
-    // Nothing of the victim's is left under the id that the attacker knows.
+    // Nothing is left of the victim under the id that the attacker knows.
     expect((await evil.get("/auth/callback?state=x")).status).toBe(400);
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
@@ -476,7 +476,7 @@ describe("return_to", () => {
     { name: "a path", value: "/a/b?c=d&e=//f#g", to: `${OWN}/a/b?c=d&e=//f#g` },
     { name: "an address of the own origin", value: `${OWN}/page`, to: `${OWN}/page` },
     { name: "one of another allowed origin", value: `${other}/x`, to: `${other}/x` },
-    { name: "a path that is like a host without its dots", value: "/.//evil.a", to: `${OWN}//evil.a` },
+    { name: "a path that is like a host, but has a dot", value: "/.//evil.a", to: `${OWN}//evil.a` },
     { name: "a path beside the routes", value: "/authors", to: `${OWN}/authors` },
     { name: "an address of exactly 2 kB", value: longest, to: OWN + longest },
   ];
@@ -488,7 +488,7 @@ describe("return_to", () => {
     expect((await browser.get(callbackUrl)).headers.get("location")).toBe(to);
   });
 
-  test("with a fragment loses it to the error", async () => {
+  test("with a fragment has the error in its place", async () => {
     const parts = rig();
     const url = await started(parts, { returnTo: "/page?x=1#part", decision: "deny" });
     expect((await parts.browser.get(url.href)).headers.get("location")).toBe(

@@ -130,7 +130,7 @@ test.each([
     options: { session: { idleMs: 60 } },
     says: "session.idleMs must be a number of milliseconds from 1000",
   },
-])("the message of createBackend says where $name is, and what to write instead", ({ options, says }) => {
+])("createBackend's message for $name says where it is and what to write instead", ({ options, says }) => {
   expect((faultOf({ deployments: [right], ...options }) as Error).message).toContain(says);
 });
 

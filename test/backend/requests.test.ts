@@ -1,4 +1,4 @@
-// What the routes refuse: the wrong method, type, origin, size or shape, each with a stable code and nothing else.
+// The routes refuse a wrong method, type, origin, size or shape with a stable code and nothing else.
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../support/wait.js";
 import { HOST, OWN, rig } from "./rig.js";
@@ -154,7 +154,7 @@ describe("a body", () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  test("may hold unknown fields, which a newer page sends", async () => {
+  test("may hold unknown fields, because a newer page may send them", async () => {
     const { browser, launchBody } = rig();
     expect((await browser.post("/auth/launch", { ...launchBody(), later: 1 })).status).toBe(200);
   });
@@ -179,7 +179,7 @@ describe("a page of another origin", () => {
     ]);
     const answer = await browser.post("/auth/launch", launchBody(), { origin: page });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, page]);
-    // Errors too, or the page could not know what went wrong.
+    // Errors have them too, or the page could not know what went wrong.
     const refused = await browser.get("/auth/me", { origin: page });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, page]);
   });
@@ -198,7 +198,7 @@ describe("a page of another origin", () => {
 
 describe("behind a proxy that ends TLS", () => {
   const inside = "http://10.0.0.7:3000";
-  test("publicUrl is the own origin, whatever the URL of the request", async () => {
+  test("publicUrl is the backend's own origin, whatever the URL of the request", async () => {
     const { browser, launchBody } = rig({ publicUrl: OWN, session: { cookie: true } });
     expect((await browser.post(`${inside}/auth/launch`, launchBody())).status).toBe(200);
     expect(browser.setCookies[0]).toMatch(/^__Host-bivariant-session=/);
@@ -251,8 +251,8 @@ test.each([
   { name: "node:http's request", given: { url: "/auth/me", method: "GET", headers: { host: "a" } } },
   { name: "undefined", given: undefined },
   { name: "a URL", given: new URL(OWN) },
-  { name: "a text", given: `${OWN}/auth/me` },
-])("$name instead of a web request is a reported 500, and does not end the process", async ({ given }) => {
+  { name: "a string", given: `${OWN}/auth/me` },
+])("$name instead of a web request is answered 500, and does not end the process", async ({ given }) => {
   const { backend, told } = rig();
   const answer = await backend(given as never);
   expect([answer.status, await errorOf(answer)]).toEqual([500, "backend_failed"]);

@@ -24,7 +24,7 @@ import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 import { TestBrowser } from "./test-browser.js";
 
-/** Where browsers reach the backend, and where the host application is. */
+/** The origins of the backend, of the host application and of the service. */
 export const OWN = "https://planner.example";
 export const HOST = "https://host.example";
 export const SERVICE = "http://service.localhost";
@@ -68,7 +68,7 @@ export interface Rig {
   readonly emulator: Emulator;
   readonly clock: SteppedClock;
   readonly store: TokenStore;
-  /** What `onError` received. */
+  /** The calls of `onError`. */
   readonly told: Told[];
   readonly browser: TestBrowser;
   /** Another process of the same plugin, which shares only the store. */

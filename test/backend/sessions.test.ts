@@ -1,4 +1,4 @@
-// The sessions that browsers hold: as bearer tokens or in cookies, until their fixed or idle end.
+// The sessions of browsers, as bearer tokens or in cookies, until their lifetime or idle time ends.
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../support/wait.js";
 import {
@@ -17,7 +17,7 @@ import { errorOf, TestBrowser } from "./test-browser.js";
 
 const minute = 60_000;
 
-/** Records what is written to a store, and what is in it. */
+/** Records the writes to a store and its entries. */
 function watched() {
   const writes: string[] = [];
   const entries = new Map<string, string>();
@@ -227,7 +227,7 @@ describe("a logout", () => {
     }
   });
 
-  test("that cannot forget the tokens is a 503, and can be repeated", async () => {
+  test("that cannot forget the tokens is answered 503, and can be repeated", async () => {
     let isDown = false;
     const wrapStore = interrupted((operation) => {
       if (isDown && operation === "delete") throw new Error("down");
@@ -267,7 +267,7 @@ describe("a session in a cookie", () => {
     },
   );
 
-  test("is unreadable for the page, which receives a CSRF token instead", async () => {
+  test("cannot be read by the page, which receives a CSRF token instead", async () => {
     const { browser, launch, clock } = rig(cookie);
     const answer = await launch();
     expect(Object.keys(answer).sort()).toEqual(["csrf", "expiresAt", "operator", "tenantId", "variant"]);
@@ -278,7 +278,7 @@ describe("a session in a cookie", () => {
     ]);
     expect(answer.csrf).not.toBe(browser.cookies.get("__Host-bivariant-session"));
     expect((await browser.get("/auth/me")).status).toBe(200);
-    // After a reload of the page.
+    // This is what the page does after a reload.
     const again = await browser.post("/auth/session");
     expect([again.status, await again.json()]).toEqual([200, answer]);
     expect(answer.expiresAt).toBe(clock.now() + 3_600_000);
@@ -355,7 +355,7 @@ describe("a session in a cookie", () => {
       { cookie: `bivariant-session=${value}` },
       { cookie: `${name.toLowerCase()}=${value}` },
       { cookie: `x${name}=${value}` },
-      // Bytes that a browser allows in a name, and that other languages treat as white space.
+      // Browsers allow these bytes in a name, and other languages treat them as white space.
       { cookie: `\u00a0${name}=${value}` },
       { cookie: `a=b; \u00a0${name}=${value}` },
       { cookie: `${name}\u00a0=${value}` },

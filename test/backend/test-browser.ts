@@ -18,7 +18,7 @@ export class TestBrowser {
     return this.send("GET", target, { headers });
   }
 
-  /** A request of the backend's own page. */
+  /** Sends a request from the backend's own page. */
   post(target: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<Response> {
     return this.send("POST", target, {
       headers: { "content-type": "application/json", origin: this.#origin, ...headers },
@@ -32,7 +32,7 @@ export class TestBrowser {
     return response;
   }
 
-  /** A request with this browser's cookies, for `connect` and `session`. */
+  /** Makes a request with this browser's cookies, for `connect` and `session`. */
   request(method: string, target: string, init: RequestInit = {}): Request {
     const headers = new Headers(init.headers);
     const pairs = [...this.cookies].map(([name, value]) => `${name}=${value}`);

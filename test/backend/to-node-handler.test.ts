@@ -13,7 +13,7 @@ async function serving(listener: RequestListener): Promise<{ url: string; port: 
   return { url: `http://127.0.0.1:${port}`, port };
 }
 
-/** Sends raw bytes, and returns what the server answers until it closes the connection. */
+/** Sends raw bytes, and returns the server's answer up to the end of the connection. */
 async function raw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.end(bytes);
@@ -51,7 +51,7 @@ describe("a request", () => {
   test("keeps the whole address when Express mounts the handler below a path", async () => {
     const handler = toNodeHandler(echo);
     const { url } = await serving((incoming, outgoing) => {
-      // What `app.use("/auth", handler)` does.
+      // `app.use("/auth", handler)` does this.
       Object.assign(incoming, { originalUrl: incoming.url, url: (incoming.url ?? "").slice("/auth".length) });
       handler(incoming, outgoing);
     });
@@ -60,9 +60,9 @@ describe("a request", () => {
 
   test.each([
     { name: "parsed JSON", body: { code: "c" }, passed: '{"code":"c"}' },
-    { name: "a text", body: "a text", passed: "a text" },
+    { name: "a string", body: "a text", passed: "a text" },
     { name: "bytes", body: Buffer.from("bytes"), passed: "bytes" },
-  ])("whose body was read by a parser has the body as $name", async ({ body, passed }) => {
+  ])("whose body a parser has read passes it on as $name", async ({ body, passed }) => {
     const handler = toNodeHandler(echo);
     const { url } = await serving(async (incoming, outgoing) => {
       for await (const _ of incoming);
@@ -92,7 +92,7 @@ describe("a request", () => {
     expect((await fetch(url)).status).toBe(200);
   });
 
-  test("in absolute form or with two slashes has the host of its Host header", async () => {
+  test("whose target is a whole URL or begins with two slashes gets its host from the Host header", async () => {
     const { port } = await serving(toNodeHandler(echo));
     const asked = async (target: string) => {
       const text = await raw(port, `GET ${target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n`);
@@ -181,7 +181,7 @@ describe("a response", () => {
     expect([answer.status, answer.headers.get("x-one"), await answer.text()]).toEqual([200, "1", ""]);
   });
 
-  test("of a handler that throws is a 500 that does not quote the error, and of a broken body a broken connection", async () => {
+  test("is a 500 without the error's text if the handler throws, and a broken connection if its body breaks", async () => {
     const { url } = await serving(
       toNodeHandler(async (request) => {
         if (request.url.endsWith("/throws")) throw new Error("canary");

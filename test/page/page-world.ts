@@ -107,7 +107,7 @@ export interface FakeHostOptions {
 export interface FakeHost extends Site {
   readonly launch: Launch;
   readonly grants: Map<string, Grant>;
-  /** HTML beside the frame, such as sibling frames. */
+  /** More HTML for the host's page, such as sibling frames. */
   beside: string;
   /** Holds back the answers to `plugin:pkce-init` until the returned function is called. */
   hold(): () => void;
@@ -171,7 +171,7 @@ export async function fakeHost(pluginOrigin: () => string, options: FakeHostOpti
 const EXPIRES_AT = 4_000_000_000_000;
 
 export interface FakePluginOptions {
-  /** Sessions in a cookie, with a CSRF token. */
+  /** Whether sessions are in a cookie, with a CSRF token. */
   readonly cookie?: boolean;
   /** Answers instead of the backend, unless it returns `undefined`. */
   readonly answer?: (request: SiteRequest) => SiteAnswer | undefined;
@@ -314,7 +314,7 @@ export interface Site {
   readonly requests: SiteRequest[];
 }
 
-/** Answers with JSON for an object, and with a page for a text. */
+/** Answers with JSON for an object, and with a page for a string. */
 export function answerWith(body: string | object, status = 200): SiteAnswer {
   const isPage = typeof body === "string";
   const type = isPage ? "text/html" : "application/json";
@@ -348,7 +348,7 @@ async function read(incoming: IncomingMessage, origin: string): Promise<SiteRequ
   };
 }
 
-/** Everything that a page keeps where other scripts or later visits may find it, as one text. */
+/** Everything that a page keeps where other scripts or later visits may find it, as one string. */
 export async function keptBy(frame: Frame | Page): Promise<string> {
   const kept = await frame.evaluate(async () => {
     const places: Record<string, () => unknown> = {

@@ -20,7 +20,7 @@ import {
   type World,
 } from "./page-world.js";
 
-/** Neither a backend nor a host received a POST. */
+/** Expects that neither a backend nor a host received a POST. */
 function expectQuiet(world: World): void {
   expect(
     [...world.plugin.requests, ...world.host.requests].filter(({ method }) => method === "POST"),
@@ -250,7 +250,7 @@ describeInChromium("the page", (browser) => {
       expect(await run(frame, "call", "/api/devices", { method: "POST" })).toMatchObject({ status: 200 });
       expect(world.plugin.launches).toHaveLength(1);
     });
-    test("a sandbox without allow-same-origin is opaque_origin, with what to change", async () => {
+    test("rejects with opaque_origin and what to change in a sandbox without allow-same-origin", async () => {
       const { world, outcome } = await launched(browser(), {
         host: { attributes: 'sandbox="allow-scripts"' },
       });
@@ -260,7 +260,7 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("a page without crypto.subtle is insecure_context", async () => {
+    test("rejects with insecure_context without crypto.subtle", async () => {
       const world = await pageWorld(browser());
       const { port } = new URL(world.plugin.origin);
       await world.context.route("http://insecure.example/**", async (route) => {
@@ -274,7 +274,7 @@ describeInChromium("the page", (browser) => {
       expectQuiet(world);
     });
 
-    test("an embedding page that is not in hostOrigins is host_origin_unknown", async () => {
+    test("rejects with host_origin_unknown if the embedding page is not in hostOrigins", async () => {
       const world = await pageWorld(browser());
       world.evilHtml = `<iframe name="plugin" src="${launchUrl(world)}"></iframe>
       <script>const got = []; onmessage = ({ data }) => got.push(data);</script>`;
@@ -290,7 +290,7 @@ describeInChromium("the page", (browser) => {
       { name: "no hostOrigins", options: {} },
       { name: "an empty list", options: { hostOrigins: [] } },
       { name: "a star", options: { hostOrigins: ["*"] } },
-      { name: "a text for hostOrigins", options: { hostOrigins: "https://host.example" } },
+      { name: "a string for hostOrigins", options: { hostOrigins: "https://host.example" } },
       ...["auth", "", null, 5, {}].map((backend) => ({
         name: `the backend ${JSON.stringify(backend)}`,
         options: { hostOrigins: ["https://host.example"], backend },
@@ -301,7 +301,7 @@ describeInChromium("the page", (browser) => {
       })),
       { name: "fetch 5", options: { hostOrigins: ["https://host.example"], fetch: 5 } },
     ];
-    test("wrong options are option_invalid, whatever embeds the page, and nothing is sent", async () => {
+    test("rejects wrong options with option_invalid, whatever embeds it, and sends nothing", async () => {
       const world = await pageWorld(browser());
       const { frame } = await world.launch();
       for (const { name, options } of wrong)
@@ -318,7 +318,7 @@ describeInChromium("the page", (browser) => {
       { name: "empty", src: "/?opaque_code=&state=s" },
       { name: "of another name", src: "/?opaqueCode=x" },
     ];
-    test("a launch without opaque_code is opaque_code_missing, and the host is not asked", async () => {
+    test("rejects with opaque_code_missing without opaque_code, and does not ask the host", async () => {
       let path = "";
       const world: World = await pageWorld(browser(), { host: { src: () => world.plugin.origin + path } });
       for (const { name, src } of missing) {
@@ -332,7 +332,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.launches).toEqual([]);
     });
 
-    test("code, verifier, session and launch parameters are in no storage, URL, referrer, history or global", async () => {
+    test("leaves code, verifier, session and launch parameters in no storage, URL, referrer, history or global", async () => {
       const { world, frame, page } = await launched(browser());
       await run(frame, "call", "/api/devices");
       const [launch] = world.plugin.launches;
@@ -363,7 +363,7 @@ describeInChromium("the page", (browser) => {
       );
       expect(await page.evaluate("JSON.stringify(inits)")).not.toContain(launch?.codeVerifier);
     });
-    test("forged messages of a sibling at the host's own origin are ignored", async () => {
+    test("ignores forged messages of a sibling at the host's own origin", async () => {
       const world: World = await pageWorld(browser());
       const script = posting("parent.frames.plugin", world.host.launch);
       world.host.beside = `<iframe srcdoc="<script>${script.replaceAll('"', "&quot;")}</script>"></iframe>`;
@@ -375,7 +375,7 @@ describeInChromium("the page", (browser) => {
       expect(await frame.evaluate("[...origins]")).toEqual([world.host.origin]);
     });
 
-    test("forged messages of an evil frame inside the plugin's page are ignored", async () => {
+    test("ignores forged messages of an evil frame inside the plugin's page", async () => {
       const world = await pageWorld(browser());
       world.evilHtml = `<script>${posting("parent", world.host.launch)}</script>`;
       const { page, frame } = await world.launch();
@@ -385,7 +385,7 @@ describeInChromium("the page", (browser) => {
       expectHonest(world, await launchUnderFire(world, page, frame));
     });
 
-    test("forged messages of an evil opener of the plugin are ignored: not_framed", async () => {
+    test("ignores forged messages of an evil opener, and rejects with not_framed", async () => {
       const world = await pageWorld(browser());
       const { opaqueCode, state } = world.host.launch;
       const url = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;
@@ -404,7 +404,7 @@ describeInChromium("the page", (browser) => {
       expect(world.plugin.requests.filter(({ method }) => method === "POST")).toEqual([]);
     });
 
-    test("forged messages of a parent that hides its origin are ignored, and it receives nothing", async () => {
+    test("ignores forged messages of a parent that hides its origin, and sends it nothing", async () => {
       const world = await pageWorld(browser());
       const { opaqueCode, state } = world.host.launch;
       const src = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;
@@ -584,7 +584,7 @@ describeInChromium("the page", (browser) => {
     expect(world.plugin.requests.filter(({ url }) => url.pathname === "/api/devices")).toEqual([]);
   });
 
-  describe("with a session in a cookie, in an iframe of another site", () => {
+  describe("a session cookie in an iframe of another site", () => {
     test("is sent by the plugin's page, and cannot be read by scripts", async () => {
       const parts = rig({ session: { cookie: true } });
       const handler = toNodeHandler(parts.backend);

@@ -38,7 +38,7 @@ describe("hostOrigins must be exact origins:", () => {
     { name: "an opaque origin", origins: ["null"] },
     { name: "a file", origins: ["file:///"] },
     { name: "an empty text", origins: [""] },
-    { name: "a text instead of a list", origins: "https://a.example" },
+    { name: "a string instead of a list", origins: "https://a.example" },
     { name: "a number instead of a list", origins: 5 },
     { name: "null instead of a list", origins: null },
   ];
@@ -93,7 +93,7 @@ describe("a message is not a host:auth-code:", () => {
   test("a host:auth-code is recognised", () => expect(readAuthCode(right)).toMatchObject(right));
 });
 
-describe("a host:auth-code must hold three strings of sensible length:", () => {
+describe("a host:auth-code must hold three strings of 1 to 4096 characters:", () => {
   const rows = [
     { name: "a usual message", change: {}, valid: true },
     { name: "a code of 4096 characters", change: { code: "c".repeat(4096) }, valid: true },
@@ -114,12 +114,12 @@ describe("a host:auth-code must hold three strings of sensible length:", () => {
 });
 
 describe("PKCE", () => {
-  test("the challenge is S256: the example of RFC 7636 appendix B", async () => {
+  test("makes the S256 challenge of the example in RFC 7636 appendix B", async () => {
     const challenge = await challengeOf("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
     expect(challenge).toBe("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
   });
 
-  test("a verifier has 43 unreserved characters, and differs each time", () => {
+  test("makes a verifier of 43 unreserved characters that differs each time", () => {
     const verifiers = Array.from({ length: 500 }, createVerifier);
     expect(verifiers.every((verifier) => /^[A-Za-z0-9_-]{43}$/.test(verifier))).toBe(true);
     expect(new Set(verifiers).size).toBe(500);
@@ -273,7 +273,7 @@ describe("a session", () => {
     { name: "null", answer: new Response("null") },
     { name: "the 502 of a proxy", answer: new Response("<h1>Bad gateway</h1>", { status: 502 }) },
     { name: "an invalid error code", answer: Response.json({ error: "<b>" }, { status: 400 }) },
-  ])("is not opened by $name: backend_failed", async ({ answer }) => {
+  ])("is not opened by $name, which is backend_failed", async ({ answer }) => {
     const backend = { url: new URL("https://plugin.example/auth"), timeoutMs: 50, fetch };
     const opening = openSession(backend, answer, undefined, undefined);
     expect(await rejectionOf(opening)).toMatchObject({ name: "PageError", code: "backend_failed" });

@@ -1,4 +1,4 @@
-// What every token store promises, as tests of a factory.
+// Tests of the promises that every token store must keep.
 import { beforeEach, describe, expect, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
@@ -10,7 +10,7 @@ export interface StoreUnderTest {
   readonly create: (clock: { readonly now: () => number }) => TokenStore | Promise<TokenStore>;
 }
 
-/** How our own stores refuse arguments of the wrong type. Other stores need not check them. */
+/** Tests that our own stores refuse arguments of the wrong type. Other stores need not check them. */
 export function describeRefusals({ name, create }: StoreUnderTest): void {
   describe(`${name} refuses, and keeps its entries, for`, () => {
     const calls: [
@@ -131,7 +131,7 @@ export function describeStore({ name, create }: StoreUnderTest): void {
     test.each([
       { over: "a missing entry", start: async () => null },
       { over: "one version", start: async () => (await store.set("key", "start")).version },
-    ])("of many writes over $over at once, one wins", async ({ start }) => {
+    ])("only one of many writes over $over at the same time wins", async ({ start }) => {
       const ifVersion = await start();
       const writes = Array.from({ length: 20 }, (_, index) =>
         store.set("key", String(index), { ifVersion }).then(

@@ -1,4 +1,4 @@
-// The encryption of stores: the forms of a key, values bound to their place, and a witness that knows only the RFCs.
+// The encryption of stores: forms of a key, values bound to their place, and another implementation.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ describe("a wrong key is refused at once, with the command that makes one:", () 
   const passphrase = "correct horse battery staple";
   test.each([
     { name: "a passphrase", key: passphrase, says: /passphrase is refused/ },
-    { name: "an empty text", key: "", says: /passphrase is refused/ },
+    { name: "an empty string", key: "", says: /passphrase is refused/ },
     { name: "31 bytes as base64", key: randomBytes(31).toString("base64"), says: /must be 32 bytes/ },
     { name: "33 bytes as base64", key: randomBytes(33).toString("base64"), says: /must be 32 bytes/ },
     { name: "16 bytes as hex", key: randomBytes(16).toString("hex"), says: /must be 32 bytes/ },
@@ -96,10 +96,10 @@ describe("a wrong key is refused at once, with the command that makes one:", () 
   });
 });
 
-describe("a witness that knows only RFC 7516 and RFC 7518", () => {
+describe("an independent implementation of RFC 7516 and RFC 7518", () => {
   const base64url = (part: string | undefined) => Buffer.from(part ?? "", "base64url");
 
-  test("opens a value: dir, A256GCM, the protected header as additional data", async () => {
+  test("opens a value with dir, A256GCM and the protected header as additional data", async () => {
     await fileStore(path, { key: bytes }).set("key", "välue", { expiresAt: 4_000_000_000_000 });
     const [[name, entry] = ["", undefined]] = Object.entries(file().entries);
     const [header, encryptedKey, iv, ciphertext, tag] = (entry?.value ?? "").split(".");
@@ -203,7 +203,7 @@ describe("a value that was moved or changed", () => {
   });
 });
 
-describe("a planted secret is not visible", () => {
+describe("a planted secret does not appear", () => {
   const [plantedValue, plantedName] = ["canary-value-5f2c", "canary-client|https://canary.example"];
 
   test("in the encrypted file, in the names of the locks, in the store, and in what it throws", async () => {

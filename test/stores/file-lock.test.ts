@@ -122,7 +122,7 @@ describe("the write lock", () => {
     expect(error).toMatchObject({ name: "StoreError", code: "store_locked" });
   });
 
-  test("is created once by twenty processes at the same time", async () => {
+  test("is created once when twenty processes need it at the same time", async () => {
     const { task, most } = overlaps();
     await Promise.all(Array.from({ length: 20 }, () => new FileLocks(patient).write(folder, limits, task)));
     expect(most()).toBe(1);
@@ -159,7 +159,7 @@ describe("the write lock", () => {
     });
   });
 
-  test("lost while suspended prevents the write that was started, and the task runs again", async () => {
+  test("that a suspended holder lost prevents its started write, and its task runs again", async () => {
     let runs = 0;
     const seen: (string | undefined)[] = [];
     await new FileLocks(patient).write(folder, limits, async (own) => {
@@ -176,12 +176,12 @@ describe("the write lock", () => {
       }
       await replaceFile(path, `run ${runs}`, own);
     });
-    // The task failed and ran again, on what the other process wrote.
+    // The task failed and ran again on the other process's entries.
     expect(seen).toEqual([undefined, "the other's"]);
     expect(readFileSync(path, "utf8")).toBe("run 2");
   });
 
-  test("lost while suspended prevents moving away what another process wrote", async () => {
+  test("that a suspended holder lost prevents it from moving away another process's file", async () => {
     writeFileSync(path, "torn");
     let runs = 0;
     await new FileLocks(patient).write(folder, limits, async (own) => {
@@ -194,7 +194,7 @@ describe("the write lock", () => {
     expect(readFileSync(path, "utf8")).toBe("good");
   });
 
-  test("lost while suspended is not released for the new holder", async () => {
+  test("that a suspended holder lost is not released while the new holder has it", async () => {
     await new FileLocks(patient).write(folder, limits, async () => {
       await new FileLocks(greedy).write(folder, limits, async () => {});
       await heldBy(here(process.pid));
@@ -239,7 +239,7 @@ describe("the lock of a key", () => {
   test.each([
     { whose: "a process of another machine", holder: elsewhere },
     { whose: `process ${process.pid} of this machine`, holder: here(process.pid) },
-  ])("that $whose holds is refused with the name of the holder", async ({ whose, holder }) => {
+  ])("that $whose holds is refused with a message that names the holder", async ({ whose, holder }) => {
     await leftBy(holder);
     expect(await rejectionOf(take(patient, "key", 20))).toMatchObject({
       code: "store_locked",

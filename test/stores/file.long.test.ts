@@ -1,4 +1,4 @@
-// The file store at length: processes killed at random moments, files cut at every byte, and bytes changed at random.
+// Long tests of the file store: processes killed at random, files cut at every byte, and bytes changed.
 import { randomBytes } from "node:crypto";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -91,7 +91,7 @@ describe("the file", () => {
     expect(existsSync(path)).toBe(true);
   });
 
-  test("and a folder with a free lock are all that is left after use", async () => {
+  test("is left after use, with nothing else but a folder with a free lock", async () => {
     const store = fileStore(path, { key });
     const names = ["key 1", "key 2", "key 3", "key 4", "key 5"];
     await Promise.all(names.map((name) => store.lock(name, () => store.set(name, "value"))));
@@ -246,7 +246,7 @@ function unavailable(says: RegExp) {
   return { name: "StoreError", code: "store_unavailable", message: expect.stringMatching(says) };
 }
 
-/** What each method resolves or rejects with. */
+/** The value or error of each method. */
 async function outcomes(at = path): Promise<Record<"get" | "set" | "delete" | "lock", unknown>> {
   const store = fileStore(at, { key });
   const settled = async (used: Promise<unknown>) => used.catch((error: unknown) => error);
@@ -258,7 +258,7 @@ async function outcomes(at = path): Promise<Record<"get" | "set" | "delete" | "l
   };
 }
 
-describe("a wrong path is store_unavailable with the next step:", () => {
+describe("a wrong path fails with store_unavailable and the next step:", () => {
   const paths: { name: string; at: () => string; says: RegExp; isMissing?: boolean }[] = [
     {
       ...{ name: "below a missing folder", isMissing: true, says: /ENOENT.*mkdir -p/ },
@@ -319,7 +319,7 @@ describe.skipIf(!posix)("a folder without write permission", () => {
   test.each([
     { name: "can still be read", isFilled: true },
     { name: "prevents the locks from being made", isFilled: false },
-  ])("$name, and each change is store_unavailable", async ({ isFilled }) => {
+  ])("$name, and every change fails with store_unavailable", async ({ isFilled }) => {
     becomeUser();
     const folders = isFilled ? [join(`${path}.locks`, "write"), `${path}.locks`, folder] : [folder];
     if (isFilled) await fileStore(path, { key }).set("key", "value");
@@ -349,7 +349,7 @@ describe.skipIf(!posix)("a folder without write permission", () => {
   });
 });
 
-describe.skipIf(!posix)("what another user could have written is refused:", () => {
+describe.skipIf(!posix)("a file or folder that another user could have written is refused:", () => {
   test.skipIf(!isRoot)("a file of another user that root may read", async () => {
     await fileStore(path, { key }).set("key", "value");
     chownSync(path, 65_534, 65_534);

@@ -21,7 +21,7 @@ export interface Step {
 
 export interface StoreProcess {
   readonly child: ChildProcess;
-  /** All steps that it has reported. */
+  /** All steps that the process has reported. */
   readonly steps: readonly Step[];
   readonly ended: Promise<void>;
   /** Resolves with the first report of a step, and rejects when the process ends without one. */
@@ -69,7 +69,7 @@ export function startProcess(
   };
 }
 
-/** Sooner than by waiting for a beat: the process was seen to have ended. */
+/** Waiting for a beat takes longer, so within this time the process was seen to have ended. */
 export const atOnceMs: number = goneAfterMs - 1_000;
 
 /** Kills a process that writes, and checks that the store holds the last reported value or the one after it. */

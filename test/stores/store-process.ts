@@ -1,4 +1,4 @@
-// A process of its own on a file store. It does what its arguments say, and reports each step as a line of JSON.
+// A process with a file store. It does what its arguments say, and reports each step as a line of JSON.
 import { randomBytes } from "node:crypto";
 import { isBivariantError } from "../../src/errors.js";
 import { fileStore } from "../../src/stores/file.js";

@@ -30,7 +30,7 @@ export async function createPlugin(
   async function listDevices(request: Request): Promise<Response> {
     try {
       const service = await backend.connect(request);
-      // The same call for a launch (Variant A) and a login (Variant B).
+      // The call is the same for a launch (Variant A) and a login (Variant B).
       const result = await service.call("listDevices", { signal: request.signal });
       return result.ok ? Response.json(result.data) : backend.answer(result.error);
     } catch (error) {

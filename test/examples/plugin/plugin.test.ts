@@ -6,7 +6,7 @@ import { type Example, runExample } from "./run-example.js";
 
 const hourMs = 3_600_000;
 
-/** What a frame stores. With third-party storage blocked, reading it throws. */
+/** Returns the storage of a frame. If third-party storage is blocked, reading it throws. */
 const kept = `(() => {
   try { return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state]); }
   catch (error) { return error.name; }

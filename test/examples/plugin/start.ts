@@ -1,4 +1,4 @@
-// `npx tsx test/examples/plugin/start.ts`: the example until Ctrl-C.
+// `npx tsx test/examples/plugin/start.ts` runs the example until Ctrl-C.
 import { runExample } from "./run-example.js";
 
 const { hostUrl, pluginUrl, close } = await runExample({ hostPort: 4100, pluginPort: 4101 });
