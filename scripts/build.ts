@@ -20,7 +20,7 @@ export function readManifest(root: string): Manifest {
 /** The folder below dist/ of the files that Node loads. */
 const FOR_NODE = "node";
 
-/** The sources of the entry points in package.json: all of them, and those that have a file of their own for Node. */
+/** The sources of all entry points in package.json, and of those that have a separate file for Node. */
 function entryPoints(root: string): { readonly all: readonly string[]; readonly forNode: readonly string[] } {
   const manifest = readManifest(root);
   const targets = Object.values(manifest.exports).filter((target) => typeof target !== "string");
@@ -33,11 +33,11 @@ function entryPoints(root: string): { readonly all: readonly string[]; readonly 
 }
 
 /**
- * Writes each entry where package.json expects it, and what several entries share into chunks beside them, so that an
- * error class is the same class in every entry. Packages stay imports; nothing is minified.
+ * Writes each entry where package.json expects it, and the code that several entries share into chunks next to them, so
+ * that an error class is the same class in every entry. Packages stay imports; nothing is minified.
  *
- * Bundlers get a chunk for every set of entries, so that an app loads nothing that it does not use. Node would wait for
- * each of those files and leaves nothing out, so it gets one chunk for all that the first entry loads.
+ * Bundlers get a chunk for every set of entries, so that an app loads nothing that it does not use. Node would have to
+ * load all those files one by one, so it gets one chunk for everything that the first entry loads.
  */
 export async function bundleEntries(root: string, outdir: string): Promise<void> {
   const { all, forNode } = entryPoints(root);

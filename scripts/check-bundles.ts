@@ -39,7 +39,7 @@ const BUNDLES: readonly Bundle[] = [
   { app: `export * from "bivariant/variant-b"`, never: [...ONLY_A, ...CHOICE], neverText: TEXT_OF_A },
 ];
 
-/** Contains everything that the other bundles may not, so that an outdated name above is noticed. */
+/** This bundle contains everything that the others may not, so an outdated name above is noticed. */
 const CONTROL = `export * from "bivariant"`;
 
 interface Bundled {
@@ -47,7 +47,7 @@ interface Bundled {
   readonly text: string;
 }
 
-/** Bundles for browsers, so that an import of a builtin of Node is an error too. */
+/** Bundles for browsers, so that importing a builtin module of Node is an error too. */
 async function bundle(root: string, app: string): Promise<Bundled> {
   const { metafile, outputFiles } = await build({
     stdin: { contents: app, resolveDir: root, loader: "ts" },
@@ -56,7 +56,7 @@ async function bundle(root: string, app: string): Promise<Bundled> {
     bundle: true,
     format: "esm",
     platform: "browser",
-    // Not minifySyntax: it copies constants into the modules that use them, so that their own module seems absent.
+    // minifySyntax would copy constants into the modules that use them, and their own module would seem absent.
     minifyWhitespace: true,
     minifyIdentifiers: true,
     write: false,

@@ -98,7 +98,7 @@ export interface Example {
   readonly pointer: string;
 }
 
-/** Beside `schema` (media type, parameter, header) examples are a map of Example Objects, inside a schema a list. */
+/** Next to `schema` (media type, parameter, header) examples are a map of Example Objects; inside a schema a list. */
 function listExamples(document: Document, value: JsonObject, pointer: string): Example[] {
   const schema = value.schema === undefined ? pointer : pointerTo(pointer, "schema");
   const found: Example[] = [];

@@ -10,7 +10,7 @@ interface Layer {
   readonly holds: string;
   /** Layers, single files and packages; "node:" is any builtin of Node, "*" is anything. A layer may always import itself. */
   readonly may: readonly string[];
-  /** The same, for `import type` only. */
+  /** Layers, files and packages of which only `import type` is allowed. */
   readonly mayType?: readonly string[];
 }
 
@@ -70,7 +70,7 @@ const NODE_FILES = ["src/stores/file", "src/backend/to-node-handler.ts"];
 const COMPUTED_IMPORTS = ["src/cli/", "src/generate/"];
 /** Folders that are not shipped, so that nothing in src/ may import them. */
 const NOT_SHIPPED = ["test/", "scripts/", "dist/"];
-/** Modules that `from` may not load, at once or later, because they cost start-up time and size. */
+/** Modules that `from` may not load, not even lazily, because they cost start-up time and size. */
 const UNREACHABLE = [
   { from: "src/index.ts", never: ["zod", "hono", "@hono/node-server", "commander", "yaml"] },
 ];
@@ -166,7 +166,7 @@ function checkReach(edges: readonly Edge[]): string[] {
       for (const { from, to, kind } of edges) {
         if (from !== file || to === undefined || kind === "type" || ways.has(to)) continue;
         ways.set(to, `${way} imports ${to}`);
-        if (never.includes(to)) findings.push(`${way} imports ${to}: ${start} may not reach ${to}`);
+        if (never.includes(to)) findings.push(`${way} imports ${to}: ${start} may not load ${to}`);
       }
     }
   }

@@ -20,7 +20,7 @@ interface Outcome {
 }
 
 function run(folder: string, command: string, args: readonly string[]): Promise<Outcome> {
-  // npm describes the package whose script it runs in these variables; npm in another folder must not see them.
+  // npm sets these variables for the package that runs the script. An npm in another folder must not see them.
   const ofThisPackage =
     /^(npm_(package|lifecycle)_|npm_config_local_prefix$|npm_command$|INIT_CWD$|NODE_OPTIONS$)/;
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofThisPackage.test(name)));
@@ -72,7 +72,7 @@ const type = process.argv[1].endsWith(".json") ? { with: { type: "json" } } : un
 console.log(Object.keys(await import(process.argv[1], type)).length);
 `;
 
-/** In a process of its own, so that it finds no module that another entry loaded. */
+/** Runs in a process of its own, so that it finds no module that another entry loaded. */
 async function importEntry(folder: string, specifier: string): Promise<readonly string[]> {
   const args = ["--input-type=module", "--eval", COUNT_EXPORTS, specifier];
   const { ok, stdout, output } = await run(folder, process.execPath, args);

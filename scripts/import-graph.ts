@@ -63,9 +63,9 @@ export function importGraph(root: string): {
 }
 
 export interface Import {
-  /** As written; undefined when it is computed and so cannot be known. */
+  /** The specifier as written; undefined if it is computed. */
   readonly specifier: string | undefined;
-  /** "type" is erased by the compiler; "dynamic" is loaded when the line runs. */
+  /** The compiler erases "type" imports; "dynamic" ones are loaded when the line runs. */
   readonly kind: "value" | "type" | "dynamic";
   readonly line: number;
 }

@@ -1,4 +1,4 @@
-/** Chooses the variant where credentials of both are configured, and explains an answer from the wrong endpoint. */
+/** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
 import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask } from "./auth/token-lifecycle.js";
@@ -13,7 +13,7 @@ import type { Answer } from "./http/exchange.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 
-/** A stored detection is repeated after this time: deployments move, if rarely. */
+/** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
 
 export interface DetectionContext {
@@ -26,7 +26,7 @@ export interface DetectionContext {
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
-/** Resolves with a detection that found a variant: from the store, from a detection in flight, or by asking. */
+/** Resolves with a detection that found a variant. It may be stored, in flight or new. */
 export async function chooseByDetection(
   context: DetectionContext,
   signal: AbortSignal | undefined,
@@ -80,7 +80,7 @@ async function ask(
   }
 }
 
-/** Whether the same question would get the same answer later: not after a rate limit or a failure of the server. */
+/** Whether the same question would get the same answer later. A rate limit or a server failure may pass. */
 function isLasting({ status }: Evidence): boolean {
   return status !== 429 && status < 500;
 }
@@ -149,7 +149,7 @@ function storeKey({ target }: DetectionContext): string {
   return JSON.stringify(["detection", target.baseUrl, target.tenantId]);
 }
 
-/** A store that fails costs one more detection, nothing else. */
+/** If the store fails, the only cost is one more detection. */
 async function tryStore<T>(access: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await access();
@@ -169,7 +169,7 @@ function readDetection(context: DetectionContext): Promise<Detection | undefined
   });
 }
 
-/** Whether a stored detection found a variant, and each preferred one before it gave an answer that lasts. */
+/** Whether a stored detection found a variant, and every variant preferred to it gave an answer that lasts. */
 function decides({ served, evidence }: Detection, order: readonly Variant[]): boolean {
   const lasts = (variant: Variant) => {
     const answers = evidence.filter((one) => one.variant === variant);

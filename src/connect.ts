@@ -1,4 +1,4 @@
-/** Detection, credentials, auth and client put together: `connect` for one tenant, `createConnector` for many. */
+/** Combines detection, credentials, auth and client: `connect` for one tenant, `createConnector` for many. */
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
@@ -15,10 +15,10 @@ import { type CreateServiceOptions, type Service, serviceMaker } from "./service
 import { memoryStore } from "./stores/memory.js";
 import { parseTarget, type Target } from "./variants/target.js";
 
-/** Loaded lazily: with one credential there is nothing to choose. */
+/** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 
-/** Tokens for so many tenants and deployments are kept; the least recently used is dropped first. */
+/** Tokens for this many pairs of tenant and deployment are kept; the least recently used is dropped first. */
 const mostTenants = 10_000;
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
@@ -31,9 +31,9 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
 }
 
 export interface ConnectTarget {
-  /** May have a path prefix; has no credentials, query or fragment. */
+  /** The URL may have a path prefix, but no credentials, query or fragment. */
   readonly baseUrl: string;
-  /** May be left out with `variant: "B"`, where it is a local key only. */
+  /** It may be left out with `variant: "B"`, where it is only a local key. */
   readonly tenantId?: string | undefined;
   /** Ends the wait for a detection. */
   readonly signal?: AbortSignal | undefined;
@@ -64,7 +64,7 @@ export async function connect<T extends LookupTypes = OperationTypes>(
 }
 
 export interface Connector<T extends LookupTypes = OperationTypes> {
-  /** As the function `connect`, and throws as that. Services for the same deployment and tenant share their tokens. */
+  /** Does and throws the same as the function `connect`. Services for one deployment and tenant share their tokens. */
   connect(target: ConnectTarget): Promise<Service<T>>;
 }
 
@@ -84,11 +84,11 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const only = credentials.length === 1 ? credentials[0] : undefined;
   const resolved = resolveAuthOptions({
     ...options,
-    // A token and a detection for each tenant.
+    // The store has room for a token and a detection of each tenant.
     store: options.store ?? memoryStore({ now: options.now, mostEntries: 2 * mostTenants }),
   });
   const serviceOf = serviceMaker(options, resolved);
-  // A dropped entry is made again: at worst one more token request, or a new gate in place of an open one.
+  // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.
   const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
   const auths = new RecentlyUsed<TokenLifecycle>(mostTenants, (auth) => !auth.isRenewing);
 
@@ -127,7 +127,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
-      // Joined, so that an abort ends the wait for the module too.
+      // An abort must end the wait for the module too.
       const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(({ variant }) => detection.served[variant] === "yes");
@@ -136,12 +136,12 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   });
 }
 
-/** Unambiguous: a base URL holds no space, whatever a tenant id holds. */
+/** The key is unambiguous because a base URL has no space, even if a tenant id has one. */
 function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
   return `${variant} ${baseUrl} ${tenantId}`;
 }
 
-/** Whether a token endpoint answered like a server that does not know the path: the other variant may explain it. */
+/** Whether a token endpoint answered as if it did not know the path. The other variant may be the reason. */
 function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
   if (!(error instanceof UnexpectedResponseError)) return false;
   const { status, code } = error;
@@ -149,7 +149,7 @@ function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
   return isPage || [404, 405, 410].includes(status) || code === "response_redirected";
 }
 
-/** At most one credential per variant, and only those of the variant that was named. */
+/** Checks that each variant has at most one credential, and returns those of the named variant. */
 function checkCredentials(options: ConnectorOptions<LookupTypes>): readonly MachineCredential[] {
   const { credentials, variant } = options;
   const about = { option: "credentials" };

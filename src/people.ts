@@ -1,4 +1,4 @@
-/** Tokens of a person: the code of a launch (Variant A) or of a login (Variant B), and the stored tokens found again. */
+/** Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from the store. */
 import type { PersonAuth } from "./auth/auth.js";
 import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
 import type { PreparedApiClient } from "./auth/credentials/api-client.js";
@@ -15,11 +15,11 @@ import type { Variant } from "./errors.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 
-/** Loaded lazily: only a login needs it. */
+/** The module is loaded lazily, because only a login needs it. */
 const authorization = /* @__PURE__ */ lazy(() => import("./auth/authorization.js"));
 
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
-  /** Part of the path that the code is sent to. */
+  /** The tenant id is part of the path that the code is sent to. */
   readonly tenantId: string;
   /** The `code` of `host:auth-code`. */
   readonly code: string;
@@ -30,8 +30,8 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
 }
 
 /**
- * Exchanges the code of a launch, at once and once: a code lives two minutes and is spent on the first attempt. Call it on
- * the server. If processes share a `store`, none sends a code that another has sent.
+ * Exchanges the code of a launch. Call it at once, since a code expires after two minutes, and on the server. The first
+ * attempt uses the code up; processes that share a `store` never send it twice.
  *
  * The token cannot be renewed: after its expiry `getAccessToken` rejects with `launch_expired`.
  *
@@ -67,7 +67,7 @@ export interface BegunLogin {
 
 /**
  * Begins a login: makes `state`, a PKCE verifier and its S256 challenge, and the URL to send the person to. Keep `login`
- * where only this browser's callback finds it: on the server, under a name that a cookie holds.
+ * on the server under a name that a cookie holds, so that only this browser's callback finds it.
  *
  * The description does not show the parameters of the authorization endpoint: the standard ones are assumed, together
  * with `authorizationParameters`.
@@ -121,9 +121,9 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
 }
 
 export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAuthOptions<V> {
-  /** As passed to `redeemLaunch` or `completeLogin`, or as their `PersonAuth` reported it. */
+  /** The name that was passed to `redeemLaunch` or `completeLogin`, or that their `PersonAuth` has. */
   readonly person: string;
-  /** The store that they wrote to. */
+  /** The store that was passed to them. */
   readonly store: TokenStore;
 }
 
@@ -149,7 +149,7 @@ export async function resumeAuth<V extends Variant>(
   return new PersonLifecycle(context, stored.grant, true) as unknown as PersonAuth<V>;
 }
 
-/** Checks the options, with a store in memory by default. */
+/** Checks the options and adds a store in memory if there is none. */
 function contextOf<V extends Variant>(options: PersonAuthOptions<V>, variant: V): Promise<PersonContext> {
   const { store, now } = requireObject("options", options);
   return personContext({ ...options, store: store === undefined ? memoryStore({ now }) : store }, variant);

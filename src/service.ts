@@ -1,4 +1,4 @@
-/** A service: an Auth, and the typed calls that go through it, by operationId or by path. */
+/** Makes services: typed calls through an Auth, by operationId or by path. */
 import { type OperationTypes, operations } from "../generated/operations.js";
 import {
   type Auth,
@@ -33,7 +33,7 @@ export type Call<T extends LookupTypes> = <X extends Variant, O extends Operatio
   this: { readonly variant: X },
   operation: O,
   ...args: CallArgs<T, X, O>
-  // As Outcome has it, but written out: an editor then shows the outcomes instead of the name.
+  // The type is the same as Outcome. It is written out so that an editor shows the outcomes instead of the name.
 ) => Promise<{ [V in X]: OutcomeOf<V, T[V][O & keyof T[V]]> }[X]>;
 
 const methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
@@ -77,7 +77,7 @@ export interface ServiceOf<X extends Variant, T extends LookupTypes> {
 export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
 
 export interface VariantClientOptions extends Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> {
-  /** From `bivariant/validate`. */
+  /** Made by `validator` from `bivariant/validate`. */
   readonly validate?: Validate | undefined;
 }
 
@@ -103,7 +103,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
 
-/** Checks the options once: a connector may make a service for each of 10,000 tenants, a backend one per request. */
+/** Checks the options once, because a connector may make thousands of services, and a backend one per request. */
 export function serviceMaker<T extends LookupTypes>(
   { api, validate }: Pick<CreateServiceOptions<T>, "api" | "validate">,
   resolved: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,
@@ -142,7 +142,7 @@ export function createVariantClient<X extends Variant>(
   return createPathClient<OperationTypes, X>(new OperationIndex(entries, variant), caller);
 }
 
-/** An option that was not passed is that of the Auth. */
+/** If an option was not passed, the Auth's is used. */
 function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOptions {
   return resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
 }

@@ -19,7 +19,7 @@ interface SchemasOfVariant {
   };
 }
 
-/** The part of a zod schema that is used here: it may come from another copy of zod. */
+/** The part of a zod schema that is used here. The schema may come from another copy of zod. */
 export interface ResponseSchema {
   safeParse(data: unknown): { readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined };
 }
@@ -29,15 +29,15 @@ export interface ResponseIssue {
   readonly path: readonly PropertyKey[];
 }
 
-/** Further issues are only counted: every row of a list of ten thousand may be wrong. */
+/** Further issues are only counted, because every row of a long list may be wrong. */
 const mostIssues = 20;
 
 /**
  * Makes the `validate` of `connect`. It checks the data of a success and changes nothing: unknown keys survive.
- * Operations and statuses without a schema pass. Issues name paths and what was expected there, never a value.
+ * Operations and statuses without a schema pass. An issue names a path and the expected shape, never a value.
  *
  * @param schemas the schemas.ts generated from documents of your own. Pass it whenever you pass `connect({ api })` the
- *   operations.ts beside it: otherwise your operations are not checked. Default: the shipped one.
+ *   operations.ts next to it; otherwise your operations are not checked. Default: the shipped one.
  * @throws ConfigurationError `option_invalid`
  * @example
  * const service = await connect({ baseUrl, tenantId, credentials, validate: validator("strict") });
@@ -68,7 +68,7 @@ function issuesOf(
   { operationId, status, data }: ValidatedAnswer,
   { operations }: SchemasOfVariant,
 ): string[] {
-  // Own keys only: an operation may be called "constructor". `default` describes refusals, which are not checked.
+  // Only own keys count, because "constructor" is inherited. `default` describes refusals, which are not checked.
   const responses = Object.hasOwn(operations, operationId) ? operations[operationId]?.responses : undefined;
   const schema = responses?.[status]?.();
   const issues = schema?.safeParse(data).error?.issues;
@@ -79,7 +79,7 @@ function issuesOf(
   return rest > 0 ? [...shown, `and ${rest} more`] : shown;
 }
 
-/** JSONPath (RFC 9535). A name that no schema declares is the server's data, such as a key of a map: shown as a star. */
+/** JSONPath (RFC 9535). A name that no schema declares, such as a key of a map, is data, so it becomes a star. */
 function pathOf({ path }: ResponseIssue, documented: ReadonlySet<string>): string {
   const segments = path.map((segment) => {
     if (typeof segment === "number") return `[${segment}]`;
@@ -103,12 +103,12 @@ function propertyNames(schema: ResponseSchema): ReadonlySet<string> {
   try {
     collect(z.toJSONSchema(schema as unknown as z.ZodType, { unrepresentable: "any" }));
   } catch {
-    // Then every name is shown as a star.
+    // Without the schemas' names every name becomes a star.
   }
   return names;
 }
 
-/** Our own words: an application may configure zod's messages, which may then quote the data. */
+/** These replace zod's messages, which an application may configure so that they quote the data. */
 const expectations: Readonly<Record<string, (issue: Readonly<Record<string, unknown>>) => string>> = {
   invalid_type: ({ expected }) => `${expected === "int" ? "integer" : expected}`,
   invalid_value: ({ values }) =>

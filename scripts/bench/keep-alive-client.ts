@@ -1,4 +1,4 @@
-// Posts token requests over keep-alive connections, one at a time on each, at so little cost that the server is measured.
+// Posts token requests over keep-alive connections, one at a time on each. It costs little, so the server is measured.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 

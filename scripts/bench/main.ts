@@ -1,4 +1,4 @@
-// Measures what this package costs beside what one would use without it. `--json`; `--only warm-call,bundle-size`.
+// Compares the cost of this package with what one would use without it. `--json`; `--only warm-call,bundle-size`.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// What a row of the benchmark is, and how two tasks are timed against each other in one process.
+// Defines a row of the benchmark, and times two tasks against each other in one process.
 
 /** Where the compiled package lies. */
 export interface Build {
@@ -19,10 +19,10 @@ export interface Figures {
 
 export interface Row {
   readonly name: string;
-  /** Ours against what. */
+  /** What is compared with what. */
   readonly title: string;
   readonly unit: "times" | "kB" | "ms";
-  /** `value` is at most this. */
+  /** The highest `value` that meets the aim. */
   readonly aim: number;
   measure(build: Build): Promise<Figures>;
 }
@@ -58,7 +58,7 @@ export interface Comparison {
 
 const ROUNDS = 41;
 const WARM_UP_ROUNDS = 6;
-/** Short beside what disturbs a machine, so that a disturbance affects both sides alike. */
+/** A slice is shorter than a usual disturbance of the machine, which therefore affects both sides alike. */
 const SLICE_MS = 1;
 const SLICES_PER_ROUND = 50;
 
@@ -82,7 +82,7 @@ export async function compare(ours: Loop, theirs: Loop): Promise<Comparison> {
   };
 }
 
-/** Of one run. */
+/** Nanoseconds of one run. */
 async function nanoseconds(loop: Loop, times: number): Promise<number> {
   const startedAt = process.hrtime.bigint();
   await loop(times);

@@ -12,7 +12,7 @@ export interface ServerTask {
   readonly emulatorMain: string;
   readonly tenantId: string;
   readonly clientId: string;
-  /** With its `kid`. */
+  /** The private key with its `kid`. */
   readonly publicJwk: Readonly<Record<string, unknown>>;
 }
 
@@ -31,7 +31,7 @@ async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: Se
   return `${url}/api/v1/${tenantId}/external-plugin/oauth/token`;
 }
 
-/** Configured for the same work as far as possible: memory only, no users, no other features. */
+/** It does the same work as far as possible: memory only, no users, no other features. */
 async function startProvider({ clientId, publicJwk }: ServerTask): Promise<string> {
   const server = createServer();
   const url = await listen(server);

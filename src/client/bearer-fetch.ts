@@ -7,7 +7,7 @@ import { type LoginRequiredError, type RelaunchRequiredError, UnexpectedResponse
 import { type Fetch, isUnderBase } from "../variants/target.js";
 import { isPersonRequired } from "./refused-call.js";
 
-/** A younger token has not expired: the route refuses it, and renewing would flood the token endpoint. */
+/** A younger token has not expired, so a 401 comes from the route, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
 
 export interface BearerFetchContext {
@@ -19,7 +19,7 @@ export interface BearerFetchContext {
 
 /** The parts of a request that a redirect may change. */
 interface SentRequest {
-  /** The caller of bearerFetch has checked that it lies under the base URL. */
+  /** The caller of bearerFetch has checked that this URL is under the base URL. */
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -41,14 +41,14 @@ interface BearerRequest<T> extends SentRequest {
 
 interface BearerAnswer<T> {
   readonly response: Response;
-  /** Whether the server that answered got the bearer: a redirect may have left the base URL. */
+  /** Whether the server that answered got the bearer. It did not if a redirect left the base URL. */
   readonly withBearer: boolean;
   readonly content: T;
-  /** For a 401 where only the person can get another token: what to ask the person for. */
+  /** Says what to ask the person for, if a 401 came and only the person can get another token. */
   readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
 }
 
-/** A second 401, one for a young token and one where only a person can get another token are the result. */
+/** A 401 is returned if it is the second, if the token is young, or if only a person can get another token. */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
@@ -66,7 +66,7 @@ export async function bearerFetch<T>(
   const answer = await send(token);
   if (answer.response.status !== 401 || !answer.withBearer) return answer;
   const ageMs = now() - (token.issuedAt ?? 0);
-  // After the clock is set back every token looks young: a refused one must not be kept for that.
+  // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return answer;
   if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
   auth.invalidate(token);
@@ -84,12 +84,12 @@ export async function bearerFetch<T>(
   return send(renewed);
 }
 
-/** As in the Fetch standard. */
+/** The Fetch standard has the same limit. */
 const mostRedirects = 20;
 const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308];
 
 interface Hop extends SentRequest {
-  /** Whether the bearer is sent: only under the base URL. */
+  /** Whether the URL is under the base URL. Only then is the bearer sent. */
   readonly withBearer: boolean;
 }
 
@@ -100,7 +100,7 @@ async function follow(
   signal: AbortSignal,
 ): Promise<{ response: Response; withBearer: boolean }> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
-  // A redirect may remove the body: the one in `init` must not bring it back.
+  // A redirect may have removed the body, and `init` must not bring it back.
   const { body: _body, ...rest } = init ?? {};
   for (let hops = 0; ; hops++) {
     const bearer = hop.withBearer && token !== undefined ? { authorization: `Bearer ${token.value}` } : {};
@@ -128,7 +128,7 @@ async function follow(
   }
 }
 
-/** Outside the base URL a request carries no bearer and no body, and once outside, the bearer does not come back. */
+/** Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer stays removed. */
 function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
   const { status } = response;
   const location = response.headers.get("location");
@@ -152,17 +152,17 @@ function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined
   if (!isInside && method !== "GET" && method !== "HEAD") return undefined;
   const withBearer = hop.withBearer && isInside;
   const hasBody = body !== undefined && body !== null;
-  // Outside the base URL no header identifies the caller; without a body no header describes one.
+  // Outside the base URL no header may identify the caller. Without a body no header may describe one.
   const isKept = (name: string) =>
     (withBearer || harmlessHeaders.includes(name)) && (hasBody || !name.startsWith("content-"));
   const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => isKept(name)));
   return { url: url.href, method, headers, body, withBearer };
 }
 
-/** Headers that say what is asked for, not who asks. */
+/** Headers that describe the wanted response and do not identify the caller. */
 const harmlessHeaders: readonly string[] = ["accept", "accept-language", "range"];
 
-/** Whether a body can be sent twice: a stream cannot. */
+/** Whether a body can be sent twice. A stream can be read only once. */
 export function canBeSentAgain(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === "string" || ArrayBuffer.isView(body))
     return true;

@@ -1,4 +1,4 @@
-/** Looks an operation up and calls it: builds its request, sends it with the bearer, makes an outcome of the response. */
+/** Looks up an operation, builds its request, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry } from "../../generated/operations.js";
 import type { EventBody } from "../auth/auth.js";
 import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
@@ -18,7 +18,7 @@ interface Operation extends OperationEntry {
   readonly operationId: string;
 }
 
-/** Looks operations of one variant up. Costs nothing until a path is asked for, however many operations there are. */
+/** Looks up the operations of one variant. The index of paths is built at the first call by path. */
 export class OperationIndex {
   readonly #table: Readonly<Record<string, OperationEntry>>;
   readonly #variant: Variant;
@@ -30,7 +30,7 @@ export class OperationIndex {
   }
 
   byId(operationId: string): Operation {
-    // Own keys only: an operation may be called "constructor".
+    // Only own keys count, because an inherited name such as "constructor" is not an operation.
     const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
     if (entry !== undefined) return { ...entry, operationId };
     throw this.#unknown("operation with that id", Object.keys(this.#table));
@@ -50,7 +50,7 @@ export class OperationIndex {
   }
 }
 
-/** The options of `call` and `paths` for any operation: as in openapi-fetch, and `envelope`. */
+/** The options of `call` and `paths` for any operation: those of openapi-fetch and `envelope`. */
 export interface CallInit {
   readonly params?: CallParameters | undefined;
   readonly body?: unknown;
@@ -104,7 +104,7 @@ export function createCaller(options: CallerOptions): Caller {
       {
         ...{ url, method, headers, body, signal, operationId, anonymous },
         limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
-        // The caller asked for the data of a success, however large. A refusal that is too large counts as empty.
+        // A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty.
         read: (response) => {
           if (response.ok) return response.text();
           return readBounded(response, variant).catch((error) => {
@@ -119,7 +119,7 @@ export function createCaller(options: CallerOptions): Caller {
     const { status } = response;
     if (operation.success.includes(status)) {
       const data = parseSuccess(content, response, variant);
-      // The document's schema is that of the raw body; the description does not show the shape inside an envelope.
+      // The schema is for the raw body, and the description does not show the body inside an envelope.
       if (envelope === undefined) validate?.({ variant, operationId, status, data }, emit);
       return { ok: true, status, variant, data, response };
     }
@@ -132,7 +132,7 @@ export function createCaller(options: CallerOptions): Caller {
   };
 }
 
-/** The description does not show the values (section 4.3). */
+/** Any string is accepted, because the description does not list the values of X-Envelope (section 4.3). */
 function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
@@ -143,7 +143,7 @@ function parseSuccess(text: string, { status, headers }: Response, variant: Vari
   if (text === "") return undefined;
   const contentType = headers.get("content-type");
   try {
-    // A response that declares another type, an HTML page for instance, is never read as JSON.
+    // A response that declares another type, such as an HTML page, is never read as JSON.
     if (contentType === null || /\bjson\b/i.test(contentType)) return JSON.parse(text);
   } catch {
     // The parser's message would quote the body.

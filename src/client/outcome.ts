@@ -1,4 +1,4 @@
-/** The outcome of a call: one type that narrows by ok, by status and by variant, also when destructured. */
+/** The outcome of a call. The type narrows by ok, by status and by variant, also when it is destructured. */
 import type { ApiError, Variant } from "../errors.js";
 import { invalidOption } from "../options.js";
 
@@ -9,7 +9,7 @@ export interface Success<X extends Variant, Status extends number, Data> {
   readonly variant: X;
   readonly data: Data;
   readonly error?: undefined;
-  /** Its body has been read. */
+  /** The body of this response has already been read. */
   readonly response: Response;
 }
 
@@ -31,7 +31,7 @@ export interface LookupTypes {
   paths: { A: object; B: object };
 }
 
-/** The operationIds that a variant knows; while the variant is unknown, those that both know. */
+/** The operationIds of a variant, or while the variant is unknown those that both variants have. */
 export type OperationId<T extends LookupTypes, X extends Variant> = keyof T[X] & string;
 
 /** The outcomes of one operation: one per documented status, and one for all other statuses. */
@@ -57,7 +57,7 @@ type ArgsOf<Operations, O> = Operations[O & keyof Operations] extends {
   ? Args
   : never;
 
-/** The arguments of a call besides the operationId. While the variant is unknown: those that both variants accept. */
+/** The arguments of a call after the operationId. While the variant is unknown, both variants must accept them. */
 export type CallArgs<T extends LookupTypes, X extends Variant, O> = [X] extends ["A"]
   ? ArgsOf<T["A"], O>
   : [X] extends ["B"]

@@ -1,4 +1,4 @@
-/** The error of a refused call, with the causes that the description names and what the person must do, if anything. */
+/** Makes the error of a refused call, with the possible causes, and with what the person must do, if anything. */
 import {
   ApiError,
   type ApiErrorCode,
@@ -21,7 +21,7 @@ interface RefusedCall {
   readonly isDocumented: boolean;
   readonly operationId: string;
   readonly needsPerson: boolean;
-  /** What to ask the person for: the token was older than 30 s, or its renewal was refused. */
+  /** What to ask the person for, because the token was older than 30 s or its renewal was refused. */
   readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
 }
 
@@ -57,7 +57,7 @@ const pluginSettings = "Settings, Tenant Settings, External Plugins";
 const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_unauthorized:
     ": the token was refused. The route may not accept such tokens, or the plugin or account may have been disabled.",
-  api_forbidden: `: the token does not reach this. Check the scopes of the plugin (${pluginSettings}) or the roles of the service account (the admin area, Service accounts).`,
+  api_forbidden: `: the token does not permit this call. Check the scopes of the plugin (${pluginSettings}) or the roles of the service account (the admin area, Service accounts).`,
   api_rate_limited: ": a rate limit was exceeded. Wait until retryAt, if the error has it.",
   api_refused: ": read the body of the error.",
   api_failed: ": the server failed. Try again later.",
@@ -87,7 +87,7 @@ const causesOfEmpty403: readonly Cause[] = Object.freeze([
   },
 ]);
 
-/** The description does not show the status for a disabled plugin or a wrong route, so a 401 leaves both open. */
+/** The description does not say which status a disabled plugin or a wrong route gets, so a 401 may mean either. */
 function causesOfPerson401({ variant, code }: RelaunchRequiredError | LoginRequiredError): readonly Cause[] {
   const [event, action, client, place] =
     variant === "A"
@@ -113,7 +113,7 @@ export function isPersonRequired(error: unknown): error is RelaunchRequiredError
   return isRelaunchRequiredError(error) || isLoginRequiredError(error);
 }
 
-/** What the person must do before the call can succeed: the error itself, or the cause of a call that was answered 401. */
+/** Finds the error that says what the person must do: this error, or its cause if a call was answered 401. */
 export function personRequired(error: unknown): RelaunchRequiredError | LoginRequiredError | undefined {
   return [error, isApiError(error) ? error.cause : undefined].find(isPersonRequired);
 }

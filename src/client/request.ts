@@ -1,4 +1,4 @@
-/** The URL, the headers and the body of a call. What no request can carry is rejected before anything is sent. */
+/** Makes the URL, headers and body of a call, and rejects values that no request can carry before anything is sent. */
 import { createFinalURL, createQuerySerializer, defaultPathSerializer } from "openapi-fetch";
 import { ConfigurationError } from "../errors.js";
 import { invalidOption } from "../options.js";
@@ -11,10 +11,10 @@ export interface CallParameters {
 }
 
 const querySerializer = createQuerySerializer();
-/** encodeURIComponent throws at it. */
+/** encodeURIComponent throws for half a surrogate pair. */
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** Builds the URL of a call. `tenantId` is filled in; another is rejected, since a token belongs to one tenant. */
+/** Builds the URL of a call with the Auth's `tenantId`. Another one is rejected, because a token is for one tenant. */
 export function requestUrl(template: string, { path, query }: CallParameters, target: Target): string {
   const names = template.match(/\{[^{}]+\}/g);
   if (names === null && query === undefined) return target.baseUrl + template;
@@ -36,7 +36,7 @@ export function requestUrl(template: string, { path, query }: CallParameters, ta
     querySerializer: () => search,
     pathSerializer: defaultPathSerializer,
   });
-  // Checked as it will be sent: a list with one entry, or the dot of the label style, folds like a plain value.
+  // The check is of the serialised value, because a list with one entry or a label's dot can also result in "..".
   const segments = url.slice(target.baseUrl.length).split(/[?#]/, 1)[0]?.split("/") ?? [];
   const folded = segments.findIndex(foldsAway);
   if (folded >= 0) throw wouldFold(nameIn(template.split("/")[folded] ?? ""));
@@ -78,14 +78,14 @@ function wrongParameter(kind: "missing" | "invalid", name: string, problem: stri
   return new ConfigurationError(`path_parameter_${kind}`, message, { option: `params.path.${name}` });
 }
 
-/** RFC 9110 section 5.6.2: the name of a header or a method. */
+/** The name of a header or a method (RFC 9110 section 5.6.2). */
 export const token: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
-/** RFC 9110 section 5.5: visible characters, spaces, tabs and the bytes above them. */
+/** A header value may have visible characters, spaces, tabs and bytes above 0x7F (RFC 9110 section 5.5). */
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Merges headers of any realm into a plain record with lower-case names, which is cheaper than the class and which any
- * fetch accepts. Later headers win; `null` or `undefined` removes one. A message shows no value.
+ * Merges headers of any realm into a plain record with lower-case names. It is cheaper than the class, and any fetch
+ * accepts it. Later headers win; `null` or `undefined` removes a header. An error message never contains a value.
  */
 export function headerRecord(
   ...all: readonly (RequestInit["headers"] | Readonly<Record<string, unknown>> | undefined)[]
@@ -110,7 +110,7 @@ export function headerRecord(
   return record;
 }
 
-/** Serialises a body for the media type of its operation. Bytes, text and forms stay as they are unless that is JSON. */
+/** Serialises a body for its media type. Bytes, strings and forms stay as they are, except for JSON. */
 export function requestBody(body: unknown, contentType = "application/json"): BodyInit | undefined {
   if (body === undefined) return undefined;
   if (contentType === "application/x-www-form-urlencoded") {

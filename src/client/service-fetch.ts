@@ -40,10 +40,10 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
   };
 }
 
-/** Forbidden by the Fetch standard. */
+/** The Fetch standard forbids these methods. */
 const forbiddenMethods: readonly string[] = ["CONNECT", "TRACE", "TRACK"];
 
-/** Rejects what makes a fetch throw a TypeError, which would be mistaken for a network fault. */
+/** Rejects a method for which fetch throws a TypeError, which would be mistaken for a network fault. */
 function requestMethod(init: RequestInit): string {
   const method = String(init.method ?? "GET").toUpperCase();
   if (!token.test(method) || forbiddenMethods.includes(method))
@@ -70,13 +70,13 @@ function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
   return url.href;
 }
 
-/** The requests of each caller's signal: it may outlive them all, so one listener on it serves them and holds none. */
+/** The requests of each caller's signal. It may outlive them, so it gets one listener, which holds no request. */
 const requestsOf = /* @__PURE__ */ new WeakMap<AbortSignal, Set<WeakRef<AbortController>>>();
 /** A signal does not hold its controller, and the code that reads the body holds only the signal. */
 const controllers = /* @__PURE__ */ new WeakMap<AbortSignal, AbortController>();
 const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((forget) => forget());
 
-/** The signal of one request: the time limit aborts it until the response's head, the caller's signal until the body's end. */
+/** Makes the signal of one request. The time limit may abort it until the head arrives, the caller even after that. */
 function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
   const controller = new AbortController();
   limit.addEventListener("abort", () => controller.abort(limit.reason), { once: true });
@@ -85,7 +85,7 @@ function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSig
   return controller.signal;
 }
 
-/** A function of its own, so that no closure in it holds the controller. */
+/** This is a separate function so that no closure holds the controller. */
 function follow(signal: AbortSignal, controller: AbortController): void {
   const requests = requestsOf.get(signal) ?? new Set();
   if (!requestsOf.has(signal)) {

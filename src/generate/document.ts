@@ -1,4 +1,4 @@
-/** One OpenAPI document: reading and checking it, JSON pointers into it (RFC 6901), following its references. */
+/** Reads and checks an OpenAPI document, makes JSON pointers into it (RFC 6901), and follows its references. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -28,7 +28,7 @@ export interface GenerateErrorDetails {
   readonly cause?: unknown;
 }
 
-/** Thrown by `generate` and `checkGenerated`. `document` and `pointer` name the place, if there is one. */
+/** The error that `generate` and `checkGenerated` throw. `document` and `pointer` name the place, if there is one. */
 export class GenerateError extends Error {
   override readonly name = "GenerateError";
   readonly code: GenerateErrorCode;
@@ -52,7 +52,7 @@ export type JsonObject = { readonly [key: string]: unknown };
 
 export interface Document {
   readonly variant: Variant;
-  /** File name without folders, so that the output does not depend on where it is generated. */
+  /** File name without folders, so that the output is the same wherever it is generated. */
   readonly file: string;
   /** Hash of the text without byte order mark and with LF line ends. */
   readonly sha256: string;
@@ -68,7 +68,7 @@ export function documentError(
   return new GenerateError(code, message, { document: document.file, pointer });
 }
 
-/** The document at `path`: YAML or JSON, OpenAPI 3.1, with references that all resolve. */
+/** Reads the document at `path`: YAML or JSON, OpenAPI 3.1, in which every reference resolves. */
 export async function readDocument(variant: Variant, path: string): Promise<Document> {
   const read = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new GenerateError("document_unreadable", "the file cannot be read", { document: path, cause });
@@ -98,7 +98,7 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
 function parseRoot(text: string, file: string): JsonObject {
   try {
     const yaml = parseDocument(text);
-    // The parser reports an unknown tag as a warning and ignores it: the value would be wrong.
+    // The parser only warns about an unknown tag and ignores it, so the value would be wrong.
     const [problem] = [...yaml.errors, ...yaml.warnings];
     if (problem !== undefined) throw problem;
     const root: unknown = yaml.toJS();
@@ -131,7 +131,7 @@ export function atPointer(root: unknown, pointer: string): unknown {
   return value;
 }
 
-/** A value and its pointer, after references were followed. */
+/** A value and its pointer, found by following references. */
 interface Place {
   readonly value: unknown;
   readonly pointer: string;
@@ -174,11 +174,11 @@ function decodeFragment(fragment: string): string {
   }
 }
 
-/** The values of these keys are instances, in which "$ref" or "x-not-shown" would be an ordinary key ... */
+/** The values of these keys are instances, in which "$ref" and "x-not-shown" would be ordinary keys. */
 const INSTANCE_KEYS: ReadonlySet<string> = new Set(["example", "examples", "default", "const", "enum"]);
-/** Maps of schemas. The map itself is not an object of the specification. */
+/** These maps of schemas are not objects of the specification themselves, so they are not visited. */
 const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "schemas"]);
-/** ... unless the key is a name that the author chose, as all keys of these maps are. */
+/** The keys of these maps are names that the author chose, so even a key "example" is not an instance here. */
 const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   ...SCHEMA_MAPS,
   ...["responses", "parameters", "requestBodies", "headers", "paths", "pathItems", "content"],

@@ -14,7 +14,7 @@ import { fileHeader, literal, propertyName } from "./source-text.js";
 /** X-Envelope is an option of each call; OpenAPI ignores the other three as parameters (3.1, Parameter Object). */
 const IGNORED_HEADERS: readonly string[] = ["x-envelope", "accept", "content-type", "authorization"];
 
-/** Emits only direct lookups: with a thousand operations conditional types take the compiler seconds. */
+/** Emits only direct lookups, because with a thousand operations conditional types take the compiler seconds. */
 function callTypes(variant: Variant, operations: readonly Operation[]): string {
   const inits = operations.map(
     (operation) => `  ${propertyName(operation.id)}: ${initType(variant, operation)};\n`,

@@ -1,10 +1,10 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
 import { atPointer, type Document, follow, isObject, pointerTo, VARIANTS, type Variant } from "./document.js";
-import { expressSchema, type Schema } from "./express-schema.js";
 import type { Content, Operation, OperationLists } from "./operations.js";
+import { expressSchema, type Schema } from "./rewrite-schema.js";
 import { fileHeader, literal, prettyLiteral, propertyName } from "./source-text.js";
 
-/** A registry of its own keeps the schemas out of zod's global one. */
+/** A separate registry keeps the schemas out of zod's global one. */
 const LAZY = `function lazy(definitions: Record<string, unknown>, name: string): LazySchema {
   let schema: z.ZodType | undefined;
   return () => {

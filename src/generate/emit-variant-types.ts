@@ -2,14 +2,14 @@
 import { type Document, GenerateError } from "./document.js";
 import { fileHeader } from "./source-text.js";
 
-/** Both packages in one command, because one without the other does not work. */
+/** One command installs both packages, because one does not work without the other. */
 const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9";
 
 export async function emitVariantTypes(document: Document): Promise<string> {
   checkCompiler(await loadPeer("typescript", () => import("typescript")));
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
   const { default: openapiTS, astToString } = peer;
-  // A copy, because the bundler inside openapi-typescript changes its input.
+  // It gets a copy because the bundler inside openapi-typescript changes its input.
   const nodes = await openapiTS(JSON.stringify(document.root), { silent: true }).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new GenerateError("document_invalid", reason, { document: document.file, cause });

@@ -24,8 +24,8 @@ export interface GenerateOptions {
 }
 
 /**
- * Generates types, operation table, schemas, unknowns and lock from two OpenAPI 3.1 documents. Deterministic: the same
- * documents and versions result in the same bytes. When a document is refused, nothing is written.
+ * Generates types, operation table, schemas, unknowns and lock from two OpenAPI 3.1 documents. The same documents and
+ * versions always result in the same bytes. If a document is refused, nothing is written.
  *
  * @returns the names of the files written, sorted
  * @throws {GenerateError} with `code`, and with `document` and `pointer` where one place is the cause
@@ -86,7 +86,7 @@ async function filesBelow(folder: string): Promise<string[]> {
 async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>> {
   const [A, B] = await Promise.all([readDocument("A", paths.A), readDocument("B", paths.B)]);
   const lists = { A: listOperations(A), B: listOperations(B) };
-  // First, because a missing package is reported here.
+  // This comes first because it reports a missing package.
   const [typesA, typesB] = [await emitVariantTypes(A), await emitVariantTypes(B)];
   return new Map([
     ["lock.json", emitLock([A, B])],
@@ -101,7 +101,7 @@ async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>
 /** Incremented whenever the generator writes different output for the same documents. */
 const GENERATOR_VERSION = 1;
 
-/** The versions that the output depends on, beside the documents. */
+/** Besides the documents, the output depends on these versions. */
 const GENERATING_PACKAGES = ["openapi-typescript", "typescript", "zod"];
 
 function emitLock(documents: readonly Document[]): string {

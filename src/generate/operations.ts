@@ -1,4 +1,4 @@
-/** The operations of a document, with references followed: everything that the emitters need to know of them. */
+/** Lists the operations of a document for the emitters, with all references followed. */
 import { type Document, documentError, follow, isObject, type JsonObject, pointerTo } from "./document.js";
 
 export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
@@ -9,7 +9,7 @@ export interface Parameter {
   readonly name: string;
   readonly in: (typeof PLACES)[number];
   readonly required: boolean;
-  /** The type as a keyword of TypeScript, for simple schemas: editors show it. */
+  /** The TypeScript keyword for a simple schema, which an editor shows instead of a lookup. */
   readonly keyword?: "string" | "number" | "boolean" | undefined;
 }
 
@@ -47,7 +47,7 @@ export function listOperations(document: Document): Operation[] {
     if (!path.startsWith("/")) continue;
     const item = follow(document, value, pointerTo("/paths", path));
     if (!isObject(item.value)) continue;
-    // The parameters of the operation come second: they replace those of the path (OpenAPI 3.1, Operation Object).
+    // The operation's parameters come second because they replace those of the path (OpenAPI 3.1, Operation Object).
     const shared = [item.value.parameters, pointerTo(item.pointer, "parameters")] as const;
     for (const method of METHODS) {
       const source = item.value[method.toLowerCase()];
@@ -141,7 +141,7 @@ function statusesOf(key: string, single: ReadonlySet<number>): number[] | undefi
   return REGISTERED_STATUSES.filter((status) => String(status)[0] === key[0] && !single.has(status));
 }
 
-/** One media type per body: JSON if it is there, else a form, else the first. */
+/** Chooses one media type of a body: JSON if it is there, otherwise a form, otherwise the first. */
 function readContent(source: unknown, pointer: string): Content | undefined {
   if (!isObject(source)) return undefined;
   const mediaTypes = Object.keys(source);

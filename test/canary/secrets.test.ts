@@ -27,7 +27,7 @@ const accessToken = "canary-access-token-8f31bb02c7de4a55a1f0";
 const clientIds = ["canary-plugin", "canary-account"];
 const tenantId = "acme";
 
-/** Every form in which a planted secret could show, each too long to occur by chance. */
+/** Every form in which a planted secret could appear, each too long to occur by chance. */
 function planted(requests: readonly RecordedRequest[] = []): string[] {
   const { d = "", p = "", q = "", dp = "", dq = "", qi = "" } = privateJwk(rsaKey());
   const lines = [pkcs8(rsaKey()), pkcs1(rsaKey())].flatMap((pem) =>
@@ -51,7 +51,7 @@ function planted(requests: readonly RecordedRequest[] = []): string[] {
 }
 
 const target = { baseUrl: "https://service.example", tenantId };
-/** Not scriptedFetch: an Auth holds its fetch, and that one holds a record of its calls. */
+/** scriptedFetch is not used because an Auth holds its fetch, and scriptedFetch holds a record of its calls. */
 const tokenFetch = async () => Response.json({ access_token: accessToken });
 
 function expectNone(outputs: readonly unknown[], requests: readonly RecordedRequest[] = []): void {
@@ -175,8 +175,8 @@ function echoHeaders(echo: string): Record<string, string> {
 }
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  describe("a token endpoint that echoes", () => {
-    test.each(tokenEchoes)("in $name: no output shows it", async ({ answer }) => {
+  describe("a secret that a token endpoint echoes", () => {
+    test.each(tokenEchoes)("in $name is in no output", async ({ answer }) => {
       for (let which = 0; which < 5; which++) {
         const server = await recordingServer((request) => {
           const echo = echoes(request)[which] ?? "";
@@ -194,7 +194,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       }
     });
 
-    test("the secret as the tenant of a token: the event does not show it", async () => {
+    test("as the tenant of a token is not in the event", async () => {
       const server = await recordingServer((request) => {
         const revo = { tenant: echoes(request)[1] || accessToken };
         return body({ access_token: accessToken, revo }, 200);
@@ -205,7 +205,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     });
   });
 
-  describe("an API that echoes", () => {
+  describe("a bearer that an API echoes", () => {
     const api: Echo[] = [
       ...[400, 401, 403, 404, 409, 429, 500, 503, 202, 302].map((status) => ({
         name: `the bearer in its body, ${status}`,
@@ -222,7 +222,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         answer: (echo) => ({ status: 307, headers: { location: `https://[${encodeURIComponent(echo)}` } }),
       },
     ];
-    test.each(api)("$name: only ApiError.body may hold it, which is not enumerable", async ({ answer }) => {
+    test.each(api)("($name) is at most in ApiError.body, which is not enumerable", async ({ answer }) => {
       const server = await recordingServer((request) =>
         request.path.endsWith("/token")
           ? body({ access_token: accessToken }, 200)
@@ -237,7 +237,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     });
   });
 
-  test("a fetch that puts the whole request into its error: neither fields nor message are shown", async () => {
+  test("neither fields nor message of a fetch error that holds the whole request are shown", async () => {
     const fetch = scriptedFetch(({ init }) => {
       const sent = JSON.stringify({ ...init, signal: undefined });
       throw Object.assign(new TypeError(`could not send ${sent}`, { cause: new Error(sent) }), {
@@ -253,7 +253,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expectNone([error, ...events, ...printed], sent);
   });
 
-  test("a store that puts its arguments into its error: the event does not show them", async () => {
+  test("the event of a store failure does not show arguments that the store put into its error", async () => {
     const fault = async (...given: unknown[]): Promise<never> => {
       throw Object.assign(new Error(`could not store ${JSON.stringify(given)}`), { given });
     };
@@ -266,7 +266,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expectNone([...events, ...printed, auth]);
   });
 
-  test("a token, its Auth and its service do not show its value after it was used and stored", async () => {
+  test("a token, its Auth and its service do not show the token's value after it was used and stored", async () => {
     const server = await recordingServer(({ path }) =>
       body(path.endsWith("/token") ? { access_token: accessToken } : [], 200),
     );
@@ -283,7 +283,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 });
 
-describe("objects with secrets do not show them:", () => {
+describe("no secret is shown by", () => {
   test.each(keyForms)("a credential with a key as $form, before and after it signed", async ({ key }) => {
     const credential = plugin(await key());
     const auth = createAuth({ ...target, credential, fetch: tokenFetch, onEvent });

@@ -17,7 +17,7 @@ interface AnyOutcome {
 
 type AnyGet = (path: string) => Promise<AnyOutcome>;
 
-/** listDevices by the three ways to call it. */
+/** Calls listDevices in each of the three ways. */
 function client(variant: "A" | "B", answer: () => Response) {
   const scripted = scriptedService(variant, answer);
   const { auth, fetch, clock, events } = scripted;

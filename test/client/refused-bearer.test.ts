@@ -21,7 +21,7 @@ describe.each([
   { variant: "A" as const, required: new RelaunchRequiredError("launch_expired", "The launch is over.") },
   { variant: "B" as const, required: new LoginRequiredError("login_expired", "The login is over.") },
 ])("a 401 of Variant $variant", ({ variant, required }) => {
-  test("for a token older than 30 s: the token is invalidated and renewed, and the call sent once more", async () => {
+  test("for a token older than 30 s makes the client renew the token and send the call once more", async () => {
     const { service, auth, bearers, events } = await agedService(variant, 30_001);
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
     expect(auth.invalidated).toEqual(["token-1"]);
@@ -29,13 +29,13 @@ describe.each([
     expect(events.map(({ type }) => type)).toEqual(["call_replayed"]);
   });
 
-  test("for a token of 30 s or less is the outcome, since the route refuses the token", async () => {
+  test("is the outcome if the token is 30 s old or less, because the route refuses it", async () => {
     const { service, auth, bearers } = await agedService(variant, 30_000);
     expect(await service.call("listDevices")).toMatchObject({ error: { code: "api_unauthorized" } });
     expect([auth.invalidated, bearers()]).toEqual([[], ["Bearer token-1"]]);
   });
 
-  test("for the renewed token too keeps that token, since renewing would flood the token endpoint", async () => {
+  test("for the renewed token too does not drop it, because renewing would flood the token endpoint", async () => {
     const { service, auth, bearers } = await agedService(variant, 60_000, 9);
     for (const _call of [1, 2])
       expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
@@ -49,20 +49,20 @@ describe.each([
     expect(bearers()).toEqual(["Bearer token-1"]);
   });
 
-  test("to service.fetch is handled alike, and a text body is sent again", async () => {
+  test("in answer to service.fetch has the same effect, and a string body is sent again", async () => {
     const { service, fetch } = await agedService(variant, 60_000);
     expect((await service.fetch("v1/x", { method: "POST", body: "again" })).status).toBe(200);
     expect(fetch.calls.map(({ body }) => body)).toEqual(["again", "again"]);
   });
 
-  test("to a stream, which cannot be sent again, drops the token and is the outcome", async () => {
+  test("is the outcome if the body is a stream, which cannot be sent again, and the token is dropped", async () => {
     const { service, auth, fetch } = await agedService(variant, 60_000);
     const init = { method: "POST", body: new ReadableStream(), duplex: "half" } as RequestInit;
     expect((await service.fetch("v1/x", init)).status).toBe(401);
     expect([fetch.calls.length, auth.invalidated]).toEqual([1, ["token-1"]]);
   });
 
-  test("rejects with the error of the renewal if that fails", async () => {
+  test("makes the call reject with the error of a failed renewal", async () => {
     const fault = new Error("no token");
     const { service, auth } = await agedService(variant, 60_000);
     const getAccessToken = auth.getAccessToken.bind(auth);
@@ -73,7 +73,7 @@ describe.each([
     expect(await rejectionOf(service.call("listDevices"))).toBe(fault);
   });
 
-  test("where only a person can get another token names what to ask the person for", async () => {
+  test("names what to ask the person for if only a person can get another token", async () => {
     const own = { needsPerson: true, refused: () => required };
     const { service, fetch, auth } = await agedService(variant, 30_001, 1, own);
     const { error } = await service.call("listDevices");

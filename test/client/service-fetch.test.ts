@@ -126,7 +126,7 @@ describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test("sends a stream without being told duplex", async () => {
+  test("sends a stream without the option duplex", async () => {
     const server = await recordingServer(() => ({ status: 200 }));
     const service = createService(numberedAuth({ variant, baseUrl: server.url, now: Date.now }));
     const { body } = new Response("streamed");
@@ -149,7 +149,7 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
   }
   const statuses = [301, 302, 303, 307, 308];
 
-  test.each(statuses)("%i keeps the bearer under the base URL, and drops it beside it", async (status) => {
+  test.each(statuses)("%i keeps the bearer under the base URL and drops it outside", async (status) => {
     for (const [path, authorization] of [["/prefix/to", "Bearer token-1"], ["/other"]] as const) {
       const { service, server } = await servers(status, () => path);
       expect(await (await service.fetch("from")).text()).toBe("arrived");
@@ -227,7 +227,7 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     expect(fetch.calls).toHaveLength(1);
   });
 
-  test("whose target outside answers 401 keeps the token, and nothing is sent again", async () => {
+  test("to another origin that answers 401 keeps the token, and nothing is sent again", async () => {
     const { service, auth, clock, fetch } = client(variant, (_call, index) =>
       index === 1 ? new Response("", { status: 401 }) : redirect("https://evil.example/"),
     );

@@ -49,7 +49,7 @@ describe("a call", () => {
     expect(error).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true, variant: "B" });
   });
 
-  test("has its time limit only for its own request, not for the wait for a token", async () => {
+  test("starts its time limit after the wait for a token", async () => {
     const { expire } = heldTimeLimit();
     const { service, auth } = scriptedService("B", undefined, { timeoutMs: HELD_LIMIT_MS });
     const getAccessToken = auth.getAccessToken.bind(auth);
@@ -160,7 +160,7 @@ describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) =>
     { signal: {} },
     { signal: 42 },
     { signal: new AbortController() },
-    // A listener on it could never be removed.
+    // This signal has no removeEventListener, so a listener would stay.
     { signal: { aborted: false, addEventListener() {} } },
   ])("is rejected everywhere if it is $signal, and nothing is sent", async ({ signal }) => {
     const { all, journal } = await ways();

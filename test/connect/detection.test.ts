@@ -30,7 +30,7 @@ const rejected = (error: string) =>
   json(400, { error, error_description: "The token request was rejected." });
 const bothPreferring = (first: Variant) => (first === "A" ? [plugin(), account()] : [account(), plugin()]);
 const target = (baseUrl: string) => ({ baseUrl, tenantId, credentials: bothPreferring("A") });
-/** Texts that only a token request holds. */
+/** Strings that only a token request contains. */
 const credentialParts = [PLUGIN_ID, ACCOUNT_ID, ACCOUNT_SECRET, "client_", "eyJ", "code=", "code_", '"code"'];
 
 const answersA: Script = ({ path, body }) => {
@@ -45,7 +45,7 @@ const answersB: Script = ({ path, body }) => {
 };
 const answersBoth: Script = (request) => (request.path === pathOfA ? answersA(request) : answersB(request));
 
-/** A server that answers by one script until it becomes another, and a connector for both variants. */
+/** A server that can be changed to another script, and a connector for both variants. */
 async function changing(first: Script) {
   let current = first;
   const { url, requests } = await recordingServer((request) => current(request));
@@ -211,7 +211,7 @@ describe("a detection", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test("that asked for the other preference is not used", async () => {
+  test("with another order of preference is not used", async () => {
     const store = memoryStore();
     const server = await recordingServer(answersBoth);
     const options = { baseUrl: server.url, tenantId, store };
@@ -354,7 +354,7 @@ describe("after a refusal no other credential is tried", () => {
   });
 });
 
-test("a rate limit met by the detection makes the next connect reject at once if it ends after the deadline", async () => {
+test("connect rejects at once if a rate limit that an earlier detection met ends after the deadline", async () => {
   const clock = steppedClock();
   const server = await recordingServer(() => ({ status: 429, headers: { "retry-after": "120" } }));
   const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });

@@ -33,11 +33,11 @@ interface Row {
   /** The advice in the message. */
   readonly advice: RegExp;
   readonly option?: string;
-  /** Without it no server is started, and any request fails the test. */
+  /** If undefined, no server is started, and any request fails the test. */
   readonly server?: Script;
   /** Default 0. */
   readonly requests?: number;
-  /** A text that must not be shown, besides the keys and the client secret. */
+  /** A string that must not be in the error, besides the keys and the client secret. */
   readonly secret?: string;
 }
 
@@ -48,7 +48,7 @@ const json = (body: unknown, status = 200) => ({
 });
 const token = json({ access_token: "token-value", expires_in: 3600 });
 const both = () => [plugin(), account()];
-/** connect with credentials of both variants, so that nothing but the row is wrong. */
+/** Connects with credentials of both variants, so that nothing but the row is wrong. */
 const connecting = (changed: object) => connect({ baseUrl, tenantId, credentials: both(), ...changed });
 const withKey = (privateKey: unknown) =>
   connecting({ credentials: [plugin({ privateKey: privateKey as string }), account()] });

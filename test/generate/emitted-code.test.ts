@@ -98,7 +98,7 @@ describe("operations.ts", () => {
     expect(operationsA.getShared).toMatchObject({ path: "/shared", success: [200] });
   });
 
-  test("looks types up and has no conditional types", () => {
+  test("has lookup types and no conditional types", () => {
     expect(text).not.toMatch(/ extends /);
     expect(text).toContain(
       `404: A.operations["get-thing"]["responses"][404]["content"]["application/json"];`,

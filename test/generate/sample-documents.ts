@@ -29,7 +29,7 @@ export async function sample(a: object | string, b?: object | string): Promise<S
   return writeSample(folder, a, b);
 }
 
-/** Writes both documents into `folder`: a string as it is, else as YAML. */
+/** Writes both documents into `folder`: a string as it is, anything else as YAML. */
 async function writeSample(
   folder: string,
   a: object | string,

@@ -200,7 +200,7 @@ function documentPath(variant: Variant): string {
   return fileURLToPath(new URL(`../../openapi/variant-${variant.toLowerCase()}.yaml`, import.meta.url));
 }
 
-/** As received over the wire: a key whose value is undefined is absent. */
+/** Removes keys with the value undefined, as sending the value as JSON does. */
 function throughJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

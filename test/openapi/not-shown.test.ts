@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
 
-/** By section, what the description does not show, or leaves open in another way. */
+/** The points that the description does not show, or leaves open in another way, by section. */
 const LEFT_OPEN: Readonly<Record<string, readonly string[]>> = {
   "1": ["business-functions"],
   "2.3": ["revo-spelling"],
@@ -21,7 +21,7 @@ const LEFT_OPEN: Readonly<Record<string, readonly string[]>> = {
   "9": ["version-policy"],
 };
 
-/** What both documents leave open; they mark it with the same id. */
+/** Both documents leave these points open and mark them with the same id. */
 const IN_BOTH = [
   ...["business-functions", "current-variant", "device-body", "envelope", "other-endpoints", "other-events"],
   ...["other-limits", "other-resource-fields", "version-policy"],

@@ -112,7 +112,7 @@ describe("a launch", () => {
     for (const one of all)
       if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "launch_refused" });
     expect(fetch.calls).toHaveLength(1);
-    // The same text for another tenant is another code.
+    // For another tenant the same string is another code.
     await redeemLaunch({ ...given, tenantId: "umbrella" });
     expect(fetch.calls).toHaveLength(2);
   });

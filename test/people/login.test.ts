@@ -118,7 +118,7 @@ describe("a callback", () => {
   });
 });
 
-describe("beginLogin and resumeAuth reject", () => {
+describe("the functions of a login reject", () => {
   const settings = (changed: object) => ({ ...target, credential: apiClient({ ...client, ...changed }) });
   const row = (name: string, changed: object, options: object) => ({
     ...{ name, options, option: Object.keys(changed)[0] },
@@ -160,7 +160,7 @@ describe("beginLogin and resumeAuth reject", () => {
     expect(await rejectionOf(resumeAuth(resumed as never))).toMatchObject(refusal);
   });
 
-  test("not an authorization parameter that is undefined, which is left out", async () => {
+  test("nothing if an authorization parameter is undefined, which is left out", async () => {
     const { url } = await beginLogin(
       settings({ authorizationParameters: { scope: undefined, prompt: "x" } }),
     );
@@ -169,7 +169,7 @@ describe("beginLogin and resumeAuth reject", () => {
   });
 
   test.each([{}, 5, "abort", { aborted: false }])(
-    "completeLogin rejects a signal that is not an AbortSignal (%j), and sends nothing",
+    "a signal that is not an AbortSignal (%j), and send nothing",
     async (signal) => {
       const { server, options, auth, clock } = await loggedIn();
       const { login } = await beginLogin(options);
@@ -181,14 +181,14 @@ describe("beginLogin and resumeAuth reject", () => {
       const asking = (async () => auth.getAccessToken({ signal: signal as AbortSignal }))();
       expect(await rejectionOf(asking)).toMatchObject(refused);
       expect([server.codes.length, server.refreshes.length]).toEqual([1, 0]);
-      // As in a RequestInit, null counts as left out.
+      // Null counts as left out, as in a RequestInit.
       const none = { signal: null as unknown as AbortSignal };
       expect((await auth.getAccessToken(none)).value).toBe("access-token-2");
       await completeLogin({ ...options, login, callbackUrl, ...none });
     },
   );
 
-  test("completeLogin rejects a login that was begun for another client", async () => {
+  test("a login that was begun for another client", async () => {
     const another = { ...target, credential: apiClient({ ...client, clientId: "another" }) };
     const back = await backFromLogin(another);
     const completing = completeLogin({ ...target, credential: apiClient(client), ...back });

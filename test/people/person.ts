@@ -18,7 +18,7 @@ export interface LoginServer {
   /** The bodies of the refresh requests. */
   readonly refreshes: Record<string, string>[];
   readonly codes: Record<string, string>[];
-  /** A response in place of the server's, before or after the server has committed. */
+  /** Returns a response instead of the server's, before or after the server has committed. */
   before?: Fault | undefined;
   after?: Fault | undefined;
   /** Whether a refresh returns a new refresh token. */

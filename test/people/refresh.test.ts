@@ -181,7 +181,7 @@ describe("a lost response to a refresh", () => {
     expect((await store.get(grantKeyOf(options)))?.value).toContain("refresh-token-1");
   });
 
-  test("(after the time limit) leaves the outcome unknown too", async () => {
+  test("(no answer within the time limit) leaves the outcome unknown too", async () => {
     const { auth, server } = await expiredLogin({ options: { timeoutMs: 20 } });
     server.before = () => noAnswer(server.fetch.calls.at(-1) as never);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_outcome_unknown" });
@@ -242,7 +242,7 @@ describe("a lost response to a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test("does not come from waiting for the rate limit: the lock is held only while a request is sent", async () => {
+  test("is not assumed after a wait for the rate limit, because the lock is held only while a request is sent", async () => {
     const { auth, server, clock, store } = await expiredLogin({ options: { timeoutMs: LIMIT_MS } });
     const done: string[] = [];
     store.lock = async (_key, task) => {
@@ -277,7 +277,7 @@ describe("a refresh that is refused", () => {
     expect(await resumeAuth(options)).toBeUndefined();
   });
 
-  test("deletes nothing if another process was faster without the lock", async () => {
+  test("deletes nothing if another process refreshed first without holding the lock", async () => {
     const { auth, server, clock, store, options } = await expiredLogin();
     const key = grantKeyOf(options);
     server.before = async () => {
@@ -348,7 +348,7 @@ describe("the end of a login", () => {
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
   });
 
-  test("comes with its token's expiry if there is no refresh token, and a 401 is the outcome", async () => {
+  test("comes when its token expires if there is no refresh token, and a 401 is the outcome", async () => {
     const fetch = async () => Response.json({ access_token: "only" });
     const { auth: plain, clock } = await loggedIn({ options: { fetch } });
     expect([(await loggedIn()).auth.needsPerson, plain.needsPerson]).toEqual([false, true]);

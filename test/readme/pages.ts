@@ -72,7 +72,7 @@ export function makeCacheFolder(): string {
   return mkdtempSync(join(root, "node_modules/.cache/readme-"));
 }
 
-/** The same, removed after the test. */
+/** Makes a folder below node_modules that is removed after the test. */
 export function cacheFolder(): string {
   const folder = makeCacheFolder();
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

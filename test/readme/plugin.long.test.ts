@@ -103,7 +103,7 @@ describeInChromium("the whole plugin", (browser) => {
     return page;
   }
 
-  /** A list of devices: the sentences for an error have no comma. */
+  /** A list of devices has a comma; the sentences for an error have none. */
   const severalNames = /,/;
 
   test("is launched from its host's sidebar and shows the devices; after a reload of its frame it says what to do", async () => {

@@ -193,7 +193,7 @@ test.each([
       "src/variants/checked.ts": STATEMENTS.value("../../generated/schemas.js"),
     },
     finding:
-      "src/index.ts imports src/variants/checked.ts imports generated/schemas.ts imports zod: src/index.ts may not reach zod",
+      "src/index.ts imports src/variants/checked.ts imports generated/schemas.ts imports zod: src/index.ts may not load zod",
   },
 ])("it is a finding: $name", ({ tree, finding }) => {
   expect(checkLayers(plant({ ...SOUND, ...(tree as Tree) }))).toEqual([finding]);

@@ -146,7 +146,7 @@ const BROKEN: readonly { name: string; tree: Tree; findings: readonly RegExp[] }
 async function findings(tree: Tree): Promise<readonly string[]> {
   const root = plant(tree);
   if (existsSync(join(root, "dist/main.js"))) chmodSync(join(root, "dist/main.js"), 0o755);
-  // checkPackage works in the folder for temporary files: a folder of this test shows what it leaves behind.
+  // checkPackage works in the folder for temporary files. This test sets its own to see what is left behind.
   const temporary = join(root, "tmp");
   mkdirSync(temporary);
   vi.stubEnv("TMPDIR", temporary);

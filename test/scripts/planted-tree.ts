@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach } from "vitest";
 
-/** Path to text; an empty text plants no file. */
+/** Maps a path to its content; an empty string plants no file. */
 export type Tree = Readonly<Record<string, string>>;
 
 const planted: string[] = [];

@@ -1,4 +1,4 @@
-/** Which function accepts which credential and which Auth: the compiler reports a mistake. */
+/** The compiler accepts a credential or an Auth only for the functions that can use it. */
 import type { KeyObject } from "node:crypto";
 import { createBackend } from "../../src/backend/index.js";
 import {
@@ -34,7 +34,7 @@ export function machines(): void {
   createAuth({ ...target, credential: plugin });
 }
 
-/** A person's credential needs a code: none of them accepts it. */
+/** A person's credential needs a code, so none of these functions accepts it. */
 export function persons(): void {
   // @ts-expect-error a user-interface plugin needs a launch
   connect({ ...target, credentials: [page] });
@@ -56,7 +56,7 @@ export function settings(): void {
   servicePlugin({ clientId: "c", clientSecret: "s" });
   // @ts-expect-error Variant B has no private keys
   serviceAccount({ clientId: "c", privateKey: "pem" });
-  // @ts-expect-error a client id must be a text
+  // @ts-expect-error a client id must be a string
   servicePlugin({ clientId: 7, privateKey: "pem" });
   servicePlugin({ clientId: "c", privateKey: () => ({ privateKey: "pem", keyId: "k" }) });
   servicePlugin({ clientId: "c", privateKey: { keyId: "kms-1", sign: async (bytes) => bytes } });

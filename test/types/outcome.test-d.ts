@@ -11,7 +11,7 @@ type Body = A["schemas"]["TokenRequest"] & B["schemas"]["TokenRequest"];
 
 declare const body: Body;
 
-/** By `ok`: a success has data and no error, a failure an error and no data. */
+/** `ok` narrows: a success has data and no error, a failure has an error and no data. */
 export async function byOk(): Promise<void> {
   const outcome = await service.call("requestToken", { body });
   if (outcome.ok) {
@@ -28,7 +28,7 @@ export async function byOk(): Promise<void> {
   outcome.data.access_token;
 }
 
-/** By `status`: each documented status has its own body, and one more outcome covers all other statuses. */
+/** `status` narrows: each documented status has its own body, and one more outcome covers all other statuses. */
 export async function byStatus(): Promise<void> {
   const outcome = await service.call("requestToken", { body });
   switch (outcome.status) {
@@ -46,7 +46,7 @@ export async function byStatus(): Promise<void> {
   }
 }
 
-/** Destructured: each of `ok`, `error`, `status` and `variant` narrows the others. */
+/** After destructuring, each of `ok`, `error`, `status` and `variant` narrows the others. */
 export async function destructured(): Promise<void> {
   const { ok, data, error, status, variant } = await service.call("requestToken", { body });
   if (ok) {

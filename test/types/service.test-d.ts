@@ -35,7 +35,7 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
   await service.call("listDevices", { timeout: 5 });
   // @ts-expect-error X-Envelope is the option `envelope`
   await service.call("listDevices", { params: { header: { "X-Envelope": "x" } } });
-  // @ts-expect-error a text is not a signal
+  // @ts-expect-error a string is not a signal
   await service.call("listDevices", { signal: "now" });
   // @ts-expect-error requestToken needs a body
   await service.call("requestToken");

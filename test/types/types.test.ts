@@ -1,4 +1,4 @@
-/** What the compiler and an editor make of the public types: nothing is `any`, and a hover shows plain types. */
+/** Checks the public types with the compiler and an editor: nothing is `any`, and a hover shows plain types. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ beforeAll(async () => {
   temporary = await mkdtemp(join(tmpdir(), "own-api-"));
   const document = (name: string) => join(root, "test/types/own-api", name);
   await generate({ documents: { A: document("a.yaml"), B: document("b.yaml") }, out: temporary });
-  // Compiled as if it stood beside the consumer, where its imports of packages resolve.
+  // It is compiled as if it were next to the consumer, where its imports of packages resolve.
   const real = (file: string) => file.replace(join(root, "test/types/own-api/generated"), temporary);
   const readFile = (file: string) =>
     file === join(root, probe.file) ? probe.text : ts.sys.readFile(real(file));

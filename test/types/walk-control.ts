@@ -1,4 +1,4 @@
-/** `any` at places that a shallow search misses: findAny must find them, or its other results mean nothing. */
+/** Hides `any` where a shallow search misses it. If findAny missed it too, its other results would mean nothing. */
 type Anything = ReturnType<typeof JSON.parse>;
 
 export interface Row {

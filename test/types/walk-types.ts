@@ -10,7 +10,7 @@ export function findAny(program: ts.Program, file: string): readonly string[] {
   const seen = new Set<ts.Type>();
   const found: string[] = [];
 
-  /** A foreign type, such as the DOM's `json(): Promise<any>`, is not ours to judge; its type arguments are. */
+  /** A foreign type, such as the DOM's `json(): Promise<any>`, is skipped, but its type arguments are searched. */
   const isForeign = (symbol: ts.Symbol | undefined): boolean =>
     symbol?.declarations?.every((one) => one.getSourceFile().fileName.includes("/node_modules/")) ?? false;
 

@@ -63,14 +63,14 @@ describe("data in another shape", () => {
     expect(error).toMatchObject({ code: "response_shape", status: 200, variant: "A", issues });
   });
 
-  test("is found in the answer to paths, and in an empty answer", async () => {
+  test("is found in the answer to a call by path, and in an empty answer", async () => {
     const path = answering({ id: "d1" }, "strict").get();
     expect(await rejectionOf(path)).toMatchObject({ issues: ["$.name: expected string"] });
     const empty = answering(undefined, "strict").list();
     expect(await rejectionOf(empty)).toMatchObject({ issues: ["$: expected array"] });
   });
 
-  test("in every row of a list is told as twenty issues and a count", async () => {
+  test("in every row of a list is reported as twenty issues and a count", async () => {
     const rows = Array.from({ length: 500 }, () => ({ id: "d" }));
     const { issues: found } = (await rejectionOf(answering(rows, "strict").list())) as { issues: string[] };
     expect(found).toHaveLength(21);
@@ -98,7 +98,7 @@ describe("values of the data", () => {
     expect(shown([reporting.events, error])).not.toContain(SECRET);
   });
 
-  test("do not reach an event through zod messages that the application configured", async () => {
+  test("do not get into an event through zod messages that the application configured", async () => {
     z.config({ customError: ({ input }) => `got ${JSON.stringify(input)}` });
     try {
       const { list, events } = answering([{ id: 1, name: { token: SECRET } }], "report");
@@ -120,7 +120,7 @@ describe("validation passes", () => {
     expect(() => validator("strict", schemas)(answer, () => {})).not.toThrow();
   });
 
-  test("any device list by the shipped documents, which do not show its shape", async () => {
+  test("any device list with the shipped documents, which do not describe its shape", async () => {
     const { list } = answering({ whatever: [null] }, "strict", { own: false });
     expect(await list()).toMatchObject({ ok: true });
   });

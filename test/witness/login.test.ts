@@ -38,7 +38,7 @@ beforeAll(async () => {
     consents: () => consents,
   });
   front = await serve();
-  // Variant B shows no other field.
+  // The description of Variant B shows no other field.
   const only = () => ["access_token", "refresh_token"];
   front.handle(jsonToForm({ target: provider.tokenEndpoint, seen, only }));
 });

@@ -31,7 +31,7 @@ describe("oidc-provider at Variant A's token path", () => {
       method: "private_key_jwt",
       client: { client_id: clientId, jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: "RS256" },
       checkAssertion(claims, header) {
-        // The provider also accepts its issuer or a list; section 2.2 of the description only the exact token URL.
+        // The provider also accepts its issuer or a list, but section 2.2 allows only the exact token URL.
         if (claims.aud !== server.url + tokenPath)
           throw new errors.InvalidClientAuth("aud is not exactly the token URL");
         if (header.typ !== undefined && header.typ !== "JWT")

@@ -32,7 +32,7 @@ declare module "oidc-provider" {
 
   export const errors: { readonly InvalidClientAuth: new (reason: string) => Error };
 
-  /** What the provider refused with; `error_detail` is the real reason, which the answer leaves out. */
+  /** The error of a refusal. `error_detail` is the real reason, which the answer leaves out. */
   export interface ProviderError extends Error {
     readonly error: string;
     readonly error_detail?: string;

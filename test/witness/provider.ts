@@ -154,7 +154,7 @@ async function interact(
 export interface JsonToFormOptions {
   readonly target: string;
   readonly seen: { contentType: string | undefined; fields: unknown }[];
-  /** The fields of a success that reach the client; all if absent. */
+  /** The fields of a success that the client gets; if absent, all of them. */
   readonly only?: () => readonly string[] | undefined;
 }
 
@@ -179,7 +179,7 @@ export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestLi
   };
 }
 
-/** Well above the seven that a login takes. */
+/** A login takes seven steps, so this limit is well above. */
 const mostSteps = 20;
 
 /** Walks through a login as a browser does, with its cookies, and returns the callback URL without fetching it. */
@@ -191,7 +191,7 @@ export async function walkToCallback(url: string, redirectUri: string): Promise<
     const response = await fetch(at, { redirect: "manual", headers: { cookie } });
     for (const line of response.headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]*)=([^;]*)/.exec(line) ?? [];
-      // Paths are ignored: no two cookies of the provider share a name.
+      // Paths are ignored, because no two cookies of the provider have the same name.
       if (value === "") jar.delete(name);
       else jar.set(name, value);
     }

@@ -1,4 +1,4 @@
-// What connect and one credential add to an app: bundled, minified and compressed, with all dependencies.
+// Measures what connect and one credential add to an app, bundled, minified and compressed with all dependencies.
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build, type Metafile } from "esbuild";

@@ -1,4 +1,4 @@
-// Token requests to the emulator against the same to oidc-provider: private_key_jwt and client_credentials over HTTP.
+// Compares token requests to the emulator and to oidc-provider: private_key_jwt and client_credentials over HTTP.
 import { fork } from "node:child_process";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import type { ServerTask } from "../token-server.js";
 const AIM = 5;
 const REQUESTS = 400;
 const ROUNDS = 15;
-/** After these each server has answered thousands of requests, and its code is compiled. */
+/** After these rounds each server has answered thousands of requests, and its code is compiled. */
 const WARM_UP_ROUNDS = 25;
 const CONNECTIONS = 8;
 const KEY_ID = "key-1";

@@ -1,4 +1,4 @@
-// From a loaded module to the emulator's first answered token request, each time in a process of its own.
+// Measures the time from a loaded module to the emulator's first answered token request, each in a new process.
 import { spawnSync } from "node:child_process";
 import { medianOf, type Row, spreadOf } from "../measure.js";
 

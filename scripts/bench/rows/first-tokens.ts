@@ -1,4 +1,4 @@
-// First tokens for many tenants against the bare signatures they need, both at the same concurrency.
+// Compares first tokens for many tenants with the bare signatures that they need, at the same concurrency.
 import { exportPKCS8, generateKeyPair } from "jose";
 import { medianOf, type Row, spreadOf } from "../measure.js";
 
@@ -12,7 +12,7 @@ async function answer(): Promise<Response> {
   return Response.json({ access_token: "token", token_type: "Bearer", expires_in: 3600 });
 }
 
-/** Runs every task, CONCURRENCY at a time; milliseconds. */
+/** Runs every task, CONCURRENCY at a time, and returns the milliseconds. */
 async function timeAll(task: (index: number) => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   let next = 0;

@@ -1,9 +1,9 @@
-// Loading the main entry against loading openapi-fetch and oauth4webapi, each time in a process of its own.
+// Compares loading the main entry with loading openapi-fetch and oauth4webapi, each in a new process.
 import { spawnSync } from "node:child_process";
 import { medianOf, type Row, spreadOf } from "../measure.js";
 
 const ROUNDS = 25;
-/** Loads the lazy modules too, up to a first token request. */
+/** Also makes a first token request, which loads the lazy modules. */
 const CONNECTED = `
   const { connect, servicePlugin } = await import(modules[0]);
   const privateKey = { keyId: "k", sign: () => new Uint8Array(256) };

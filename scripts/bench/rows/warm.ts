@@ -1,4 +1,4 @@
-// What is repeated all day, over a stubbed fetch: a call with a token in hand, and asking for that token.
+// Measures a call with a cached token, and asking for that token, over a stubbed fetch.
 import { OAuth2Client, OAuth2Fetch } from "@badgateway/oauth2-client";
 import createClient from "openapi-fetch";
 import type { paths } from "../../../generated/variant-b.js";
@@ -96,7 +96,7 @@ export const warmToken: Row = {
   async measure({ main }) {
     const { auth } = await openService(main);
     const token = await auth.getAccessToken();
-    // Written out: the loop of repeat() would be most of what is measured.
+    // The loop is written out because repeat() would take most of the measured time.
     const ours: Loop = async (times) => {
       for (let i = 0; i < times; i++) await auth.getAccessToken();
     };

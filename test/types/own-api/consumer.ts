@@ -22,7 +22,7 @@ type Own = Service<api.OperationTypes>;
 const target = { baseUrl: "https://customer.example", tenantId: "acme" };
 const plugin = servicePlugin({ clientId: "c", privateKey: "pem" });
 
-/** The generated module is enough. */
+/** `connect` and `createConnector` take the types from the generated module. */
 export async function connects(): Promise<Own[]> {
   const service = await connect({ ...target, credentials: [plugin], api });
   const other = await createConnector({ credentials: [plugin], api }).connect(target);

@@ -1,8 +1,8 @@
 /**
  * Rewrites a JSON Schema (2020-12) into one that `z.fromJSONSchema` reads with the same meaning, or refuses it.
  *
- * zod reads one group of keywords at a time and silently drops the others: what is beside `$ref`, `enum` or `const`,
- * one of `anyOf` and `oneOf` where both are given, everything where `type` is missing, `required` without `properties`.
+ * zod reads one group of keywords at a time and silently drops the others: keywords next to `$ref`, `enum` or `const`,
+ * one of `anyOf` and `oneOf` if both are given, all keywords if `type` is missing, `required` without `properties`.
  * Here each group becomes a member of one `allOf`, and a keyword without an equivalent is an error.
  */
 import {
@@ -28,11 +28,11 @@ const TYPES = ["object", "array", "string", "number", "boolean", "null"];
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   ...["title", "description", "default", "readOnly", "writeOnly", "deprecated", "example", "examples"],
   ...["contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"],
-  // References reach the definitions by pointer.
+  // Definitions are read where a reference leads to them.
   ...["$comment", "$defs"],
 ]);
 
-/** Keywords that are copied as they are, each of which checks instances of one type. */
+/** Keywords that are copied as they are. Each of them checks instances of one type. */
 const COPIED = [
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
   ...["minItems", "maxItems", "uniqueItems", "minContains", "maxContains"],
@@ -92,7 +92,7 @@ function expressList(list: unknown, pointer: string, context: Context): Schema[]
   return list.map((member, index) => expressSchema(member, pointerTo(pointer, index), context));
 }
 
-/** The keywords that depend on the type. Without `type` each checks only instances of its own type, so all types are named. */
+/** The keywords that depend on the type. Without `type` each checks instances of its own type only, so all types are listed. */
 function expressTyped(
   source: JsonObject,
   keywords: readonly string[],
@@ -116,7 +116,7 @@ function expressTyped(
   return [Object.assign(schema, first), ...others.map((other) => ({ type, ...other }))];
 }
 
-/** Then `type` adds nothing. */
+/** Whether `type` allows every type and so adds nothing. */
 function valuesHaveType(source: JsonObject): boolean {
   if (source.enum === undefined && source.const === undefined) return false;
   const values = Array.isArray(source.enum) ? source.enum : [source.const];
@@ -134,8 +134,8 @@ function unsupported({ document }: Context, pointer: string, message: string): E
 }
 
 /**
- * Closed objects and `propertyNames` become patterns that allow no value: inside an `allOf`, zod reports a key that one
- * member refuses only where every member refuses it.
+ * Makes closed objects and `propertyNames` into patterns that allow no value. Otherwise zod would report a key that one
+ * member of an `allOf` refuses only if every member refuses it.
  */
 function expressObject(source: JsonObject, pointer: string, context: Context): JsonObject {
   const at = (key: string) => pointerTo(pointer, key);
@@ -175,7 +175,7 @@ function expressObject(source: JsonObject, pointer: string, context: Context): J
   };
 }
 
-/** The patterns that a property name must all match; undefined when patterns cannot express the schema. */
+/** The patterns that a property name must match, every one; undefined if patterns cannot express the schema. */
 function namePatterns(schema: Schema): string[] | undefined {
   if (schema === true) return [];
   if (schema === false) return [exactly([])];
@@ -196,7 +196,7 @@ function namePatterns(schema: Schema): string[] | undefined {
 }
 
 function exactly(names: readonly string[]): string {
-  // An empty negative lookahead matches no name at all.
+  // An empty negative lookahead never matches, so no name is allowed.
   if (names.length === 0) return "(?!)";
   return `^(?:${names.map((name) => name.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|")})$`;
 }
@@ -221,7 +221,7 @@ const FORMAT_PATTERNS: Readonly<Record<string, string>> = {
 /** Formats that zod checks with the same meaning. Every other format is an annotation, as in JSON Schema itself. */
 const FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6", "uri"]);
 
-/** One entry per pattern or format. zod counts UTF-16 units, JSON Schema counts characters: a length becomes a pattern. */
+/** One entry per pattern or format. zod counts UTF-16 units and JSON Schema characters, so a length becomes a pattern. */
 function expressString(source: JsonObject, pointer: string, context: Context): JsonObject[] {
   const found: JsonObject[] = [];
   const { minLength: least, maxLength: most, pattern, format } = source;
@@ -239,7 +239,7 @@ function expressString(source: JsonObject, pointer: string, context: Context): J
   return found;
 }
 
-/** JSON Schema patterns are Unicode patterns, zod's are not. A pattern that differs between the two is refused. */
+/** JSON Schema has Unicode patterns and zod does not. A pattern that means something else without Unicode is refused. */
 function checkPattern(pattern: string, pointer: string, context: Context): void {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the lower bound of the basic plane
   const unicodeOnly = /\\[pP]\{|\\u\{|[^\u0000-\uFFFF]/u.test(pattern);
@@ -248,7 +248,7 @@ function checkPattern(pattern: string, pointer: string, context: Context): void 
     new RegExp(pattern, "u");
     if (!unicodeOnly) return;
   } catch {
-    // Refused below.
+    // An invalid pattern is refused below.
   }
   throw unsupported(context, pointer, "the pattern cannot be expressed in zod");
 }
