@@ -51,13 +51,17 @@ export function startCli(
   return { ended, seen: output.seen(ended), interrupt: () => interruption.abort(130) };
 }
 
-/** Runs a command in this process to its end. */
-export function cli(
+/**
+ * Runs a command in this process to its end. Progress notes are left out of `stderr`, because a busy machine makes a
+ * command slow enough to write them.
+ */
+export async function cli(
   args: readonly string[],
   env?: Environment,
   options?: { readonly isTTY?: boolean },
 ): Promise<Ended> {
-  return startCli(args, env, options).ended;
+  const ended = await startCli(args, env, options).ended;
+  return { ...ended, stderr: ended.stderr.replace(/^.{0,8}Still .*\n/gm, "") };
 }
 
 /** Starts the command line as a process of its own, with no environment but the given one. */

@@ -1,7 +1,7 @@
 // `bivariant detect` and `bivariant token`: the output and the exit code for each outcome.
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
-import { cli } from "./command-line.js";
+import { cli, startCli } from "./command-line.js";
 import { listen, plantedToken, startPlanted } from "./servers.js";
 
 describe("detect", () => {
@@ -35,7 +35,8 @@ describe("detect", () => {
 
   it("notes what it waits for, and exits 5 at the time limit", async () => {
     const { url } = await listen(() => {});
-    const result = await cli(["detect", "--base-url", url, "--tenant", "acme", "--timeout-ms", "1500"]);
+    const result = await startCli(["detect", "--base-url", url, "--tenant", "acme", "--timeout-ms", "1500"])
+      .ended;
     expect(result).toMatchObject({ code: 5, stdout: "" });
     expect(result.stderr).toContain("Still asking which variant is served. Press Ctrl-C to stop.");
     expect(result.stderr).toContain("error timed_out");
