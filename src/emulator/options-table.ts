@@ -13,10 +13,7 @@ export interface Option {
 
 const table = {
   variants: ["5.11", "Which variants are served."],
-  publicUrl: [
-    "2.2",
-    "The base URL of every path and of aud. By default the URL that the emulator listens on.",
-  ],
+  publicUrl: ["2.2", "The base URL of every path and of aud. By default the emulator's own URL."],
   rateLimit: ["8", "The requests per tenant and the window in seconds of the rate limit. False: no limit."],
   "rateLimit.retryAfter": ["8", "Whether a 429 carries Retry-After, and its form: seconds, date, or false."],
   tokenLifetimeSeconds: ["2.3, 5.9, 8", "The lifetime of access tokens, and expires_in of Variant A."],
@@ -38,10 +35,7 @@ const table = {
   tokenResponseExtras: ["4.2", "Additional fields of Variant B's token response, for example expires_in."],
   issuerInCallback: ["4.2", "Whether Variant B's callback carries iss, the public URL (RFC 9207)."],
   routes: ["4.3", "Routes besides the two device lists. A declared route can replace an invented one."],
-  narrowingDelayMs: [
-    "2.1",
-    "How long a replaced grant stays in force for issued tokens; described as within minutes.",
-  ],
+  narrowingDelayMs: ["2.1", "How long a replaced grant stays in force for issued tokens."],
   bearerStatus: ["7.2", "The status for a bearer that is missing or not valid for the request."],
   pluginTokenRefusedStatus: ["7.2", "The status for a plugin token on a route that does not accept one."],
   envelope: ["4.3, 9", "The values of X-Envelope, and the member that then holds the body."],

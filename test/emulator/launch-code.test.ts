@@ -150,15 +150,12 @@ describe("the in-process host refuses", () => {
     { name: "a challenge in base64", codeChallenge: `${s256("v").slice(1)}+` },
     { name: "a challenge that is an object", codeChallenge: {} },
   ];
-  test.each(challenges)(
-    "$name, and then accepts a right challenge for the same launch",
-    ({ codeChallenge }) => {
-      const launch = new LaunchedPlugin().emulator.launch(identity);
-      const rule = refusalOf(() => launch.authorize({ codeChallenge: codeChallenge as string }));
-      expect(rule).toBe("launch.challenge");
-      expect(launch.authorize(newPkce()).code).toMatch(/^[\w-]{43}$/);
-    },
-  );
+  test.each(challenges)("$name, and then accepts a right one", ({ codeChallenge }) => {
+    const launch = new LaunchedPlugin().emulator.launch(identity);
+    const rule = refusalOf(() => launch.authorize({ codeChallenge: codeChallenge as string }));
+    expect(rule).toBe("launch.challenge");
+    expect(launch.authorize(newPkce()).code).toMatch(/^[\w-]{43}$/);
+  });
 
   test("an unknown opaque_code, another operator's, one used before, one too old, and a plugin disabled since", () => {
     const plugin = new LaunchedPlugin();

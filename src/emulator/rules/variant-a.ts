@@ -256,8 +256,7 @@ export const codeRules = {
   "code.tenant": {
     section: "4.1, 7.1",
     says: "The authorization code is exchanged at the token endpoint of the tenant it was handed out in.",
-    remedy:
-      "Use the tenantId that host:auth-code carried; then relaunch the plugin, because the code is spent.",
+    remedy: "Use the tenantId of host:auth-code, and relaunch the plugin, because the code is spent.",
     off: "A code of another tenant is exchanged.",
   },
   "code.plugin": {

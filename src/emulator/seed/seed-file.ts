@@ -16,10 +16,7 @@ import { applySeed, invalidSeed, issuesOf } from "./seed.js";
 const schema = z.looseObject({
   options: z
     .record(z.string(), z.unknown())
-    .refine(
-      (options) => !("seed" in options),
-      "seed: write its members at the top level of the file, not inside the options",
-    )
+    .refine((options) => !("seed" in options), "seed: belongs at the top level of the file")
     .optional(),
 });
 

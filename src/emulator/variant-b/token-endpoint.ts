@@ -243,11 +243,7 @@ const refreshChecks: Checks<RefreshAttempt> = {
   "refresh.lifetime": ({ authorization: { endsAt }, now }) =>
     unless(now < endsAt, "a login that is not over", `it ended ${(now - endsAt) / 1000} s ago`),
   "refresh.idle": ({ token: { idleAt }, now }) =>
-    unless(
-      now < idleAt,
-      "a refresh token that was used recently",
-      `it was idle for ${(now - idleAt) / 1000} s too long`,
-    ),
+    unless(now < idleAt, "a recently used refresh token", `idle for ${(now - idleAt) / 1000} s too long`),
   "refresh.scope"({ authorization: { scopes }, request: { scope } }) {
     const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
     const isFine = scope === undefined || scope.split(" ").every(isGranted);
