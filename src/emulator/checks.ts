@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EmulatorError, isName } from "./errors.js";
 import { type RuleAnswer, type RuleId, rules } from "./rules.js";
 
-/** What was expected and what came instead, in words that are safe to log (see `shown`). */
+/** The expected and the received value, in words that are safe to log (see `shown`). */
 export interface Finding {
   readonly expected: string;
   readonly actual: string;
@@ -20,15 +20,15 @@ export function answerTo({ rule, answer }: Refusal): RuleAnswer {
   return answer ?? rules[rule].answer;
 }
 
-/** By rule, in the order of the checks: how the subject breaks it, if it does. A check never throws on received values. */
+/** For each rule, in order, a check that returns how the subject breaks it. It never throws on received values. */
 export type Checks<Subject> = Readonly<Partial<Record<RuleId, (subject: Subject) => Finding | undefined>>>;
 
-/** The finding of a check, unless what it expects holds. */
+/** Returns the finding of a check, unless the expectation holds. */
 export function unless(holds: boolean, expected: string, actual: string): Finding | undefined {
   return holds ? undefined : { expected, actual };
 }
 
-/** The first rule that is broken and not switched off. */
+/** Returns the refusal of the first rule that is broken and not switched off. */
 export function firstRefusal<Subject>(
   switches: RuleSwitches,
   checks: Checks<Subject>,
@@ -42,7 +42,7 @@ export function firstRefusal<Subject>(
   return undefined;
 }
 
-/** By rule id: false switches the rule off. */
+/** For a rule's id, false switches the rule off. */
 export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
 
 /**
@@ -83,13 +83,13 @@ export class RuleSwitches implements EmulatorRules {
     return [...this.#off];
   }
 
-  /** The refusal of a broken rule, or undefined if the rule is off. */
+  /** Returns the refusal of a broken rule, or undefined if the rule is off. */
   refusal(rule: RuleId, finding: Finding): Refusal | undefined {
     return this.isEnforced(rule) ? { rule, ...finding } : undefined;
   }
 }
 
-/** Why the rule cannot be switched so. An unknown name is not quoted unless it looks like one: it may be a secret. */
+/** Returns why the switch is refused. An unknown name that looks like no rule may be a secret and is not quoted. */
 function switchProblem(rule: unknown, enforced: unknown): string | undefined {
   if (!isRuleId(rule)) {
     const name = typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
@@ -104,7 +104,7 @@ function isRuleId(value: unknown): value is RuleId {
   return typeof value === "string" && Object.hasOwn(rules, value);
 }
 
-/** An unknown rule in a filter would match nothing, and the mistake would go unnoticed. */
+/** An unknown rule is refused, because in a filter it would silently match nothing. */
 export const ruleIdSchema: z.ZodType<RuleId> = z.custom<RuleId>(
   isRuleId,
   "must be a rule's id; `bivariant emulate --rules` lists them",

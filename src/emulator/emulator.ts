@@ -44,33 +44,33 @@ import { type LoginRequest, loginInProcess } from "./variant-b/authorization.js"
 /** One deployment of the service. Instances share nothing. */
 export interface Emulator {
   /**
-   * Answers in-process; usable wherever a `fetch` is accepted. The origin of the URL does not matter, and a relative URL
-   * is relative to `publicUrl`. Rejects only for an invalid request, or with the reason of an aborted signal.
+   * Answers in-process, and can be passed wherever a `fetch` is accepted. The URL's origin is ignored,
+   * and it may be relative to `publicUrl`. Rejects only for an invalid request or with an aborted signal's reason.
    */
   readonly fetch: (input: Request | string | URL, init?: RequestInit) => Promise<Response>;
   /**
    * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a client with,
-   * unless `publicUrl` was given for another. A person watches and steers it at `/_emulator` under it.
+   * unless the option `publicUrl` names another. A person can watch and control the emulator at `/_emulator` under it.
    * @throws {@link EmulatorError} `already_listening`, `listen_failed`, `option_invalid` (port, host).
    */
   listen(options?: { port?: number; host?: string }): Promise<{ url: string; close(): Promise<void> }>;
-  /** The base URL whose token URL `aud` must name. Without a trailing slash. */
+  /** The base URL of the token URL that `aud` must name, without a trailing slash. */
   readonly publicUrl: string;
-  /** The base URL it listens at, undefined while it does not. */
+  /** The base URL at which it listens; undefined while it does not. */
   readonly url: string | undefined;
-  // Every change of a registration counts from the next request on. A registration under the name of one that was
-  // unregistered gets nothing of what was issued to the earlier one.
+  // Every change of a registration counts from the next request on. Tokens and codes that were issued before
+  // an unregistration are never valid for a later registration under the same name.
 
   /** @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `already_registered`. */
   registerPlugin(registration: PluginRegistration): void;
   /**
-   * Scopes and devices that are added count for tokens already minted, though a token never gains a scope; narrowing
-   * counts after `narrowingDelayMs`.
+   * Added devices count for tokens already minted. Added scopes do only if the token carries them, because a token
+   * never gains a scope. Narrowing counts after `narrowingDelayMs`.
    * @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `not_registered`.
    */
   updatePlugin(update: PluginUpdate): void;
   /**
-   * Its token requests are refused (`plugin.registered`), and its tokens as those of a disabled plugin are
+   * Its token requests are refused (`plugin.registered`), and so are its tokens, like those of a disabled plugin
    * (`bearer.plugin-enabled`). A later registration under its name has the same `testKey` and spent `jti` values.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @see the description, sections 3 and 7.1
@@ -87,30 +87,30 @@ export interface Emulator {
    */
   updateServiceAccount(update: ServiceAccountUpdate): void;
   /**
-   * It is unknown (`client.authentication`), and its tokens are revoked (`bearer.revoked`).
+   * Its token requests are then refused (`client.authentication`), and its tokens are revoked (`bearer.revoked`).
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterServiceAccount(account: ServiceAccountIdentity): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
   registerApiClient(registration: ApiClientRegistration): void;
   /**
-   * The secret counts from the next request on, everything else for logins that begin from then on. A login in
-   * progress, a code and what people allowed stay as they are, with their tokens.
+   * The secret counts from the next request on. All else counts for logins that begin later: earlier logins, their
+   * codes and their tokens stay as they are.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @example
    * emulator.updateApiClient({ clientId: "portal", clientSecret: null }); // from now on a public client
    */
   updateApiClient(update: ApiClientUpdate): void;
   /**
-   * It is unknown (`authorization.client`, `api-client.authentication`). What people allowed it is revoked
-   * (`bearer.revoked`, `refresh.revoked`), its codes and the logins in progress are forgotten.
+   * Its requests are then refused (`authorization.client`, `api-client.authentication`). Its logins are revoked
+   * (`bearer.revoked`, `refresh.revoked`); its codes and logins in progress are forgotten.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterApiClient(client: ApiClientIdentity): void;
   /** @throws {@link EmulatorError} `registration_invalid`, `already_registered`. */
   registerOperator(registration: OperatorRegistration): void;
   /**
-   * Capabilities count also for tokens already minted; names and roles from the next token on.
+   * Capabilities count for tokens already minted too; names and roles count from the next token on.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   updateOperator(update: OperatorUpdate): void;
@@ -122,8 +122,8 @@ export interface Emulator {
   unregisterOperator(operator: OperatorIdentity): void;
   /**
    * Launches a user-interface plugin as its operator does in the host application, without a browser. Every rule
-   * holds but the operator's password.
-   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for what names no launch.
+   * holds except the one for the operator's password.
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for an argument that names no launch.
    * @see the description, section 5.3
    * @example
    * const launch = emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
@@ -132,8 +132,8 @@ export interface Emulator {
   launch(launch: LaunchIdentity): Launch;
   /**
    * Logs a person in at Variant B's authorization endpoint, without a browser, and returns the URL that the browser
-   * would be sent to. Every rule holds but the operator's password.
-   * @throws {@link EmulatorError} `login_refused` where a page would show the person an error, which the app does not
+   * would be sent to. Every rule holds except the one for the operator's password.
+   * @throws {@link EmulatorError} `login_refused` if a page would show the person an error that the app does not
    *   receive; `option_invalid` for a bad URL or a missing user id.
    * @see the description, section 5.8
    * @example
@@ -152,12 +152,12 @@ export interface Emulator {
   readonly clock: EmulatorClock;
   /** The switches of the rules; `rules` of this entry is the table that describes them. */
   readonly rules: EmulatorRules;
-  /** Faults by name: an armed fault strikes the next requests that match. */
+  /** Faults by name: an armed fault applies to the next requests that match. */
   readonly faults: EmulatorFaults;
   /**
-   * Back to the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
-   * Requests in flight end on what they began with. `changes` take the place of options it was made with, from now on:
-   * a member that is undefined goes back to its default, one that is left out stays. With an error nothing changes.
+   * Restores the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
+   * Requests in flight end on the state they began with. `changes` replace options from now on: a member that is
+   * undefined goes back to its default, and one that is left out stays. If it throws, nothing changes.
    * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed), `seed_invalid`.
    * @example
    * afterEach(() => emulator.reset());
@@ -173,7 +173,7 @@ export interface Emulator {
 /** A whole registration is an identity too, so other members are ignored. */
 const identitySchema = z.object({ tenantId: z.string(), clientId: z.string() });
 
-/** Node would serve every interface for a host that is empty or not a string. */
+/** A host that is empty or not a string is refused, because Node would then serve every interface. */
 const addressSchema = z.strictObject({
   port: z.number().int().min(0).max(65_535).default(0),
   host: z.string().min(1).default("127.0.0.1"),
@@ -181,7 +181,7 @@ const addressSchema = z.strictObject({
 
 /**
  * An emulated deployment of the service that enforces every rule of its description, in memory. Where the description
- * is silent it follows the named options and, in `rules`, the standard it names. Beside the token endpoints it serves
+ * is silent it follows the named options and, in `rules`, the standard it names. Besides the token endpoints it serves
  * `GET /api/v1/{tenantId}/devices` and `GET /v1/devices` (scope devices:read, three devices) and, in Variant A, three
  * invented routes: `GET …/devices/{deviceId}` (devices:read, device parameter), `POST …/schedules/{scheduleId}/executions`
  * (schedules:execute) and `GET …/tenant-settings` (takes no plugin token).
@@ -221,7 +221,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   let { deployment, app } = build(given);
 
   const answer = async (request: Request, connection: Connection) => {
-    // A reset during the request does not change where it ends.
+    // A request ends on this state even if a reset comes meanwhile.
     const arrivedAt = { app, deployment };
     const page = await admin(request, connection);
     return page ?? arrivedAt.app(arrivedAt.deployment, request, connection);

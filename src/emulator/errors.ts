@@ -1,7 +1,7 @@
-// The emulator's own error: it was set up or used in-process wrongly. Refused requests are answers, never errors.
+// The emulator's own error, for a wrong set-up or in-process call. Refused requests are answers, never errors.
 import { z } from "zod";
 
-/** What was wrong with the set-up; stable, lower snake case. */
+/** The kind of mistake. Codes are stable and in lower snake case. */
 export type EmulatorErrorCode =
   | "option_invalid"
   | "seed_invalid"
@@ -46,7 +46,7 @@ export class EmulatorError extends Error {
 /** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part that may be a secret is "…". */
 export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
 
-/** The parsed value, or an `EmulatorError` that names the fields at fault and none of their values. */
+/** Returns the parsed value, or throws an `EmulatorError` that names the fields at fault and none of their values. */
 export function parseInput<Output>(
   schema: z.ZodType<Output>,
   input: unknown,
@@ -67,8 +67,8 @@ export function parseInput<Output>(
 }
 
 /**
- * Whether a member's name may appear in a message: a forgotten space makes a key of a secret (`clientSecret:hunter2`), so
- * names have no digits.
+ * Whether a member's name may appear in a message. A name with digits may not, because a forgotten space turns a
+ * secret into a key (`clientSecret:hunter2`).
  */
 export function isName(member: string): boolean {
   return /^[A-Za-z_.-]{1,40}$/.test(member);
@@ -86,7 +86,7 @@ function shownMember(member: PropertyKey): string {
 
 export function isJson(value: unknown): boolean {
   try {
-    // First what would never end: an object that contains itself.
+    // An object that contains itself throws here; the parser would never end.
     JSON.stringify(value);
   } catch {
     return false;

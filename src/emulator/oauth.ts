@@ -1,4 +1,4 @@
-// OAuth as both variants have it: grants by the names of RFC 6749, PKCE, and the reading of a token request.
+// The OAuth that both variants share: grant types, PKCE, and the reading of a token request.
 import { createHash } from "node:crypto";
 import type { Finding, Refusal, RuleSwitches } from "./checks.js";
 import { isMediaType, MAXIMUM_BODY_BYTES, readBody } from "./http/messages.js";
@@ -15,7 +15,7 @@ export function asGrant(value: unknown): Grant | undefined {
   return GRANTS.find((grant) => grant === value);
 }
 
-/** For the log: a value that is not a grant's name may be a client secret in the wrong field. */
+/** Renders a grant type for the log. Any other value may be a client secret in the wrong field. */
 export function shownGrantType(value: unknown): string {
   if (typeof value !== "string" || GRANT_TYPE.test(value)) return shown(value);
   return `a string of length ${value.length}`;
@@ -30,7 +30,7 @@ export function isCodeChallenge(value: unknown): value is string {
   return typeof value === "string" && S256_CHALLENGE.test(value);
 }
 
-/** How the verifier fails the challenge, in words that are safe to log; undefined if it is the right one. */
+/** Returns how the verifier fails the challenge, in words that are safe to log, or undefined if it is right. */
 export function wrongVerifier(codeVerifier: string | undefined, codeChallenge: string): Finding | undefined {
   const expected = "the verifier of the challenge";
   if (codeVerifier === undefined) return { expected, actual: "absent" };
@@ -74,7 +74,7 @@ export function repeatedParameter(parameters: URLSearchParams): Finding | undefi
   return repeated === undefined ? undefined : { expected: "each parameter once", actual: shown(repeated) };
 }
 
-/** A second authentication (RFC 6749 section 2.3): an Authorization header, or the other variant's field. */
+/** Finds a second authentication (RFC 6749 section 2.3) in the Authorization header or the other variant's field. */
 export function secondAuthentication(
   request: Request,
   expected: string,

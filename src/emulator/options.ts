@@ -18,27 +18,27 @@ export interface RateLimit {
 export interface RefreshTokenOptions {
   /** Each refresh answers a new refresh token, and the old one is spent. Default: true. */
   readonly rotation?: boolean | undefined;
-  /** A spent one that is used again revokes the newer ones and all access tokens of that login. Default: true. */
+  /** The reuse of a spent one revokes the newer ones and all access tokens of that login. Default: true. */
   readonly reuseDetection?: boolean | undefined;
-  /** From the login on, however often it is refreshed. Default: 90 days. */
+  /** The time from the login on, however often it is refreshed. Default: 90 days. */
   readonly lifetimeSeconds?: number | undefined;
-  /** From the last use on. Default: 30 days. */
+  /** The time from the last use on. Default: 30 days. */
   readonly idleSeconds?: number | undefined;
 }
 
 export interface EmulatorOptions {
-  /** Which variants are served; none answers 404 to everything. Default: both. */
+  /** The variants to serve; with an empty list every request is answered 404. Default: both. */
   readonly variants?: readonly ("A" | "B")[] | undefined;
-  /** The only clock, epoch milliseconds. Default: `Date.now`. */
+  /** The only clock; it returns epoch milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
   /**
    * The base URL of the deployment: `aud` must be its token URL, whatever Host header a request carries. A path in it
-   * prefixes every route. Default: the URL that `listen` gave, before that `http://emulator.localhost`.
+   * prefixes every route. Default: the URL from `listen`, and before it `http://emulator.localhost`.
    */
   readonly publicUrl?: string | undefined;
   /** Default: false. */
   readonly rateLimit?: RateLimit | false | undefined;
-  /** Routes beside the described ones; each may take the place of an invented one. */
+  /** Routes besides the described ones; each may replace an invented one. */
   readonly routes?: readonly ApiRoute[] | undefined;
   /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
   readonly narrowingDelayMs?: number | undefined;
@@ -47,11 +47,11 @@ export interface EmulatorOptions {
   /** How long a code of either variant can be exchanged. Default: 120, "two minutes" (description, section 3). */
   readonly codeLifetimeSeconds?: number | undefined;
   readonly refreshTokens?: RefreshTokenOptions | undefined;
-  /** Where Variant B refreshes, for instance `/v1/auth/refresh`; not shown. Default: the token path. */
+  /** The path of Variant B's refresh, which is not shown, such as `/v1/auth/refresh`. Default: the token path. */
   readonly refreshPath?: string | undefined;
   /**
-   * What `state` in Variant A's `host:auth-code` repeats, which is not shown: a `state` that the launch URL carries,
-   * or the opaque_code. Default: "launch-parameter".
+   * The source of `state` in Variant A's `host:auth-code`, which is not shown: the `state` of the launch URL, or the
+   * opaque_code. Default: "launch-parameter".
    */
   readonly launchState?: "opaque_code" | "launch-parameter" | undefined;
   /** Whether Variant B's callback carries `iss`, the public URL (RFC 9207). Default: false. */
@@ -61,51 +61,51 @@ export interface EmulatorOptions {
    * (description, section 3). Default: true.
    */
   readonly unauthenticatedAttemptSpendsCode?: boolean | undefined;
-  /** Whether an assertion without `kid` is refused; else it counts as a wrong one (section 2.2). Default: true. */
+  /** Whether an assertion without `kid` is refused; if not, it counts as a wrong kid (section 2.2). Default: true. */
   readonly requireKid?: boolean | undefined;
   /**
-   * The error for a plugin that is not registered or disabled. "invalid_grant" is the table's (section 7.1),
-   * "invalid_client" what the sentence above that table needs to be true. Default: "invalid_grant".
+   * The error for a plugin that is not registered or disabled. "invalid_grant" is in the table (section 7.1);
+   * only with "invalid_client" is the sentence above that table true. Default: "invalid_grant".
    */
   readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
   /** Whether Variant A's fixed error text ends with a full stop (section 7.1). Default: true. */
   readonly fixedTextFullStop?: boolean | undefined;
   /** `revo` as an object, or the literal keys `revo.tenant`, `revo.user`, `revo.roles` (section 2.3). Default: "nested". */
   readonly revoShape?: "nested" | "flat" | undefined;
-  /** Fields of Variant B's token response beside the two that are shown (section 4.2). Default: none. */
+  /** Fields of Variant B's token response besides the two that are shown (section 4.2). Default: none. */
   readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
   /** The status for a refused bearer, which is not shown. Default: 401. */
   readonly bearerStatus?: number | undefined;
   /** The status for a plugin token on a route that accepts none, which is not shown (section 7.2). Default: 401. */
   readonly pluginTokenRefusedStatus?: number | undefined;
   /**
-   * By the value of `X-Envelope`: the member under which the raw body then is, `{ data: "data" }`; neither is shown
-   * (section 4.3). Default: none, the header changes nothing.
+   * For each value of `X-Envelope` the member that then holds the raw body, such as `{ data: "data" }`. The
+   * description shows neither (section 4.3). By default the header changes nothing.
    */
   readonly envelope?: Readonly<Record<string, string>> | undefined;
   /**
-   * What the device list answers: one list for every tenant, or `{ acme: [{ id: "door" }], umbrella: [] }`, where a
+   * The device list: one for every tenant, or `{ acme: [{ id: "door" }], umbrella: [] }`, where a
    * tenant that is not named has none. Only `id` is fixed. Default: three invented ones, the same in every tenant.
    */
   readonly devices?: Devices | undefined;
   /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
   readonly rules?: RuleSettings | undefined;
   /**
-   * Who may use the page at `/_emulator`: callers on this machine, by a name that means it and without a proxy between;
-   * callers from everywhere, by an IP address or the name in `publicUrl`; or false, and the page does not exist. If you
+   * Who may use the page at `/_emulator`: callers on this machine, under a loopback name and without a
+   * proxy; callers from everywhere, under an IP address or the name in `publicUrl`; or, with false, nobody. If you
    * mount `fetch` into your own server, set it to false: the caller's address is unknown there. Default: "loopback".
    */
   readonly admin?: "loopback" | "everywhere" | false | undefined;
-  /** What it starts with, and what `reset` goes back to. Default: nothing. */
+  /** The state that it starts with and that `reset` restores. Default: nothing. */
   readonly seed?: EmulatorSeed | undefined;
   /**
-   * With it, ids, codes, tokens and test keys are the same in every run that asks for them in the same order: guessable
-   * ones, for tests only. Default: random.
+   * With it, ids, codes, tokens and test keys are the same in every run that asks for them in the same order. They can
+   * be guessed, so it is for tests only. By default they are random.
    */
   readonly randomSeed?: number | undefined;
 }
 
-/** Until the emulator listens. RFC 6761 section 6.3: names under localhost never leave the machine. */
+/** The URL until the emulator listens. Names under localhost never leave the machine (RFC 6761 section 6.3). */
 export const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
 
 const seconds = z.number().int().min(1);
@@ -130,7 +130,7 @@ const refreshPath = z
   .string()
   .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL")
   .refine((path) => !OTHER_PATHS.test(path), "must not be a path of the emulator's pages or of Variant A");
-/** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2) stay what they are. */
+/** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2): extras do not change these. */
 const tokenResponseExtras = z
   .record(z.string(), z.custom<unknown>(isJson, "must be JSON"))
   .refine((extras) => !("access_token" in extras || "refresh_token" in extras), "must not name a token");
@@ -169,7 +169,7 @@ const schema = z.strictObject({
   randomSeed: z.number().int().optional(),
 });
 
-/** The name of every option; `outer.inner` for an option inside another. */
+/** The name of every option; an option inside another is named `outer.inner`. */
 export const optionNames: readonly string[] = [
   ...Object.keys(schema.shape),
   ...Object.keys(rateLimit.shape).map((name) => `rateLimit.${name}`),
@@ -182,25 +182,25 @@ export type Settings = EmulatorOptions &
   Given<Pick<EmulatorOptions, Defaulted>> & { readonly refreshTokens: Given<RefreshTokenOptions> };
 type Given<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> };
 
-/** An option that is undefined has its default. @throws EmulatorError `option_invalid` */
+/** Gives options that are undefined their defaults. @throws EmulatorError `option_invalid` */
 export function withDefaults(options: EmulatorOptions): Settings {
   return parseInput<Settings>(schema, options, "option_invalid", "createEmulator");
 }
 
-/** The options that are given; one that is given as undefined has its default. @throws EmulatorError `option_invalid`, `seed_invalid` */
+/** Returns the options that are given; undefined stands for the default. @throws EmulatorError `option_invalid`, `seed_invalid` */
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const settings = withDefaults(input as EmulatorOptions);
   const { seed, devices, tokenResponseExtras } = settings;
-  // Copies: later changes to the caller's objects have no effect.
+  // They are copied, so that later changes to the caller's objects have no effect.
   const copies = { seed: parseSeed(seed), ...structuredClone({ devices, tokenResponseExtras }) };
   const given = Object.entries({ ...settings, ...copies }).filter(([name]) => name in (input as object));
   return Object.fromEntries(given);
 }
 
-/** What clients already hold of it cannot change: its address, its clock and the keys it made. */
+/** Clients already use its address, its clock and the keys it made, so these cannot change. */
 const LASTING = ["publicUrl", "now", "randomSeed"];
 
-/** Options for a reset. @throws EmulatorError `option_invalid`, `seed_invalid` */
+/** Checks the options of a reset. @throws EmulatorError `option_invalid`, `seed_invalid` */
 export function parseChanges(input: unknown): EmulatorOptions {
   const changes = parseEmulatorOptions(input);
   const lasting = LASTING.filter((name) => name in (input as object));

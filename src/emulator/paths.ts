@@ -5,7 +5,7 @@ import { getPath } from "hono/utils/url";
 export const TOKEN_PATH_A = "/api/v1/{tenantId}/external-plugin/oauth/token";
 /** Description, section 4.2. */
 export const TOKEN_PATH_B = "/v1/auth/token";
-/** Variant B's authorization endpoint and the targets of its forms: not shown, chosen by the emulator. */
+/** Variant B's authorization endpoint and the targets of its forms: the description shows none, so the emulator chose them. */
 export const AUTHORIZATION_PATH = "/v1/auth/authorize";
 export const LOGIN_PATH = "/v1/auth/login";
 export const CONSENT_PATH = "/v1/auth/consent";

@@ -3,7 +3,7 @@ import { apiRules } from "./rules/api.js";
 import { assertionRules, codeRules, launchRules, tokenRequestRules } from "./rules/variant-a.js";
 import { clientRequestRules, loginRules, personGrantRules } from "./rules/variant-b.js";
 
-/** What the caller receives: nothing more than this, whatever the reason. */
+/** The answer that the caller receives. It holds nothing more, whatever the reason. */
 export interface RuleAnswer {
   readonly status: number;
   readonly error?: string;
@@ -11,15 +11,15 @@ export interface RuleAnswer {
 
 /** A rule as data: for people, for the customer log, and for contract tests of a live deployment. */
 export interface Rule {
-  /** The section of the service's description it comes from, or the standard where the description is silent. */
+  /** The section of the service's description, or the standard where the description is silent. */
   readonly section: string;
   /** The rule in one sentence. */
   readonly says: string;
-  /** The answer to a request that breaks it; for a rule about the service's own answers, the answer that it is about. */
+  /** The answer to a request that breaks the rule. A rule about the service's own answers has that answer here. */
   readonly answer: RuleAnswer;
-  /** What to check or to do. */
+  /** How the caller or the customer corrects the mistake. */
   readonly remedy: string;
-  /** What happens while its check is skipped. Undefined: the rule is always enforced. */
+  /** The effect of skipping its check. If undefined, the rule is always enforced. */
   readonly off?: string;
 }
 
@@ -60,7 +60,7 @@ export const rules: Readonly<Record<RuleId, Rule>> = {
   ...withDefaults({ answer: { status: 401 } }, apiRules),
 };
 
-/** Adds what the rows of a group leave out. */
+/** Adds the members that the rows of a group leave out. */
 function withDefaults<Id extends string, Defaults extends Partial<Rule>>(
   defaults: Defaults,
   rows: Readonly<Record<Id, Omit<Rule, keyof Defaults> & Partial<Rule>>>,

@@ -1,19 +1,19 @@
-// Renders a received value for the customer log: enough to find the mistake, never enough to be a credential.
+// Renders a received value for the customer log: enough of it to find the mistake, and never a credential.
 
 /** Longer strings are described, not quoted. A token URL fits; an assertion, a key or a body does not. */
 const LONGEST_QUOTED = 200;
 const COMPACT_JWT = /eyJ[\w-]*\.[\w-]*\./;
 /**
- * A code, a token or a verifier in the wrong field: 43 characters at least (RFC 7636 section 4.1), where a UUID has 36
+ * A code, a token or a verifier in the wrong field has at least 43 characters (RFC 7636 section 4.1). A UUID has 36,
  * and a URL has slashes.
  */
 const OPAQUE = /[\w.~-]{41}/;
-/** Scheme and host of a URL without user info: a long name of a host has dots too. */
+/** Scheme and host of a URL without user info. They may be quoted, although a long host looks like a token. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9-]{1,40}(\.[a-z0-9-]{1,40})*(?=[:/?#]|$)/;
 /** An id as people make one up: a few words or numbers, such as reporter, plugin-2 or acme.reports. */
 const WORDS = /^[A-Za-z][a-z]{1,19}\d{0,4}([._-]([A-Za-z][a-z]{0,19}\d{0,4}|\d{1,4})){0,4}$/;
 
-/** Undefined reads "absent"; strings are quoted if short, printable and no credential; the rest is described. */
+/** Undefined becomes "absent". A short printable string that is no credential is quoted; all else is described. */
 export function shown(value: unknown): string {
   return render(value, isQuotable);
 }

@@ -1,5 +1,5 @@
-// What the table of negative requests does not show of API calls: grants that change, operators, the device list, declared
-// routes, and paths that are not served.
+// Tests of API calls that the table of negative requests does not cover: grants that change, operators, the
+// device list, declared routes, and paths that are not served.
 import { describe, expect, test } from "vitest";
 import { type ApiRoute, createEmulator, type Devices } from "../../src/emulator/index.js";
 import {
@@ -76,7 +76,7 @@ describe("a grant", () => {
 });
 
 describe("an operator", () => {
-  test("limits a launched plugin by capabilities as they are at each call, and so does the plugin's grant", async () => {
+  test("limits a launched plugin to their current capabilities, and so does the plugin's grant", async () => {
     const both = ["devices:read", "schedules:execute"];
     const plugin = new LaunchedPlugin({}, { scopes: both });
     const token = await plugin.launchedToken();
@@ -92,7 +92,7 @@ describe("an operator", () => {
     expect(await refusal()).toBe("route.narrowed");
   });
 
-  test("has another reach and another revo.user than a second operator of the same plugin", async () => {
+  test("has other scopes and another revo.user than a second operator of the same plugin", async () => {
     const plugin = new LaunchedPlugin();
     plugin.emulator.registerOperator({ tenantId: "acme", userId: "eve", capabilities: [] });
     const [adas, eves] = [await plugin.launchedToken(), await plugin.launchedToken({ userId: "eve" })];
@@ -122,7 +122,7 @@ describe("the option devices", () => {
     expect(await (await plugin.call(token, "/v1/devices")).json()).toEqual(body);
   });
 
-  test("is what the invented route for one device reads, too", async () => {
+  test("also decides what the invented route for one device answers", async () => {
     const plugin = new PluginClient({ devices: acme });
     const token = await plugin.accessToken();
     expect(await (await plugin.call(token, "/api/v1/acme/devices/door")).json()).toEqual(acme[0]);

@@ -1,5 +1,5 @@
-// What the table of negative requests does not show of client assertions: log entries, the edges of time, key rotation, and
-// which attempts use up a jti.
+// Tests of client assertions that the table of negative requests does not cover: log entries, the edges of
+// time, key rotation, and which attempts use up a jti.
 import { describe, expect, test } from "vitest";
 import { type Changed, PluginClient, pluginKey, rejectedWith, rejection, START } from "./plugin-client.js";
 import { hs256, newSigningKey } from "./signing-key.js";
@@ -9,7 +9,7 @@ const otherKey = newSigningKey("key-2");
 const smallKey = newSigningKey("key-1", 1024);
 const identity = { clientId: "reporter", tenantId: "acme" };
 
-/** iat and exp this many seconds from now. */
+/** Returns claims with iat and exp this many seconds from now. */
 const times = (iat: number, exp: number): Changed => ({
   claims: { iat: NOW_SECONDS + iat, exp: NOW_SECONDS + exp },
 });
@@ -61,7 +61,7 @@ test.each(malformed)("a client assertion with $name is malformed", async ({ asse
 });
 
 describe("keys", () => {
-  test("an HMAC under alg RS256, keyed with the public key, is a wrong signature", async () => {
+  test("an HMAC with the public key as its secret is a wrong signature, even under alg RS256", async () => {
     const plugin = new PluginClient();
     const pem = pluginKey.publicKey.export({ type: "spki", format: "pem" });
     const [header, claims] = plugin.assertion().split(".");

@@ -1,5 +1,5 @@
-// What the table of negative requests does not show of launches: the launch URL, which first attempts spend a code, and how
-// the in-process host refuses a launch.
+// Tests of launches that the table of negative requests does not cover: the launch URL, which first attempts
+// spend a code, and how the in-process host refuses a launch.
 import { describe, expect, test } from "vitest";
 import { EmulatorError } from "../../src/emulator/index.js";
 import {
@@ -17,7 +17,7 @@ import { newPkce, s256 } from "./signing-key.js";
 const identity = { ...reporter, userId: "ada" };
 
 describe("the launch URL", () => {
-  test("has its parameters beside the query of the registered page", () => {
+  test("has its parameters besides the query of the registered page", () => {
     const plugin = new LaunchedPlugin({}, { pageUrl: "https://plugin.example/page?lang=en#top" });
     const launch = plugin.emulator.launch(identity);
     const url = new URL(launch.url);
@@ -96,7 +96,7 @@ describe("a code", () => {
     expect((await plugin.exchange(launched)).status).toBe(200);
   });
 
-  test("that is exchanged again leaves the first token valid: the description says nothing else", async () => {
+  test("that is exchanged again leaves the first token valid, because the description revokes none", async () => {
     const plugin = new LaunchedPlugin();
     const launched = plugin.launchedCode();
     const token = await accessTokenIn(plugin.exchange(launched));
@@ -108,7 +108,7 @@ describe("a code", () => {
     { name: "every unreserved character is accepted", codeVerifier: "-._~".padEnd(43, "v"), status: 200 },
     { name: "a character beyond ASCII is refused", codeVerifier: `${"v".repeat(42)}é`, status: 400 },
   ];
-  test.each(verifiers)("in its verifier $name", async ({ codeVerifier, status }) => {
+  test.each(verifiers)("is exchanged by its verifier: $name", async ({ codeVerifier, status }) => {
     const plugin = new LaunchedPlugin();
     const pkce = newPkce(codeVerifier);
     const launched = { ...plugin.emulator.launch(identity).authorize(pkce), ...pkce };
@@ -150,7 +150,7 @@ describe("the in-process host refuses", () => {
     { name: "a challenge in base64", codeChallenge: `${s256("v").slice(1)}+` },
     { name: "a challenge that is an object", codeChallenge: {} },
   ];
-  test.each(challenges)("$name, and a right one afterwards is accepted", ({ codeChallenge }) => {
+  test.each(challenges)("$name, and then accepts a right one", ({ codeChallenge }) => {
     const launch = new LaunchedPlugin().emulator.launch(identity);
     const rule = refusalOf(() => launch.authorize({ codeChallenge: codeChallenge as string }));
     expect(rule).toBe("launch.challenge");

@@ -1,5 +1,5 @@
-// What the table of negative requests does not show of Variant B's logins: headers and cookies, loopback redirect URIs, the
-// callback, the in-process login, and what a second exchange of a code ends.
+// Tests of Variant B's logins that the table of negative requests does not cover: headers and cookies,
+// loopback redirect URIs, the callback, the in-process login, and what a second exchange of a code ends.
 import { describe, expect, test } from "vitest";
 import { EmulatorError, rules } from "../../src/emulator/index.js";
 import { FormBrowser } from "./form-browser.js";
@@ -45,7 +45,7 @@ describe("the authorization endpoint", () => {
     { name: "a redirect_uri twice", more: "&redirect_uri=https%3A%2F%2Fevil.example", rule: twice },
     { name: "a state twice", more: "&state=x", rule: twice },
   ];
-  test.each(untold)("tells the person and not the client of $name", async ({ changes, more = "", rule }) => {
+  test.each(untold)("does not redirect to the client for $name", async ({ changes, more = "", rule }) => {
     const portal = new Portal();
     const { response } = await authorize(portal, changes, more);
     expect([response.status, response.headers.get("location")]).toEqual([400, null]);
@@ -59,7 +59,7 @@ describe("the authorization endpoint", () => {
     { name: "an empty challenge", changes: { code_challenge: "" }, rule: "challenge" },
     { name: "two spaces between scopes", changes: { scope: "devices:read  devices:read" }, rule: "scope" },
   ] as const;
-  test.each(told)("tells the client of $name, in-process and by redirect", async ({ changes, ...row }) => {
+  test.each(told)("sends the client the error for $name", async ({ changes, ...row }) => {
     const portal = new Portal({}, { scopes: ["devices:read"] });
     const { location } = await authorize(portal, changes);
     const { searchParams } = new URL(location);
@@ -117,7 +117,7 @@ describe("the callback", () => {
     });
   });
 
-  test("has no state where the request had none, and repeats any other unchanged", () => {
+  test("has the state of the request unchanged, and none if the request had none", () => {
     expect(new URL(callbackOf(new Portal(), { state: undefined })).searchParams.has("state")).toBe(false);
     const state = "a b&c=d#e/ü%20";
     expect(new URL(callbackOf(new Portal(), { state })).searchParams.get("state")).toBe(state);
@@ -138,7 +138,7 @@ describe("the callback", () => {
       expect(new URL(url).searchParams.get("iss")).toBe("http://emulator.localhost");
   });
 
-  test("has access_denied where the person refuses in-process", () => {
+  test("has error access_denied if the person refuses in-process", () => {
     const portal = new Portal();
     const url = portal.authorizationUrl();
     const { callbackUrl } = portal.emulator.login({ url, userId: "ada", decision: "deny" });
@@ -162,7 +162,7 @@ describe("the in-process login", () => {
     expect(portal.lastRule()).toBe("login.credentials");
   });
 
-  test("needs the tenant where two tenants have that user id", () => {
+  test("needs the tenant if two tenants have that user id", () => {
     const portal = new Portal();
     portal.emulator.registerOperator({ tenantId: "globex", userId: "ada" });
     const url = portal.authorizationUrl();
@@ -183,7 +183,7 @@ describe("an authorization code", () => {
     { name: "after its two minutes", waitMs: 121_000 },
     { name: "just before its access token expires", waitMs: 3_599_000 },
   ];
-  test.each(reused)("that is exchanged again $name ends its own login only", async ({ waitMs }) => {
+  test.each(reused)("that is exchanged again $name ends only its own login", async ({ waitMs }) => {
     const portal = new Portal();
     const [login, other] = [portal.loginCode(), await portal.tokens()];
     const first = await portal.tokens(await portal.exchange(login));
@@ -207,7 +207,7 @@ describe("an authorization code", () => {
     expect(portal.lastRule()).toBe("client-code.unspent");
   });
 
-  test("that another client presents ends nothing", async () => {
+  test("that another client presents ends no login", async () => {
     const portal = new Portal();
     portal.emulator.registerApiClient({ clientId: "neighbour", redirectUris: [CALLBACK] });
     const login = portal.loginCode();

@@ -1,5 +1,5 @@
-// Options and arguments: each choice is in the option table, defaults are true, data is copied, and what cannot be used is
-// refused at once with a typed error that changes nothing.
+// Options and arguments: each choice is in the option table with its real default, data is copied, and a wrong
+// value is refused at once with a typed error that changes nothing.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEmulator, type Emulator, options } from "../../src/emulator/index.js";
 import { optionNames } from "../../src/emulator/options.js";
@@ -10,9 +10,9 @@ const circular: Record<string, unknown> = {};
 circular.self = circular;
 
 describe("the option table", () => {
-  /** How an emulator is run, and what is in it: no choices where the description is silent. */
+  /** These options are not choices that the description leaves open, so the table lacks them. */
   const machinery = ["now", "rules", "seed", "randomSeed"];
-  /** Part of another entry. */
+  /** These options are described by other entries. */
   const parts = ["refreshTokens", "rateLimit.requests", "rateLimit.windowSeconds"];
 
   test("has every option of createEmulator that is a choice, and nothing else", () => {
@@ -28,7 +28,7 @@ describe("the option table", () => {
     }
   });
 
-  test("names the defaults: an emulator that is passed them answers like one without options", async () => {
+  test("has the real defaults: an emulator with them as options answers like one without options", async () => {
     const given: Record<string, unknown> = { refreshTokens: {} };
     for (const [id, { default: value }] of Object.entries(options)) {
       const [name = "", part] = id.split(".");
@@ -90,7 +90,7 @@ describe("an option", () => {
       issue: /^cannot be read$/,
     },
   ];
-  test.each(rows)("is refused, and its value not repeated: $name", ({ settings, issue }) => {
+  test.each(rows)("is refused, and the error does not quote its value: $name", ({ settings, issue }) => {
     expect(() => createEmulator(settings)).toThrow(
       expect.objectContaining({
         name: "EmulatorError",

@@ -1,5 +1,5 @@
-// Deployments with one service plugin, or with one user-interface plugin and an operator, and their requests; a test names
-// only what it changes. Also token requests of Variant B.
+// Deployments with one service plugin, or with one user-interface plugin and an operator, and their requests. A test
+// states only its changes. There are token requests of Variant B, too.
 import { createPrivateKey, type JsonWebKey, randomUUID, sign } from "node:crypto";
 import {
   createEmulator,
@@ -15,15 +15,15 @@ import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey }
 /** Epoch milliseconds at which every test's clock starts: a whole second. */
 export const START: number = Date.UTC(2026, 0, 1, 12, 0, 0);
 export const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/** What every refused token request answers but the error code. */
+/** The answer to every refused token request, without the error code. */
 export const REJECTED = "The token request was rejected.";
 
-/** One key for all tests of a file: generating one takes longer than most tests. */
+/** All tests of a file share one key, because generating one takes longer than most tests. */
 export const pluginKey: SigningKey = newSigningKey("key-1");
 
 /** The identity of the plugin that PluginClient registers. */
 export const reporter = { tenantId: "acme", clientId: "reporter" } as const;
-/** The registration of another service plugin, but its identity. */
+/** The registration of another service plugin without its identity. */
 export const service: Pick<PluginRegistration, "jwks" | "scopes"> & { readonly type: "service" } = {
   type: "service",
   jwks: { keys: [pluginKey.publicJwk] },
@@ -131,7 +131,7 @@ export class LaunchedPlugin extends PluginClient {
     this.emulator.registerOperator(ada);
   }
 
-  /** What the plugin's page has after host:auth-code. */
+  /** The values that the plugin's page has after host:auth-code. */
   launchedCode(launch: { userId?: string; clientId?: string; tenantId?: string } = {}): LaunchedCode {
     const pkce = newPkce();
     const identity = { ...reporter, userId: "ada", ...launch };

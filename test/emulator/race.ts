@@ -14,7 +14,7 @@ interface Post {
 
 interface Contest {
   readonly emulator: Emulator;
-  /** Signs requests that share what can be used once. */
+  /** Signs requests that share one code, assertion or refresh token. */
   prepare(): Promise<Post[]>;
 }
 
@@ -72,7 +72,7 @@ const races: readonly Race[] = [
   },
 ];
 
-/** Each post has an assertion of its own: they share only the code. */
+/** Each post has an assertion of its own, so that they share only the code. */
 export function launchContest(plugin: LaunchedPlugin): Contest {
   const prepare = async () => {
     const { code, codeVerifier } = plugin.launchedCode();

@@ -1,4 +1,4 @@
-// Every race a hundred times.
+// Runs every race a hundred times.
 import { describeRaces } from "./race.js";
 
 describeRaces(100);

@@ -1,4 +1,4 @@
-// A few rounds of every race; races.long.test.ts runs a hundred.
+// Runs a few rounds of every race; races.long.test.ts runs a hundred.
 import { test } from "vitest";
 import { LaunchedPlugin } from "./plugin-client.js";
 import { describeRaces, launchContest, launchRace, run } from "./race.js";

@@ -1,5 +1,5 @@
-// What the table of negative requests does not show of Variant B's refresh tokens: which tokens a reuse ends, idleness and
-// lifetime to the millisecond, and which refused refreshes leave the token valid.
+// Tests of Variant B's refresh tokens that the table of negative requests does not cover: which tokens a
+// reuse ends, idleness and lifetime to the millisecond, and which refused refreshes leave the token valid.
 import { describe, expect, test } from "vitest";
 import { postJson } from "./plugin-client.js";
 import { CALLBACK, PORTAL_SECRET, Portal } from "./portal.js";
@@ -91,7 +91,7 @@ describe("time", () => {
     const last = await portal.tokens(await portal.refresh(first.refresh_token));
     portal.now += HOUR - 1;
     expect(await portal.statusOf(last.access_token)).toBe(200);
-    // Enough that the stores remove old entries.
+    // These logins make the stores remove old entries.
     for (let other = 0; other < 1100; other++) await portal.exchange(portal.loginCode());
     await portal.refresh(first.refresh_token);
     expect(await portal.statusOf(last.access_token)).toBe(401);

@@ -222,7 +222,7 @@ describe.each(refused)("$method refuses and changes nothing:", ({ method, rows }
   test.each(rows)("$name", (row) => expectRefused(method, row));
 });
 
-test("an id that may be a misplaced secret is not repeated, and another is", () => {
+test("an error quotes an unknown id unless it may be a misplaced secret", () => {
   const { emulator } = new LaunchedPlugin();
   const attempts = [
     () => emulator.unregisterPlugin({ tenantId: "acme", clientId: SECRET }),
@@ -245,14 +245,14 @@ test.each(permitted)("an API client may have the redirect URI %s", (uri) => {
   expect(() => createEmulator().registerApiClient(withUri(uri))).not.toThrow();
 });
 
-test("one name may be registered in two tenants, and for a plugin and an account in one", () => {
+test("one name may be registered in two tenants, and in one tenant for a plugin and an account", () => {
   const { emulator } = new LaunchedPlugin();
   emulator.registerPlugin({ ...service, ...reporter, tenantId: "globex" });
   emulator.registerOperator({ ...ada, tenantId: "globex" });
   emulator.registerServiceAccount({ ...account, clientId: "reporter" });
 });
 
-test("a plugin's page moves for the next launch, and a service plugin cannot get one", () => {
+test("a plugin's new page counts from the next launch on, and a service plugin cannot have a page", () => {
   const { emulator } = new LaunchedPlugin();
   emulator.updatePlugin({ ...reporter, pageUrl: "http://localhost:3000/new" });
   expect(emulator.launch({ ...reporter, userId: "ada" }).url).toMatch(/^http:\/\/localhost:3000\/new\?/);
@@ -260,7 +260,7 @@ test("a plugin's page moves for the next launch, and a service plugin cannot get
   expect(() => other.updatePlugin({ ...reporter, pageUrl: "https://p.example/" })).toThrow(EmulatorError);
 });
 
-/** A portal with a service account. */
+/** Returns a portal with a service account. */
 class Worker extends Portal {
   constructor() {
     super();
@@ -277,7 +277,7 @@ class Worker extends Portal {
 }
 
 describe("an updated service account", () => {
-  test("with another secret is refused its old one at once, and keeps its tokens", async () => {
+  test("with another secret is refused at once with its old one, and keeps its tokens", async () => {
     const worker = new Worker();
     const token = await worker.token();
     worker.emulator.updateServiceAccount({ clientId: "worker", clientSecret: "another" });
@@ -287,7 +287,7 @@ describe("an updated service account", () => {
     expect(await worker.statusOf(token)).toBe(200);
   });
 
-  test("with other scopes gets them in its next token and keeps them; null lifts the limit", async () => {
+  test("with other scopes gets them from its next token on; null lifts the limit", async () => {
     const worker = new Worker();
     const token = await worker.token();
     worker.emulator.updateServiceAccount({ clientId: "worker", scopes: ["schedules:read"] });
@@ -299,7 +299,7 @@ describe("an updated service account", () => {
 });
 
 describe("an updated API client", () => {
-  test("with a secret is confidential at once, and keeps it until it is null", async () => {
+  test("with a secret is confidential at once, until the secret is null", async () => {
     const portal = new Portal();
     const tokens = await portal.tokens();
     portal.emulator.updateApiClient({ clientId: "portal", clientSecret: PORTAL_SECRET });
@@ -314,7 +314,7 @@ describe("an updated API client", () => {
     expect((await portal.refresh(newer.refresh_token)).status).toBe(200);
   });
 
-  test("with other redirect URIs requires them of later logins; a code keeps its own", async () => {
+  test("with other redirect URIs requires them in later logins; an issued code keeps the old one", async () => {
     const portal = new Portal();
     const code = portal.loginCode();
     const moved = { redirect_uri: "https://portal.example/moved" };
@@ -336,7 +336,7 @@ describe("an updated API client", () => {
     expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
   });
 
-  test("with a tenant serves only its people, until the tenant is null", () => {
+  test("with a tenant logs in only people of that tenant, until the tenant is null", () => {
     const portal = new Portal();
     portal.emulator.updateApiClient({ clientId: "portal", tenantId: "umbrella" });
     const issues = ["login.credentials"];
@@ -382,7 +382,7 @@ describe("an unregistered plugin", () => {
     expect((await plugin.call(token)).status).toBe(200);
   });
 
-  test("leaves the same name in another tenant and every other plugin", async () => {
+  test("does not affect the same name in another tenant or any other plugin", async () => {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "umbrella" });
@@ -443,7 +443,7 @@ describe("an unregistered service account", () => {
     expect(await worker.statusOf(token)).toBe(200);
   });
 
-  test("leaves the plugin of the same name, and that plugin leaves the account", async () => {
+  test("does not affect a plugin of the same name, nor does that plugin affect the account", async () => {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     const worker = { ...account, clientId: "reporter" };
@@ -487,7 +487,7 @@ describe("an unregistered API client", () => {
     expect(await portal.statusOf((await portal.tokens()).access_token)).toBe(200);
   });
 
-  test("ends its logins in progress: the person learns of it, and no code is issued", async () => {
+  test("ends its logins in progress: the page shows an error, and no code is issued", async () => {
     const portal = new Portal();
     const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
     await (await browser.submit({ userId: "ada", decision: "login" })).follow();
@@ -497,7 +497,7 @@ describe("an unregistered API client", () => {
     expect(portal.lastRule()).toBe("login.pending");
   });
 
-  test("leaves every other client's tokens, codes and logins in progress", async () => {
+  test("does not affect another client's tokens, codes and logins in progress", async () => {
     const portal = new Portal();
     const tokens = await portal.tokens();
     const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
@@ -513,7 +513,7 @@ describe("an unregistered API client", () => {
 });
 
 describe("an unregistered operator", () => {
-  test("launches nothing, and the launches, codes and tokens end for good; another operator's stay", async () => {
+  test("launches nothing, and loses launches, codes and tokens for good; another operator keeps theirs", async () => {
     const plugin = new LaunchedPlugin();
     const { emulator } = plugin;
     emulator.registerOperator({ ...ada, userId: "eve" });

@@ -1,4 +1,4 @@
-// Seeds and the way back to them: at once, and without a trace in what is in flight.
+// Seeds, and resets to them, which are immediate and do not affect requests in flight.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEmulator, type EmulatorSeed } from "../../src/emulator/index.js";
 import {
@@ -60,7 +60,7 @@ describe("a seed", () => {
 });
 
 describe("reset", () => {
-  test("goes back to the seed as it was given, whatever became of the caller's objects", () => {
+  test("restores the seed as it was given, even if the caller's objects changed", () => {
     const capabilities = ["devices:read"];
     const operators = [{ tenantId: "acme", userId: "bob", capabilities }];
     const status = { name: "status" as const, status: 503, body: { deep: [1] } };
@@ -76,7 +76,7 @@ describe("reset", () => {
     expect(emulator.clock.now()).toBe(START);
   });
 
-  test("goes back to the seed with registrations, tokens, jti values, windows, clock, switches and logs", async () => {
+  test("restores registrations, tokens, jti values, windows, clock, switches and logs", async () => {
     const emulator = createEmulator({ seed, rateLimit: { requests: 2, windowSeconds: 60 } });
     const form = signedForm(emulator, reporter);
     const headers = { authorization: `Bearer ${await accessTokenIn(post(emulator, form))}` };
@@ -94,13 +94,13 @@ describe("reset", () => {
     expect(emulator.clock.now()).toBe(START);
     expect((await call()).status).toBe(401);
     expect(() => emulator.launch({ ...launched, userId: "bob" })).toThrow();
-    // The same assertion, with the same test key, in an empty window.
+    // The same assertion and test key are accepted again, in an empty window.
     expect((await post(emulator, form)).status).toBe(200);
     expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(200);
     expect((await post(emulator, signedForm(emulator, reporter))).status).toBe(429);
   });
 
-  test("lets what is in flight end on the state it began with", async () => {
+  test("lets requests in flight end on the state they began with", async () => {
     let release = (_: string) => {};
     const held = new Promise<string>((resolve) => {
       release = resolve;
@@ -120,7 +120,7 @@ describe("reset", () => {
 });
 
 describe("reset with options", () => {
-  test("changes what is served, and the next reset keeps it", async () => {
+  test("applies them, and the next reset keeps them", async () => {
     const emulator = createEmulator({ seed, variants: ["A"] });
     const { url, close } = await emulator.listen();
     onTestFinished(close);
@@ -136,7 +136,7 @@ describe("reset with options", () => {
     expect(() => emulator.launch(launched)).toThrow();
   });
 
-  test("takes an option back to its default where it is undefined, and leaves it where it is not named", async () => {
+  test("restores the default of an option that is undefined, and keeps one that is left out", async () => {
     const emulator = createEmulator({ seed, variants: ["A"], tokenLifetimeSeconds: 7, requireKid: false });
     const extras = { token_type: "Bearer" };
     emulator.reset({ rules: { "assertion.audience": false }, tokenResponseExtras: extras });
@@ -170,7 +170,7 @@ describe("reset with options", () => {
 });
 
 describe("a seed number", () => {
-  test("makes keys, codes, tokens and ids the same in every run, and without one nothing repeats", async () => {
+  test("makes keys, codes, tokens and ids the same in every run; without one they differ", async () => {
     const run = async (randomSeed?: number) => {
       const emulator = createEmulator({ seed, randomSeed });
       const answer = await post(emulator, signedForm(emulator, reporter));

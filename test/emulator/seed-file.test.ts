@@ -1,4 +1,4 @@
-// Seed files in YAML and JSON: read, checked, and every mistake named by its line.
+// Seed files in YAML and JSON are read and checked, and every mistake is reported with its line.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ operators:
 clock: { at: 2026-01-01T12:00:00Z, frozen: true }
 `;
 
-test("options are those of createEmulator, all else is the seed", () => {
+test("the member options holds those of createEmulator, and all other members are the seed", () => {
   const options = parseSeedFile(yaml, "tenant.yaml");
   expect(options).toMatchObject({ variants: ["A"], tokenLifetimeSeconds: 600 });
   const emulator = createEmulator(options);
@@ -45,7 +45,7 @@ test("a file is read as YAML or JSON", () => {
 });
 
 const SECRET = "hunter2-canary";
-/** As anything else that may be a name. */
+/** A secret that looks like a name. */
 const LETTERS = "opensesame";
 
 test.each([

@@ -1,4 +1,4 @@
-// RSA keys and hand-made JWTs for the tests; node:crypto only, so that no library repairs what a test breaks.
+// Makes RSA keys and JWTs by node:crypto alone, so that no library corrects a test's deliberate mistakes.
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 export interface SigningKey {
@@ -13,7 +13,7 @@ export function newSigningKey(kid: string, modulusLength = 2048): SigningKey {
   return { kid, privateKey, publicKey, publicJwk: { ...publicKey.export({ format: "jwk" }), kid } };
 }
 
-/** Signs whatever it is given, by any algorithm, right or wrong. */
+/** Signs any header and claims by any algorithm, right or wrong. */
 export function compactJws(
   header: Record<string, unknown>,
   claims: unknown,

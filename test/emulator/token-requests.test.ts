@@ -1,5 +1,5 @@
-// What the table of negative requests does not show of token requests: the order of the rules, how little a refusal
-// reveals, the log, and the rate limit over time.
+// Tests of token requests that the table of negative requests does not cover: the order of the rules, how
+// little a refusal reveals, the log, and the rate limit over time.
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -101,12 +101,12 @@ describe("on the wire, a missing plugin, a wrong key and a disabled plugin", () 
   } satisfies Record<string, Changed>;
   interface Seen {
     readonly statusLine: string;
-    /** Names and values in turn, as received. */
+    /** Names and values alternate, as received. */
     readonly raw: readonly string[];
     readonly body: string;
   }
 
-  /** What a caller sees, but the time of day. */
+  /** Everything that a caller receives except the time of day. */
   async function onTheWire(plugin: PluginClient, changed: Changed): Promise<Seen> {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const sent = request(plugin.tokenUrl(), { method: "POST", headers }).end(String(plugin.form(changed)));
@@ -129,7 +129,7 @@ describe("on the wire, a missing plugin, a wrong key and a disabled plugin", () 
     };
   }
 
-  test("differ in the error of section 7.1 and in nothing else", async () => {
+  test("differ only in the error code of section 7.1", async () => {
     const { missing, wrong, disabled } = await seenBy({});
     expect(missing).toEqual(disabled);
     expect(missing.body).toBe(`{"error":"invalid_grant","error_description":"${REJECTED}"}`);
@@ -140,7 +140,7 @@ describe("on the wire, a missing plugin, a wrong key and a disabled plugin", () 
     expect(wrong.raw.map((value) => value.replace(`${length + 1}`, `${length}`))).toEqual(missing.raw);
   });
 
-  test("are the same to the byte with the option refusedPluginError", async () => {
+  test("are identical byte for byte with the option refusedPluginError", async () => {
     const { missing, wrong, disabled } = await seenBy({ refusedPluginError: "invalid_client" });
     expect(missing).toEqual(wrong);
     expect(disabled).toEqual(wrong);
@@ -171,7 +171,7 @@ describe("Variant B", () => {
     expect(plugin.lastRule()).toBe(rule);
   });
 
-  test("a wrong secret and an unknown client get the same answer, and the log tells them apart", async () => {
+  test("a wrong secret and an unknown client get the same answer, and the log distinguishes them", async () => {
     const { emulator } = deployment();
     const ask = async (changes: object) =>
       (await requestAccountToken(emulator, { ...account, ...changes })).text();
@@ -180,7 +180,7 @@ describe("Variant B", () => {
     expect(entries.map(({ tenantId }) => tenantId)).toEqual(["acme", undefined]);
   });
 
-  test("a token without scopes reaches every declared route under /v1/, which receives its tenant", async () => {
+  test("every declared route under /v1/ accepts a token without scopes and receives its tenant", async () => {
     const path = "/v1/schedules/{scheduleId}";
     const respond = (call: { tenantId: string; parameters: object }) => [call.tenantId, call.parameters];
     const routes = [{ operationId: "getSchedule", method: "GET", path, respond }] as const;
@@ -212,7 +212,7 @@ describe("the rate limit", () => {
     expect(await statusOf(plugin.requestToken())).toBe(200);
   });
 
-  test("admits exactly as many of 40 concurrent requests as it says", async () => {
+  test("admits exactly the configured number of 40 concurrent requests", async () => {
     const plugin = limited({ requests: 5, windowSeconds: 10 });
     const statuses = await Promise.all(Array.from({ length: 40 }, () => statusOf(plugin.requestToken())));
     expect(statuses.filter((status) => status === 200)).toHaveLength(5);

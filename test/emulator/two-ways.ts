@@ -1,4 +1,4 @@
-// The two ways in: the same requests in-process and over HTTP, and what came back of them.
+// Sends the same requests in-process and over HTTP, and records the results.
 import { onTestFinished, vi } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 
@@ -23,7 +23,7 @@ export const ways: readonly WayIn[] = [
   },
 ];
 
-/** What a caller has of a request: an answer, half of one, or none. */
+/** The result of a request: an answer, a part of one, or none. */
 export interface Observed {
   /** The code of the fault with which fetch rejected. */
   readonly fetchFailed?: string | undefined;
@@ -61,7 +61,7 @@ function codeOf(error: unknown): string {
   return `${name} ${cause?.code}`;
 }
 
-/** To be asked for how many there are, from here to the end of the test. */
+/** Returns a function that counts the running timers of these lengths, until the test ends. */
 export function watchedTimers(...lengthsMs: readonly number[]): () => number {
   const { setTimeout: realSet, clearTimeout: realClear } = globalThis;
   const waiting = new Set<unknown>();

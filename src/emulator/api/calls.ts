@@ -24,7 +24,7 @@ export async function answerApiCall(
   const refusal = checkCall(deployment, token, route, devices);
   if (refusal !== undefined) return refuse(deployment, refusal, token);
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
-  // The tenant of the path is the token's, unless bearer.tenant is off.
+  // The tenants of path and token differ only while bearer.tenant is off.
   const tenantId = pathTenantId ?? token.tenantId;
   const identity = { variant, tenantId, clientId, userId };
   const call = {
@@ -36,7 +36,7 @@ export async function answerApiCall(
   return callAnswer(deployment, await respond(call), request);
 }
 
-/** The devices in the path or, for a parameter that the path does not have, any number of them in the query. */
+/** Returns the device in the path or, if the path lacks the parameter, all devices in the query. */
 function devicesNamed(name: string | undefined, inPath: Record<string, string>, url: string): string[] {
   if (name === undefined) return [];
   const device = inPath[name];
@@ -48,9 +48,9 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
 
 interface Presented {
   readonly token: IssuedToken;
-  /** The tenant of the path; Variant B's paths have none, so the token alone decides. */
+  /** The tenant of the path. Variant B's paths have none, so there the token alone decides. */
   readonly tenantId: string | undefined;
-  /** Undefined if the token was not revoked. */
+  /** How the token was revoked, or undefined if it was not. */
   readonly revocation: string | undefined;
   readonly now: number;
 }
@@ -66,7 +66,7 @@ const bearerChecks: Checks<Presented> = {
     unless(tenantId === token.tenantId, `a token of ${shown(tenantId)}`, "a token of another tenant"),
 };
 
-/** The token that a call presents, by the rules that hold for every route. */
+/** Finds the token that a call presents, and applies the rules that hold for every route. */
 function findToken(
   { accessTokens, authorizations, clock, switches }: Deployment,
   variant: "A" | "B",
@@ -98,9 +98,9 @@ interface Call {
   readonly route: ApiRoute;
   /** The devices that the request names. */
   readonly devices: readonly string[];
-  /** "The registration is re-checked live on each call" (description, section 2.1). Undefined: not registered. */
+  /** "The registration is re-checked live on each call" (description, section 2.1). It is undefined if not registered. */
   readonly plugin: Plugin | undefined;
-  /** Of the person for whom the token acts, as registered now; undefined for a machine. */
+  /** The current capabilities of the person for whom the token acts; undefined for a machine. */
   readonly capabilities: ReadonlySet<string> | undefined;
   readonly now: number;
 }
@@ -135,7 +135,7 @@ const checksOfPlugins: Checks<Call> = {
     if (plugin === undefined) return undefined;
     const inForce = grantsInForce(plugin, now);
     const covering = inForce.filter(({ scopes }) => scope === undefined || scopes.has(scope));
-    // No grant covers the scope only while route.narrowed is off: then all of them count.
+    // If no grant covers the scope, route.narrowed is off, and the devices of every grant count.
     const grants = covering.length > 0 ? covering : inForce;
     const isReached = grants.some((grant) => devices.every((device) => grant.devices?.has(device) ?? true));
     const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
@@ -162,8 +162,8 @@ function checkCall(
 }
 
 /**
- * Refuses with the status that the options choose: "the status code: not shown" (description, section 7.2). The 403 has
- * an empty body, and so has the 401, whose body is not shown.
+ * Refuses with the status from the options, because it is "not shown" (description, section 7.2). The 403 has
+ * an empty body. The body of the 401 is not shown, and is empty here too.
  */
 function refuse(
   { clock, customerLog, settings }: Deployment,
@@ -190,7 +190,7 @@ async function callAnswer({ settings }: Deployment, value: unknown, request: Req
   const member = Object.hasOwn(envelope, selected) ? envelope[selected] : undefined;
   if (value === undefined) return new Response(null, { status: 204 });
   if (!(value instanceof Response)) return Response.json(member === undefined ? value : { [member]: value });
-  // A copy: the headers of a Response from fetch cannot be changed.
+  // This is a copy, because the headers of a Response from fetch cannot be changed.
   const response = new Response(value.body, value);
   const isJson = /^application\/(.+\+)?json\b/i.test(response.headers.get("content-type") ?? "");
   if (member === undefined || response.body === null || !isJson) return response;

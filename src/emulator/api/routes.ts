@@ -1,4 +1,4 @@
-// API routes: their declaration, the described and invented ones, and the table of all.
+// API routes: how they are declared, the described and the invented ones, and the table of all.
 import { z } from "zod";
 import { EmulatorError, isJson } from "../errors.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
@@ -9,9 +9,9 @@ export interface ApiCall {
   readonly variant: "A" | "B";
   readonly tenantId: string;
   readonly clientId: string;
-  /** The person for whom the token acts; undefined for a machine's. */
+  /** The person for whom the token acts; undefined if it acts for a machine. */
   readonly userId?: string | undefined;
-  /** Path parameters, decoded, `tenantId` included in Variant A. */
+  /** The decoded path parameters; in Variant A they include `tenantId`. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly request: Request;
   /** The devices of the tenant, from the option `devices`. */
@@ -19,7 +19,7 @@ export interface ApiCall {
 }
 
 /**
- * One operation under one variant's base path; the path decides which variant serves it.
+ * One operation. Its path begins with the base path of the variant that serves it.
  *
  * @example
  * { operationId: "restartDevice", method: "POST", path: "/api/v1/{tenantId}/devices/{deviceId}/restart",
@@ -30,11 +30,11 @@ export interface ApiRoute {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Starts with `/api/v1/{tenantId}/` (Variant A) or `/v1/` (Variant B); a parameter is a whole segment. */
   readonly path: string;
-  /** "A plugin-enabled route requires one scope" (description, section 5.6). Left out: any token of the variant. */
+  /** "A plugin-enabled route requires one scope" (description, section 5.6). If left out, any token of the variant will do. */
   readonly scope?: string | undefined;
-  /** The path or query parameter that names a device, held against a plugin's device restriction. */
+  /** The path or query parameter that names a device, which a plugin's device restriction must permit. */
   readonly deviceParameter?: string | undefined;
-  /** "Only routes that opt in accept a plugin token" (section 5.5). Default: true. Of no effect in Variant B. */
+  /** "Only routes that opt in accept a plugin token" (section 5.5). Default: true. It has no effect in Variant B. */
   readonly takesPluginTokens?: boolean | undefined;
   /** The answer: a `Response`, a JSON value, or undefined for 204. Default: operationId and parameters as JSON. */
   readonly respond?: ((call: ApiCall) => unknown) | undefined;
@@ -64,13 +64,13 @@ export function variantOf(route: ApiRoute): "A" | "B" {
   return route.path.startsWith("/api/") ? "A" : "B";
 }
 
-/** "JSON; body shape not shown" (description, section 4.3): members beside the id are answered as they are given. */
+/** "JSON; body shape not shown" (description, section 4.3): members besides the id are answered as given. */
 export interface Device {
   readonly id: string;
   readonly [member: string]: unknown;
 }
 
-/** The same in every tenant, or by tenant; a tenant that is not named has none. */
+/** One list for every tenant, or one list for each; a tenant that is not named has no devices. */
 export type Devices = readonly Device[] | { readonly [tenantId: string]: readonly Device[] };
 
 const device = z.looseObject({ id: z.string().min(1) }).refine((value) => isJson(value), "must be JSON");
@@ -86,8 +86,8 @@ export function devicesOf(devices: Devices, tenantId: string): readonly Device[]
 }
 
 /**
- * The two calls of section 4.3. The emulator chose the scope, and that a device restriction does not filter the
- * list: the request does not name a device.
+ * The two calls of section 4.3. The scope is the emulator's choice. A device restriction does not filter the list,
+ * because the request names no device.
  */
 const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v1/devices"].map((path) => ({
   operationId: "listDevices",
@@ -97,7 +97,7 @@ const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v
   respond: ({ devices }) => devices,
 }));
 
-/** Variant A only. A declared route of the same method and path, or the same operationId, replaces one. */
+/** Only Variant A has these. A declared route with the same method and path or operationId replaces one. */
 const inventedRoutes: readonly ApiRoute[] = [
   {
     operationId: "inventedGetDevice",
@@ -128,10 +128,10 @@ const inventedRoutes: readonly ApiRoute[] = [
 ];
 
 /**
- * In matching order: where two paths fit, the one that is literal first is first.
+ * Returns all routes in matching order: a literal segment comes before a parameter.
  *
- * @throws {@link EmulatorError} `route_conflict`: two routes share method and path, or variant and operationId, or
- *   one takes the path of a token endpoint or of a page, or that of the refresh.
+ * @throws {@link EmulatorError} `route_conflict` if two routes share method and path, or variant and operationId, or
+ *   if one takes the path of a token endpoint, of a page or of the refresh.
  */
 export function routeTable(declared: readonly ApiRoute[], refreshPath: string): ApiRoute[] {
   const fixed = [...deviceListRoutes, ...declared];
@@ -155,7 +155,7 @@ function collide(a: ApiRoute, b: ApiRoute): boolean {
   return samePlace || (variantOf(a) === variantOf(b) && a.operationId === b.operationId);
 }
 
-/** The path with parameters unnamed, by a character that sorts after every literal one. */
+/** Replaces each parameter by a character that sorts after every character of a literal segment. */
 function shapeOf(path: string): string {
   return path.replace(/\{[^}]+\}/g, "\uffff");
 }

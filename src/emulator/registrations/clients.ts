@@ -9,11 +9,11 @@ export interface ServiceAccountRegistration {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly tenantId: string;
-  /** Scopes the account's role reaches. What a role reaches is not shown. Default: every route of Variant B. */
+  /** The scopes of the account's role, which are not shown. By default every route of Variant B is permitted. */
   readonly scopes?: readonly string[] | undefined;
 }
 
-/** Which account: its client_id is unique in Variant B. A tenant that is named has to be its own. */
+/** Its client_id alone identifies the account in Variant B. If tenantId is given, it must be the account's. */
 export interface ServiceAccountIdentity {
   readonly clientId: string;
   readonly tenantId?: string | undefined;
@@ -22,26 +22,26 @@ export interface ServiceAccountIdentity {
 /** A live change of one account; a member that is left out stays. */
 export interface ServiceAccountUpdate extends ServiceAccountIdentity {
   readonly clientSecret?: string | undefined;
-  /** `null`: every route of Variant B. */
+  /** `null` permits every route of Variant B. */
   readonly scopes?: readonly string[] | null | undefined;
 }
 
 /** What an administrator enters under API clients (description, section 2.5; its fields are not shown). */
 export interface ApiClientRegistration {
   readonly clientId: string;
-  /** Held against `redirect_uri` exactly; the port of a loopback IP literal is free (RFC 8252 section 7.3). */
+  /** `redirect_uri` must equal one of them; only the port of a loopback IP may differ (RFC 8252 section 7.3). */
   readonly redirectUris: readonly string[];
-  /** Makes the client a confidential one: it must then send the secret. Default: a public client, which sends none. */
+  /** A client with a secret is confidential and must send it. By default the client is public and sends none. */
   readonly clientSecret?: string | undefined;
-  /** The scopes that the client may be allowed. Default: all capabilities of the person. */
+  /** The scopes that a person may allow the client. Default: all capabilities of the person. */
   readonly scopes?: readonly string[] | undefined;
-  /** What the consent page calls it. Default: the client_id. */
+  /** The client's name on the consent page. Default: the client_id. */
   readonly name?: string | undefined;
-  /** The tenant whose people may log in. Default: every tenant. */
+  /** Only people of this tenant may log in. Default: people of every tenant. */
   readonly tenantId?: string | undefined;
 }
 
-/** Which client: its client_id is unique in Variant B. */
+/** The client_id alone identifies the client in Variant B. */
 export interface ApiClientIdentity {
   readonly clientId: string;
 }
@@ -51,10 +51,10 @@ export interface ApiClientUpdate extends ApiClientIdentity {
   readonly redirectUris?: readonly string[] | undefined;
   /** `null` makes it a public client. */
   readonly clientSecret?: string | null | undefined;
-  /** `null`: all capabilities of the person. */
+  /** `null` permits all capabilities of the person. */
   readonly scopes?: readonly string[] | null | undefined;
   readonly name?: string | undefined;
-  /** `null`: the people of every tenant. */
+  /** `null` lets people of every tenant log in. */
   readonly tenantId?: string | null | undefined;
 }
 
@@ -77,7 +77,7 @@ export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.str
 
 export interface ServiceAccount extends Pick<ServiceAccountRegistration, "tenantId" | "clientId"> {
   readonly secretDigest: Buffer;
-  /** Undefined: every route of Variant B. */
+  /** If undefined, every route of Variant B is permitted. */
   readonly scopes: ReadonlySet<string> | undefined;
 }
 
@@ -118,12 +118,12 @@ export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject(
 });
 
 export interface ApiClient extends Pick<ApiClientRegistration, "clientId" | "redirectUris"> {
-  /** Undefined: a public client. */
+  /** If undefined, the client is public. */
   readonly secretDigest: Buffer | undefined;
-  /** Undefined: all capabilities of the person. */
+  /** If undefined, all capabilities of the person are permitted. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly name: string;
-  /** Undefined: the people of every tenant. */
+  /** If undefined, people of every tenant may log in. */
   readonly tenantId: string | undefined;
 }
 

@@ -33,9 +33,9 @@ export interface Role {
 
 export const roleSchema: z.ZodType<Role> = z.strictObject({ name: z.string(), group: z.string() });
 
-/** RFC 8252 section 8.3: an IP literal. `localhost` may resolve to something else, so it is a host like any other. */
+/** IP literals only: `localhost` may resolve to another address (RFC 8252 section 8.3). */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::([1-9]\d{0,4}))?(?=[/?]|$)(.*)$/;
-/** Schemes that run or read what they name instead of handing a code to an app. */
+/** Schemes that make a browser run or read a URL instead of handing it to an app. */
 const NO_APP = ["javascript:", "data:", "vbscript:", "file:", "blob:", "about:", "ws:", "wss:", "ftp:"];
 
 export const redirectUriSchema: z.ZodType<string> = z
@@ -48,7 +48,7 @@ function isRedirectUri(value: string): boolean {
   if (!URL.canParse(value) || value.includes("#") || /[\s\\]/.test(value)) return false;
   const { protocol, hostname, username, password } = new URL(value);
   if (username !== "" || password !== "" || NO_APP.includes(protocol)) return false;
-  // RFC 9700 section 2.6: no unencrypted redirect but to loopback. RFC 6761 section 6.3 counts names under localhost.
+  // RFC 9700 section 2.6 permits http only to loopback; names under localhost count (RFC 6761 section 6.3).
   return protocol !== "http:" || LOOPBACK.test(value) || /(^|\.)localhost$/.test(hostname);
 }
 
@@ -67,7 +67,7 @@ export function secretDigest(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }
 
-/** Takes the same time wherever the two differ. */
+/** The comparison takes the same time wherever the two differ. */
 export function isSecretOf(digest: Buffer, presented: string): boolean {
   return timingSafeEqual(digest, secretDigest(presented));
 }

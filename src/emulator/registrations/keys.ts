@@ -10,12 +10,12 @@ import { EmulatorError } from "../errors.js";
 
 /** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
 const RSA_BITS = 2048;
-/** Every key is tried on every assertion. */
+/** There is a limit because every key is tried on every assertion. */
 const MAXIMUM_KEYS = 32;
-/** RFC 7518 section 6.3.2 and 6.4.1: the members that make a key private or symmetric. */
+/** The members that make a key private or symmetric (RFC 7518 sections 6.3.2 and 6.4.1). */
 const SECRET_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/** A JSON Web Key Set as RFC 7517 section 5 has it. */
+/** A JSON Web Key Set (RFC 7517 section 5). */
 export interface JsonWebKeySet {
   readonly keys: readonly object[];
 }
@@ -26,8 +26,8 @@ export interface RegisteredKey {
 }
 
 /**
- * @throws {@link EmulatorError} `key_invalid`: no keys, too many, or one that is private, not RSA, shorter than 2048
- *   bits, or marked for another algorithm or use. Never quotes the key.
+ * @throws {@link EmulatorError} `key_invalid` for no keys, for too many, or for one that is private, not RSA, shorter
+ *   than 2048 bits, or marked for another algorithm or use. The message never quotes the key.
  */
 export function readRegisteredKeys(jwks: JsonWebKeySet): readonly RegisteredKey[] {
   if (jwks.keys.length === 0) throw invalid("keys", "the JWKS holds no key");
@@ -75,7 +75,7 @@ export type TestKey = Readonly<Record<string, string>>;
 
 const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
 
-/** Where a plugin without a `jwks` gets one from. */
+/** The source of the JWKS of a plugin that is registered without one. */
 export type JwksSource = Pick<TestKeys, "jwksFor">;
 
 export class TestKeys {
@@ -86,7 +86,7 @@ export class TestKeys {
     this.#seed = seed;
   }
 
-  /** The public half, of a key that is made now if there was none. */
+  /** Returns the public half of the plugin's test key, which is made now if there was none. */
   jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
     const name = nameOf(plugin);
     const key = this.find(plugin) ?? {
@@ -112,9 +112,9 @@ function randomKey(): TestKey {
 }
 
 const PUBLIC_EXPONENT = 65_537n;
-/** Most candidates have one of these for a factor, which is found faster than by checkPrimeSync. */
+/** Most candidates are divisible by one of these, and trying them is faster than checkPrimeSync. */
 const SMALL_PRIMES = [3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n, 41n, 43n, 47n, 53n, 59n, 61n, 67n];
-/** A private JWK from a seed, which Node's own generator does not take: for tests only, never to protect anything. */
+/** Makes a private JWK from a seed, which Node's own generator cannot do. Such a key protects nothing. */
 function seededRsaKey(seed: string): Readonly<Record<string, string>> {
   const first = seededPrime(`${seed} p`, RSA_BITS / 2);
   const second = seededPrime(`${seed} q`, RSA_BITS / 2);
@@ -125,7 +125,7 @@ function seededRsaKey(seed: string): Readonly<Record<string, string>> {
   return { kty: "RSA", ...Object.fromEntries(members.map(([name, value]) => [name, encode(value)])) };
 }
 
-/** The first prime from a seeded starting point whose two top bits are set, so that a product has its full length. */
+/** Finds the first prime from a seeded start. Its two top bits are set, so that a product has its full length. */
 function seededPrime(seed: string, bits: number): bigint {
   const blocks = Array.from({ length: bits / 256 }, (_, index) =>
     createHash("sha256").update(`${seed} ${index}`).digest("hex"),
@@ -138,7 +138,7 @@ function seededPrime(seed: string, bits: number): bigint {
   return candidate;
 }
 
-/** By Euclid's extended algorithm. */
+/** Computes the modular inverse by Euclid's extended algorithm. */
 function inverse(value: bigint, modulus: bigint): bigint {
   let [a, b, x, y] = [value % modulus, modulus, 1n, 0n];
   while (b !== 0n) {

@@ -5,7 +5,7 @@ import { Registry } from "./registry.js";
 
 /**
  * A person who launches plugins in the host application (Variant A) and logs in to apps (Variant B). The description
- * shows the fields of `revo.user` (section 2.3); the rest is the emulator's.
+ * shows the fields of `revo.user` (section 2.3); the emulator adds the others.
  */
 export interface OperatorRegistration {
   readonly tenantId: string;
@@ -13,15 +13,15 @@ export interface OperatorRegistration {
   readonly userId: string;
   readonly firstname?: string | undefined;
   readonly lastname?: string | undefined;
-  /** The scopes that the person has: a token that acts for the person reaches no others. Default: none. */
+  /** The person's scopes: a token that acts for the person is permitted no others. Default: none. */
   readonly capabilities?: readonly string[] | undefined;
-  /** What `revo.roles` says. Default: one invented role. */
+  /** The value of `revo.roles`. Default: one invented role. */
   readonly roles?: readonly Role[] | undefined;
-  /** Default: none, the person signs in without one. */
+  /** By default the person signs in without a password. */
   readonly password?: string | undefined;
 }
 
-/** Which operator. */
+/** The members that identify an operator. */
 export interface OperatorIdentity {
   readonly tenantId: string;
   readonly userId: string;
@@ -40,7 +40,7 @@ export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
   password: z.string().min(1).optional(),
 });
 
-/** Invented: the description shows the shape of a role and no example of one. */
+/** The description shows the shape of a role and no example, so this one is invented. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
 
 export interface Operator extends OperatorIdentity, Pick<OperatorRegistration, "firstname" | "lastname"> {
@@ -75,7 +75,7 @@ export function isPasswordOf({ passwordDigest }: Operator, password: string): bo
   return passwordDigest === undefined || isSecretOf(passwordDigest, password);
 }
 
-/** For pages: the name if there is one, else the user id. */
+/** Returns the name that pages show: the person's name if there is one, otherwise the user id. */
 export function displayName({ firstname, lastname, userId }: Operator): string {
   return [firstname, lastname].filter(Boolean).join(" ") || userId;
 }

@@ -30,11 +30,11 @@ export interface PluginRegistration {
   readonly devices?: readonly string[] | undefined;
   /** Default: true. */
   readonly enabled?: boolean | undefined;
-  /** What `revo.roles` says of a service plugin. Default: one invented role. */
+  /** The value of `revo.roles` for a service plugin. Default: one invented role. */
   readonly roles?: readonly Role[] | undefined;
-  /** What the host application's sidebar calls it. Default: the client_id. */
+  /** The plugin's name in the host application's sidebar. Default: the client_id. */
   readonly name?: string | undefined;
-  /** The page of a user-interface plugin, http or https: the host loads it in an iframe. Default: an empty page. */
+  /** The http or https URL that the host loads in an iframe, for a user-interface plugin. Default: an empty page. */
   readonly pageUrl?: string | undefined;
 }
 
@@ -73,11 +73,11 @@ export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
 
 interface Grant {
   readonly scopes: ReadonlySet<string>;
-  /** Undefined: every device. */
+  /** If undefined, every device is permitted. */
   readonly devices: ReadonlySet<string> | undefined;
 }
 
-/** In force from its replacement on, up to but not at its end; epoch milliseconds. */
+/** A replaced grant, in force from its replacement until before its end; epoch milliseconds. */
 interface FormerGrant {
   readonly grant: Grant;
   readonly from: number;
@@ -93,14 +93,14 @@ export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" 
   readonly formerGrants: readonly FormerGrant[];
 }
 
-/** Everything that permits a call at this instant: the grant as it stands, and replaced ones that still linger. */
+/** Returns the grants that permit calls at this instant: the current one, and replaced ones still in force. */
 export function grantsInForce(plugin: Plugin, now: number): Grant[] {
-  // Not before its replacement: a clock that went back revives nothing, for the registration is as it stands.
+  // `from` is compared because setting the clock back must not bring a replaced grant into force.
   const lingering = plugin.formerGrants.filter(({ from, until }) => from <= now && now < until);
   return [plugin.grant, ...lingering.map(({ grant }) => grant)];
 }
 
-/** Invented: the description shows the shape of a role and no example of one. */
+/** The description shows the shape of a role and no example, so this one is invented. */
 const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "external-plugins" }];
 
 export class PluginRegistry extends Registry<

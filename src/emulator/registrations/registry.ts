@@ -5,18 +5,18 @@ import { shown, shownClientId } from "../shown.js";
 
 /** What differs between plugins, service accounts, API clients and operators. */
 interface Kind<Item, Registration> {
-  /** As messages call one. */
+  /** The name of the kind in messages. */
   readonly noun: string;
   readonly registration: z.ZodType<Registration>;
   /** A member that is left out stays, and null puts it back to its default. */
   readonly update: z.ZodType<object>;
-  /** Other members are ignored: a registration or an update has an identity too. */
+  /** Other members are ignored, because a registration or an update may be passed as an identity. */
   readonly identity: z.ZodType<Readonly<Record<string, string | undefined>>>;
   /** The members of the identity that are unique; the last one is the id. */
   readonly key: readonly string[];
   /** Whether another kind of registration has this id. */
   isTaken?(id: string): boolean;
-  /** `previous`: what an update replaces. */
+  /** `previous` is the record that an update replaces. */
   create(sheet: Registration, previous: Item | undefined, now: number): Item;
 }
 
@@ -26,7 +26,7 @@ export class Registry<
   Key extends readonly string[],
   Registration extends object,
 > {
-  /** With the registration as it was entered, for later updates. */
+  /** Later updates start from `sheet`, the registration as it was entered. */
   readonly #entries = new Map<string, { readonly sheet: Registration; readonly item: Item }>();
   readonly #kind: Kind<Item, Registration>;
 
@@ -38,7 +38,7 @@ export class Registry<
     return this.#entries.get(JSON.stringify(key))?.item;
   }
 
-  /** The records of one tenant, or all, in the order of their registration. */
+  /** Returns the records of one tenant, or all, in the order of their registration. */
   list(tenantId?: string): Item[] {
     const items = [...this.#entries.values()].map(({ item }) => item);
     return items.filter((item) => (tenantId ?? item.tenantId) === item.tenantId);
@@ -77,7 +77,7 @@ export class Registry<
     return { name: JSON.stringify(key), id: key.at(-1) ?? "", tenantId: identity.tenantId };
   }
 
-  /** A tenant that is named must be the record's own. */
+  /** If the identity names a tenant, it must be the record's. */
   #registered(identity: Readonly<Record<string, string | undefined>>) {
     const { name, id, tenantId } = this.#nameOf(identity);
     const entry = this.#entries.get(name);

@@ -23,20 +23,20 @@ export const apiRules = {
   },
   "bearer.revoked": {
     section: "not shown (RFC 6749 section 4.1.2, RFC 9700 section 4.14.2)",
-    says: "The token was not revoked: by the reuse of a code or of a rotated refresh token, or because its person, service account or API client was unregistered.",
+    says: "The token was not revoked. A reused code or rotated refresh token revokes it, and so does unregistering its person, service account or API client.",
     remedy:
-      "Send the user to the authorization endpoint again; a refresh does not help. What was unregistered has to be registered first.",
-    off: "A token outlives the revocation of its login, and the registration of its client or person.",
+      "Send the user to the authorization endpoint again; a refresh does not help. If its person, account or client was unregistered, register it first.",
+    off: "A token stays valid after its login was revoked or its client or person was unregistered.",
   },
   "bearer.tenant": {
     section: "1, 4.1, 5.7",
     says: "A token is valid only on routes of its tenant.",
     remedy: "Keep one token per tenant and send the one that belongs to the tenant of the path.",
-    off: "A token reaches the routes of every tenant.",
+    off: "A token is accepted on the routes of every tenant.",
   },
   "bearer.plugin-enabled": {
     section: "2.1, 3",
-    says: "The registration is re-checked live on each call: the plugin is registered and enabled, and was not registered anew meanwhile.",
+    says: "The registration is re-checked live on each call: the plugin is registered and enabled, and was not registered anew since the token was issued.",
     remedy: "The customer enables the plugin under Settings, Tenant Settings, External Plugins.",
     off: "The token of a disabled plugin, or of one that is not registered, is accepted.",
   },
@@ -50,7 +50,7 @@ export const apiRules = {
     section: "5.6, 7.2",
     says: "The token carries the scope of the route.",
     answer: { status: 403 },
-    remedy: "The customer grants the scope; then acquire a new token, for the old one never gains it.",
+    remedy: "The customer grants the scope; then acquire a new token, because the old one never gains it.",
     off: "The scopes of the token are not checked.",
   },
   "route.operator": {
@@ -74,7 +74,7 @@ export const apiRules = {
     remedy: "Ask for a device inside the restriction, or have the customer extend it.",
     off: "The device restriction is not checked.",
   },
-  // Of the service's own answers.
+  // These rules are about the service's own answers.
   "path.version": {
     section: "9",
     says: "Variant A's paths carry the segment api/v1 before the tenant segment, Variant B's the segment v1.",
@@ -85,7 +85,7 @@ export const apiRules = {
     section: "4.3, 9",
     says: "API responses are raw JSON unless the header X-Envelope selects a wrapped shape.",
     answer: { status: 200 },
-    remedy: "Read the body as it is; name its wrapped shapes by the option envelope.",
+    remedy: "Read the body as it is, or set the option envelope to the wrapped shapes.",
   },
   "response.forbidden-empty": {
     section: "7.2",

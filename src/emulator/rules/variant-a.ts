@@ -1,6 +1,6 @@
-// The rules of Variant A: launch, token request, client assertion and authorization code, each in the order of its checks.
+// The rules of Variant A: launch, token request, client assertion and code, each in the order of its checks.
 
-/** How the host refuses a request of its own page is not shown; the page forwards nothing of it to the plugin. */
+/** It is not shown how the host refuses a request of its own page. The page forwards no refusal to the plugin. */
 export const launchRules = {
   "launch.form": {
     section: "not shown",
@@ -22,7 +22,7 @@ export const launchRules = {
     says: "The plugin that is launched is registered in the tenant, enabled, and a user-interface plugin.",
     answer: { status: 403, error: "access_denied" },
     remedy: "The customer confirms the registration under Settings, Tenant Settings, External Plugins.",
-    off: "Any plugin can be launched, also a disabled one, a service plugin and one that is not registered.",
+    off: "Any plugin can be launched, even a disabled one, a service plugin or one that is not registered.",
   },
   "launch.known": {
     section: "2.4, 5.3",
@@ -48,7 +48,7 @@ export const launchRules = {
   },
 } as const;
 
-/** RFC 6749 section 5.2 gives the code where the description's table 7.1 names no condition. */
+/** Where the table of section 7.1 names no condition, the error code is from RFC 6749 section 5.2. */
 export const tokenRequestRules = {
   "token-request.method": {
     section: "4.1",
@@ -61,8 +61,8 @@ export const tokenRequestRules = {
     says: "Token requests are limited per tenant in a sliding window.",
     answer: { status: 429 },
     remedy:
-      "Keep tokens until shortly before they expire; honour Retry-After, or back off doubling with jitter.",
-    off: "The configured limit is not applied, and requests take no slot of it.",
+      "Keep tokens until shortly before they expire; honour Retry-After, or double the wait each time, with jitter.",
+    off: "The limit is not applied, and requests made meanwhile are not counted later.",
   },
   "rate-limit.tenant": {
     section: "8",
@@ -95,7 +95,7 @@ export const tokenRequestRules = {
   },
   "token-request.one-authentication": {
     section: "5.2 (RFC 6749 section 2.3)",
-    says: "The assertion is the only client authentication: no Authorization header and no client_secret beside it.",
+    says: "The assertion is the only client authentication: no Authorization header and no client_secret besides it.",
     remedy: "Drop the Authorization header and client_secret; there are no client secrets in Variant A.",
     off: "The Authorization header and client_secret are ignored.",
   },
@@ -192,7 +192,7 @@ export const assertionRules = {
     section: "2.2, 7.1",
     says: "A key of the registered JWKS verifies the signature.",
     remedy: "Regenerate the JWKS from the actual signing key.",
-    off: "The signature is not verified: header and claims are believed.",
+    off: "The signature is not verified: header and claims are trusted.",
   },
   "assertion.issuer": {
     section: "2.2",
@@ -245,7 +245,7 @@ export const assertionRules = {
   "assertion.replay": {
     section: "2.2, 7.1",
     says: "jti is unique per assertion of a plugin; a repeat is refused.",
-    remedy: "Fresh jti for every assertion; also when a request is retried.",
+    remedy: "Use a fresh jti for every assertion, also when a request is retried.",
     off: "A jti may be used again, and its uses are not remembered.",
   },
 } as const;
@@ -256,7 +256,7 @@ export const codeRules = {
   "code.tenant": {
     section: "4.1, 7.1",
     says: "The authorization code is exchanged at the token endpoint of the tenant it was handed out in.",
-    remedy: "Use the tenantId that host:auth-code carried; then relaunch the plugin, for the code is spent.",
+    remedy: "Use the tenantId of host:auth-code, and relaunch the plugin, because the code is spent.",
     off: "A code of another tenant is exchanged.",
   },
   "code.plugin": {

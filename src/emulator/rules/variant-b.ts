@@ -9,7 +9,7 @@ export const loginRules = {
     section: "not shown (RFC 9110 section 15.5.15)",
     says: "The query of an authorization request has at most 4096 characters.",
     answer: { status: 414, error: "invalid_request" },
-    remedy: "Keep what state stands for in the app, and send a short random value.",
+    remedy: "Store the data behind state in the app, and send a short random value.",
     off: "A query of any length is read, and kept as long as the login.",
   },
   "authorization.duplicate-parameter": {
@@ -20,8 +20,8 @@ export const loginRules = {
   },
   "authorization.client": {
     section: "2.5, 5.8 (RFC 6749 section 4.1.2.1)",
-    says: "client_id is that of a registered API client.",
-    remedy: "Compare client_id with the admin area under API clients.",
+    says: "client_id names a registered API client.",
+    remedy: "Compare client_id with the entry under API clients in the admin area.",
   },
   "authorization.redirect-uri": {
     section: "5.8 (RFC 9700 section 2.1; RFC 8252 sections 7.3 and 8.3)",
@@ -37,7 +37,7 @@ export const loginRules = {
   },
   "authorization.challenge-method": {
     section: "5.8 (RFC 7636 section 4.3)",
-    says: "code_challenge_method is S256; plain, which absence means, is refused.",
+    says: "code_challenge_method is S256. If it is absent, it means plain, which is refused.",
     answer: { status: 302, error: "invalid_request" },
     remedy: "Send code_challenge_method=S256.",
     off: "The method is not checked: the challenge counts as an S256 challenge.",
@@ -50,14 +50,14 @@ export const loginRules = {
   },
   "authorization.scope": {
     section: "not shown (RFC 6749 section 3.3)",
-    says: "Every requested scope has the form area:read, area:write or area:execute and is the client's.",
+    says: "Every requested scope has the form area:read, area:write or area:execute and is permitted to the client.",
     answer: { status: 302, error: "invalid_scope" },
     remedy: "Ask for scopes that the API client is registered with, or leave scope out.",
     off: "Every requested scope is granted, whatever its form.",
   },
   "login.form": {
     section: "not shown (RFC 9700 section 4.7)",
-    says: "A form is sent by the page that this browser was shown.",
+    says: "A form is sent by the page that this browser received.",
     answer: { status: 403, error: "access_denied" },
     remedy: "Allow cookies of this site, go back to the app and log in again.",
     off: "The form's token is not checked: another site can post the form.",
@@ -70,10 +70,10 @@ export const loginRules = {
   },
   "login.credentials": {
     section: "5.8",
-    says: "The person is an operator whom the client may ask, and the password is theirs.",
+    says: "The person is an operator of a tenant that the client serves, and the password is theirs.",
     answer: { status: 403, error: "access_denied" },
     remedy: "Compare user id, tenant and password with the registered operator.",
-    off: "Any password logs an operator in whom the client may ask.",
+    off: "The password is not checked: any password is accepted.",
   },
   "login.consent": {
     section: "5.8 (RFC 6749 section 4.1.2.1)",
@@ -84,7 +84,7 @@ export const loginRules = {
   },
 } as const;
 
-/** Variant B's error codes are not shown; these are RFC 6749 section 5.2's. */
+/** Variant B's error codes are not shown; these are from RFC 6749 section 5.2. */
 export const clientRequestRules = {
   "client-request.method": {
     section: "4.2",
@@ -107,7 +107,7 @@ export const clientRequestRules = {
   },
   "client-request.json": {
     section: "4.2",
-    says: "The body is one JSON object; of a member that is repeated the last counts.",
+    says: "The body is one JSON object; if a member is repeated, the last one counts.",
     remedy: "Send a JSON object with the fields of section 4.2.",
   },
   "client-request.one-authentication": {
@@ -133,18 +133,18 @@ export const clientRequestRules = {
     section: "4.2, 5.10",
     says: "client_id and client_secret are those of a registered service account.",
     answer: { status: 401, error: "invalid_client" },
-    remedy: "Compare both with the admin area under Service accounts.",
+    remedy: "Compare both with the entry under Service accounts in the admin area.",
     off: "The client_secret of a registered service account is not checked.",
   },
 } as const;
 
-/** Variant B's error codes are not shown; these are RFC 6749 section 5.2's. */
+/** Variant B's error codes are not shown; these are from RFC 6749 section 5.2. */
 export const personGrantRules = {
   "api-client.authentication": {
     section: "2.5, 4.2 (RFC 6749 section 3.2.1)",
-    says: "client_id is that of a registered API client; a confidential one sends its client_secret, a public one none.",
+    says: "client_id names a registered API client; a confidential one sends its client_secret, a public one none.",
     answer: { status: 401, error: "invalid_client" },
-    remedy: "Compare client_id and client_secret with the admin area under API clients.",
+    remedy: "Compare client_id and client_secret with the entry under API clients in the admin area.",
     off: "The client_secret of a registered API client is not checked.",
   },
   "client-code.known": {
@@ -191,7 +191,7 @@ export const personGrantRules = {
   },
   "refresh.revoked": {
     section: "not shown (RFC 9700 section 4.14.2)",
-    says: "What the person allowed was not revoked.",
+    says: "The login of the refresh token was not revoked.",
     off: "A refresh token outlives the revocation of its login.",
   },
   "refresh.reuse": {

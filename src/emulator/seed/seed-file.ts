@@ -16,12 +16,12 @@ import { applySeed, invalidSeed, issuesOf } from "./seed.js";
 const schema = z.looseObject({
   options: z
     .record(z.string(), z.unknown())
-    .refine((options) => !("seed" in options), "seed: belongs beside the options, not into them")
+    .refine((options) => !("seed" in options), "seed: belongs at the top level of the file")
     .optional(),
 });
 
 /**
- * Reads the options of `createEmulator` from a file: its member `options`, and all other members as `seed`.
+ * Reads the options of `createEmulator` from a file. All members of the file but `options` become its `seed`.
  *
  * @throws EmulatorError `seed_invalid`: one issue for each mistake, as `file:line: where: what`; no value is quoted.
  *
@@ -42,7 +42,7 @@ export function readSeedFile(path: string): EmulatorOptions {
   return parseSeedFile(text, basename(path));
 }
 
-/** Does the same with a text; `name` is the file name for messages. @throws EmulatorError `seed_invalid` */
+/** Does the same with a string; `name` is the file name for messages. @throws EmulatorError `seed_invalid` */
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
   const { LineCounter, parseDocument } = loadYaml();
   const lineCounter = new LineCounter();
@@ -66,7 +66,7 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
   }
 }
 
-/** @throws EmulatorError whose issues begin with the path of the mistake. */
+/** @throws EmulatorError with issues that begin with the path of the mistake. */
 function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
   const issues = issuesOf("options", () => {
@@ -84,7 +84,7 @@ function check(content: unknown): EmulatorOptions {
   return whole;
 }
 
-/** The offset of the deepest part of an issue's path that the document has. */
+/** Returns the offset of the deepest part of an issue's path that the document has. */
 function offsetOf(document: Document, issue: string): number {
   const { isNode } = loadYaml();
   const path = ISSUE_PATH.exec(issue)?.[1]?.split(".") ?? [];
@@ -99,7 +99,7 @@ function offsetOf(document: Document, issue: string): number {
   return 0;
 }
 
-/** A key, which may lack a value. For "…" the first key whose name issues do not quote. */
+/** Finds a key, which may lack a value. For "…" it is the first key with a name that issues do not quote. */
 function keyIn(document: Document, path: string[], name: string): unknown {
   const { isMap, isScalar } = loadYaml();
   const parent = document.getIn(path, true);
@@ -108,7 +108,7 @@ function keyIn(document: Document, path: string[], name: string): unknown {
   return parent.items.find(({ key }) => isScalar(key) && isMeant(String(key.value)))?.key;
 }
 
-/** A secret in the wrong place may look like a key or a rule: the line says where it is, so no name is needed. */
+/** A secret in the wrong place may look like a key or a rule. The line number is enough to find it. */
 function withoutUnknownNames(issue: string): string {
   return issue.replace(/Unrecognized (keys?): .*/, "unknown $1").replace(/"[^"]*"(?= is not a rule)/, "this");
 }
@@ -117,7 +117,7 @@ function invalid(issues: string[]): EmulatorError {
   return new EmulatorError("seed_invalid", issues.join("\n"), { issues });
 }
 
-/** Loads the parser with the first seed file: it takes 25 ms. Synchronously, as seed files are read. */
+/** Loads the parser only with the first seed file, because loading takes 25 ms. */
 function loadYaml(): typeof Yaml {
   return createRequire(import.meta.url)("yaml") as typeof Yaml;
 }

@@ -1,4 +1,4 @@
-// The state that an emulator starts with, and that a reset restores.
+// The state that an emulator starts with and that a reset restores.
 import { z } from "zod";
 import { type Instant, readInstant } from "../clock.js";
 import { EmulatorError, ISSUE_PATH, parseInput } from "../errors.js";
@@ -19,7 +19,7 @@ export interface EmulatorSeed {
   readonly apiClients?: readonly ApiClientRegistration[] | undefined;
   readonly operators?: readonly OperatorRegistration[] | undefined;
   readonly faults?: readonly Fault[] | undefined;
-  /** Default: real time, running. */
+  /** By default the clock shows real time and runs. */
   readonly clock?: { readonly at: Instant; readonly frozen?: boolean | undefined } | undefined;
 }
 
@@ -36,7 +36,7 @@ const schema: z.ZodType<unknown> = z.strictObject({
     .optional(),
 });
 
-/** Returns a copy: later changes to the caller's object do not change what a reset restores. @throws EmulatorError */
+/** Returns a copy, so that later changes to the caller's object do not change what a reset restores. @throws EmulatorError */
 export function parseSeed(input: unknown): EmulatorSeed {
   const { clock, ...lists } = parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed;
   if (clock !== undefined) readInstant(clock.at);
@@ -75,7 +75,7 @@ export function applySeed(target: SeedTarget, seed: EmulatorSeed): void {
   if (issues.length > 0) throw invalidSeed(issues);
 }
 
-/** The issues of the error that `run` throws, each with the path of what is at fault: "plugins.1.scopes.0: must be …". */
+/** Returns the issues of the error that `run` throws, each with its path: "plugins.1.scopes.0: must be …". */
 export function issuesOf(path: string, run: () => unknown): string[] {
   try {
     run();

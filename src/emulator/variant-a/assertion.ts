@@ -1,6 +1,6 @@
-// The client assertion (description, section 2.2): header, signature, claims, and at last the use of its jti.
+// The client assertion (description, section 2.2): header, signature and claims are checked, then its jti is used.
 import { verify } from "node:crypto";
-// Not the whole package, which takes three times as long to load.
+// Loading the whole package would take three times as long.
 import { decodeProtectedHeader } from "jose/decode/protected_header";
 import { decodeJwt } from "jose/jwt/decode";
 import {
@@ -20,19 +20,19 @@ import type { Deployment } from "../state.js";
 const MAXIMUM_AGE_SECONDS = 300;
 /** "with 30 seconds of clock tolerance" */
 const CLOCK_TOLERANCE_SECONDS = 30;
-/** "at most 5 minutes after iat"; a difference of two claims needs no clock tolerance. */
+/** "at most 5 minutes after iat"; comparing two claims needs no clock tolerance. */
 const MAXIMUM_LIFETIME_SECONDS = 300;
 /** How long after its iat an assertion can still be accepted. */
 const ACCEPTED_AFTER_ISSUE_SECONDS = MAXIMUM_AGE_SECONDS + CLOCK_TOLERANCE_SECONDS;
-/** At least as long as an assertion whose iat is ahead by the tolerance can be accepted; rounding opens no gap. */
+/** An assertion with an iat ahead by the tolerance is accepted for this long; 30 s are added against rounding. */
 const JTI_MEMORY_MS = (CLOCK_TOLERANCE_SECONDS + ACCEPTED_AFTER_ISSUE_SECONDS + 30) * 1000;
 
-/** A header or claims as received, unverified. */
+/** A received header or received claims, not verified. */
 type Received = Readonly<Record<string, unknown>>;
 
 /**
- * The refusal, or undefined: the assertion is accepted, and accepted only this once. `tokenUrl` is the exact URL of the
- * route. Synchronous: of concurrent posts of one assertion exactly one uses its jti.
+ * Returns the refusal, or undefined if the assertion is accepted, which happens once. `tokenUrl` is the exact URL of
+ * the route. This is synchronous, so that exactly one of concurrent posts of an assertion uses its jti.
  */
 export function checkAssertion(
   deployment: Deployment,
@@ -60,7 +60,7 @@ export function checkAssertion(
   );
 }
 
-/** RFC 7515 section 7.1. The last part may be empty, so that alg none is refused as an algorithm. */
+/** RFC 7515 section 7.1. The signature may be empty, so that alg none is refused by assertion.algorithm. */
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 function decode(assertion: string): { header: Received; claims: Received } | undefined {
@@ -72,12 +72,12 @@ function decode(assertion: string): { header: Received; claims: Received } | und
   }
 }
 
-/** Headers that bring or point to a key; with "jku" and "x5u" the server would also fetch (RFC 8725 section 3.10). */
+/** Headers that contain or point to a key; for "jku" and "x5u" a server would fetch (RFC 8725 section 3.10). */
 const KEY_HEADERS = ["jwk", "jku", "x5u", "x5c"];
 
-/** `typ` is not among them: the description does not show one, so any is accepted. */
+/** Any `typ` is accepted, because the description shows none. */
 const headerChecks: Checks<{ readonly header: Received; readonly isKidRequired: boolean }> = {
-  // First of all: RFC 8725 section 3.1, the algorithm decides what a key may be used for.
+  // The algorithm is checked first, because it decides how a key may be used (RFC 8725 section 3.1).
   "assertion.algorithm": ({ header: { alg } }) => unless(alg === "RS256", "alg RS256", shown(alg)),
   "assertion.critical-header": ({ header: { crit, b64 } }) =>
     unless(crit === undefined, "no crit", `crit: ${shown(crit)}`) ??
@@ -122,7 +122,7 @@ function checkSigningKey(
   return refuseKeyId(`the kid of a registered key (${known})`);
 }
 
-/** RFC 7518 section 3.3. Synchronous: WebCrypto would hand each signature to another thread and back. */
+/** RFC 7518 section 3.3. WebCrypto is not used, because it would hand each signature to another thread and back. */
 function verifiesRs256(assertion: string, { publicKey }: RegisteredKey): boolean {
   const end = assertion.lastIndexOf(".");
   const signature = Buffer.from(assertion.slice(end + 1), "base64url");
@@ -137,11 +137,11 @@ interface ClaimedAssertion {
   readonly now: number;
 }
 
-/** A check of one time claim ignores the form of the others: each has a rule of its own. */
+/** A check of one time claim ignores the form of the others, because each has a rule of its own. */
 const claimChecks: Checks<ClaimedAssertion> = {
   "assertion.issuer": ({ claims, clientId }) => mustEqual("iss", claims.iss, clientId),
   "assertion.subject": ({ claims, clientId }) => mustEqual("sub", claims.sub, clientId),
-  // One string, compared byte for byte: an array, a trailing slash or a default port make it another audience.
+  // aud must be one string, equal byte for byte: with an array, a trailing slash or a default port it differs.
   "assertion.audience": ({ claims, tokenUrl }) => mustEqual("aud", claims.aud, tokenUrl),
   "assertion.issued-at"({ claims: { iat }, now }) {
     if (!isNumericDate(iat)) return { expected: "iat as a number of seconds", actual: shown(iat) };
@@ -178,7 +178,7 @@ function mustEqual(name: string, claimed: unknown, expected: string): Finding | 
 }
 
 function mustBeAtMost(limitSeconds: number, seconds: number, what: string): Finding | undefined {
-  // To the millisecond: more digits would be the rest of a subtraction of fractions.
+  // Digits beyond the millisecond would be rounding errors of the subtraction.
   const rounded = Math.round(seconds * 1000) / 1000;
   return unless(seconds <= limitSeconds, `at most ${limitSeconds} s ${what}`, `${rounded} s ${what}`);
 }

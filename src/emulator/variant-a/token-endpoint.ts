@@ -1,4 +1,4 @@
-// Variant A's token endpoint: the rules in their order of precedence, then a token; every refusal is opaque.
+// Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is opaque.
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
 import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
@@ -24,7 +24,7 @@ const FIXED_DESCRIPTION = "The token request was rejected";
 /** "Wrong grant for the plugin type" (section 7.1). */
 const GRANT_OF_TYPE = { service: "client_credentials", user_interface: "authorization_code" } as const;
 
-/** Answers one POST: 200, 429, or 400 with the opaque body. */
+/** Answers one POST with 200, 429, or 400 and the opaque body. */
 export async function answerTokenRequest(
   deployment: Deployment,
   tenantId: string,
@@ -42,7 +42,7 @@ export async function answerTokenRequest(
   }
   const outcome = "rule" in read ? read : grantToken(deployment, tenantId, read);
   if (!("rule" in outcome)) return answered(outcome);
-  // The log can be searched for the client_id of a plugin that is still to be registered.
+  // It is logged so that the log can be searched for a plugin that is yet to be registered.
   const unregisteredId = "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
   customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, outcome);
   const { status, error } = answerTo(outcome);
@@ -67,7 +67,7 @@ function checkRate(
   return { status: 429, headers, body: "" };
 }
 
-/** Rounded up to whole seconds, so that a client that waits as long is admitted. */
+/** The value is rounded up to whole seconds, so that a client that waits that long is admitted. */
 function retryAfterHeader(freesAt: number, now: number, format: RetryAfter): string | undefined {
   if (format === "seconds") return String(Math.ceil((freesAt - now) / 1000));
   if (format === "date") return new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
@@ -90,11 +90,11 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
   const form = new URLSearchParams(body.text);
   const refusal = firstRefusal(switches, formChecks, { form, request });
   if (refusal === undefined) return fieldsOf(form);
-  // A malformed attempt spends its code, as one with a refused assertion does: neither authenticates a plugin. All
-  // values of a repeated parameter count: a server with other rules could exchange any of them.
+  // A malformed attempt spends its code, because it authenticates no plugin, like one with a refused assertion. All
+  // values of a repeated parameter count, because a server with other rules could exchange any of them.
   const isExchange = form.getAll("grant_type").includes("authorization_code");
   if (isExchange && settings.unauthenticatedAttemptSpendsCode) {
-    for (const code of form.getAll("code")) presentCode(deployment, code);
+    for (const code of form.getAll("code")) spendCode(deployment, code);
   }
   return refusal;
 }
@@ -127,17 +127,17 @@ const requestChecks: Checks<TokenRequest> = {
 function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): JsonAnswer | Refusal {
   const { publicUrl, settings, switches } = deployment;
   const code = request.grant_type === "authorization_code" ? request.code : undefined;
-  // Before any rule, because an attempt that fails for any reason spends the code too.
-  const early = settings.unauthenticatedAttemptSpendsCode ? presentCode(deployment, code) : undefined;
+  // This comes before every rule, because an attempt that fails for any reason spends the code too.
+  const early = settings.unauthenticatedAttemptSpendsCode ? spendCode(deployment, code) : undefined;
   const malformed = firstRefusal(switches, requestChecks, request);
   if (malformed !== undefined) return malformed;
   const plugin = findPlugin(deployment, tenantId, request.client_id);
   if ("rule" in plugin) return plugin;
-  // From the configuration and the route, never from the Host header, which a client chooses.
+  // The URL never comes from the Host header, because a client chooses that.
   const tokenUrl = publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId);
   const refusal = checkAssertion(deployment, plugin, tokenUrl, request.client_assertion);
   if (refusal !== undefined) return refusal;
-  const presented = settings.unauthenticatedAttemptSpendsCode ? early : presentCode(deployment, code);
+  const presented = settings.unauthenticatedAttemptSpendsCode ? early : spendCode(deployment, code);
   const { type } = plugin;
   if (request.grant_type !== GRANT_OF_TYPE[type]) {
     const finding = { expected: `${GRANT_OF_TYPE[type]} (type ${type})`, actual: shown(request.grant_type) };
@@ -164,7 +164,7 @@ function findPlugin(
   return { rule: "plugin.enabled", expected: "enabled", actual: "disabled", answer };
 }
 
-/** A code as the attempt found it, and the instant of the attempt (epoch milliseconds). */
+/** A code as it was before the attempt, and the instant of the attempt (epoch milliseconds). */
 interface PresentedCode {
   readonly code: LaunchCode;
   readonly at: number;
@@ -172,12 +172,9 @@ interface PresentedCode {
 
 /**
  * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3).
- * Synchronous: of concurrent attempts exactly one finds the code unspent.
+ * This is synchronous, so that exactly one of concurrent attempts finds the code unspent.
  */
-function presentCode(
-  { clock, launchCodes }: Deployment,
-  value: string | undefined,
-): PresentedCode | undefined {
+function spendCode({ clock, launchCodes }: Deployment, value: string | undefined): PresentedCode | undefined {
   const code = value === undefined ? undefined : launchCodes.find(value);
   if (value === undefined || code === undefined) return undefined;
   const at = clock();
@@ -202,7 +199,7 @@ const codeChecks: Checks<Attempt> = {
   "code.verifier": ({ code, verifier }) => wrongVerifier(verifier, code.codeChallenge),
 };
 
-/** The operator who launched the plugin, if the plugin may have a token for the code. */
+/** Returns the operator who launched the plugin, if the plugin may have a token for the code. */
 function redeemCode(
   { operators, switches }: Deployment,
   plugin: Plugin,
@@ -221,7 +218,7 @@ function redeemCode(
   return refusal ?? operators.find(tenantId, userId) ?? unknown("a code of an operator who was unregistered");
 }
 
-/** The shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
+/** The answer has the shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
 function issueToken(
   { accessTokens, clock, settings }: Deployment,
   plugin: Plugin,

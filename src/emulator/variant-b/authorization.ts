@@ -12,19 +12,19 @@ import { type RuleId, rules } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
 import type { AuthorizationRequest, Deployment } from "../state.js";
 
-/** Characters. Anyone can begin a login, and its request is stored until it ends. */
+/** A number of characters. It is limited because anyone can begin a login, and its request is stored. */
 const MAXIMUM_QUERY_LENGTH = 4096;
 
-/** Where an answer goes once client and redirect URI are known to be right. */
+/** The place for the answer once client and redirect URI are known to be right. */
 export type Callback = Pick<AuthorizationRequest, "client" | "redirectUri" | "state">;
 
-/** `callback` is absent where the answer must not reach the client (RFC 6749 section 4.1.2.1). */
+/** `callback` is absent if the answer must not go to the client (RFC 6749 section 4.1.2.1). */
 export interface RefusedAuthorization {
   readonly refusal: Refusal;
   readonly callback?: Callback;
 }
 
-/** Before client and redirect URI are known. */
+/** The checks that come before client and redirect URI are known. */
 const queryChecks: Checks<URLSearchParams> = {
   "authorization.length"(parameters) {
     const { length } = String(parameters);
@@ -68,7 +68,7 @@ export function readAuthorizationRequest(
   const read = (name: string) => parameters.get(name) || undefined;
   const client = apiClients.find(read("client_id") ?? "");
   if (client === undefined) {
-    // Not quoted: a caller that swaps two settings sends the secret as client_id.
+    // It is not quoted, because a caller that swaps two settings sends the secret as client_id.
     const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
     return { refusal: { rule: "authorization.client", expected: "a registered API client", actual } };
   }
@@ -85,12 +85,12 @@ export function readAuthorizationRequest(
   return { ...callback, codeChallenge: read("code_challenge") ?? "", scopes };
 }
 
-/** Not shown. */
+/** The description does not show this lifetime. */
 const PENDING_LIFETIME_MS = 600_000;
-/** Logins and codes are stored this long after their end, so that the log distinguishes late from unknown. */
+/** Logins and codes are stored this long after their end, so that the log distinguishes a late one from an unknown one. */
 const MEMORY_MS = 3_600_000;
 
-/** Its id: known to the browser that asked, and of no use without a session of that browser. */
+/** Returns the id of the login, which is of no use without the session of the browser that began it. */
 export function beginPending({ clock, pendingLogins }: Deployment, request: AuthorizationRequest): string {
   const now = clock();
   const expiresAt = now + PENDING_LIFETIME_MS;
@@ -109,13 +109,13 @@ export function findPending(
   return { rule: "login.pending", expected: "a login in progress", actual };
 }
 
-/** Of two decisions of one login the first counts. */
+/** Marks a login as decided, because only its first decision counts. */
 export function finishPending({ clock, pendingLogins }: Deployment, id: string): void {
   const pending = pendingLogins.find(id);
   if (pending !== undefined) pendingLogins.replace(id, { ...pending, isDecided: true }, clock());
 }
 
-/** The person that the login form names. The tenant may be left out if only one tenant has the user id. */
+/** The person named in the login form. The tenant may be left out if only one tenant has the user id. */
 export type ClaimedPerson = Pick<LoginRequest, "tenantId" | "userId">;
 
 export function findPerson(
@@ -144,7 +144,7 @@ export function authenticatePerson(
   return deployment.switches.refusal("login.credentials", finding) ?? person;
 }
 
-/** The callback that the browser is sent to: with a code (RFC 6749 section 4.1.2) if the person allowed it. */
+/** Returns the URL that the browser is sent to, with a code (RFC 6749 section 4.1.2) if the person allowed it. */
 export function decide(
   deployment: Deployment,
   request: AuthorizationRequest,
@@ -172,7 +172,7 @@ export function decide(
   return refusedCallback(deployment, request, "login.consent");
 }
 
-/** The callback with an error: the request breaks a rule, or the person refused (section 4.1.2.1). */
+/** Returns the callback with an error, for a broken rule or a refusal by the person (section 4.1.2.1). */
 export function refusedCallback(deployment: Deployment, callback: Callback, rule: RuleId): string {
   const { answer, says } = rules[rule];
   return callbackUrl(deployment, callback, { error: answer.error ?? "", error_description: says });
@@ -185,27 +185,27 @@ function callbackUrl(
 ): string {
   const parameters = new URLSearchParams(answer);
   if (state !== undefined) parameters.set("state", state);
-  // RFC 9207 section 2.
+  // RFC 9207 section 2 defines iss.
   if (settings.issuerInCallback) parameters.set("iss", publicUrl());
-  // Added to the text, not by URL: RFC 6749 section 3.1.2 has the query retained, and a client may compare it.
+  // URL would rewrite the query, but it must be retained (RFC 6749 section 3.1.2), and a client may compare it.
   const joint = redirectUri.includes("?") ? (/[?&]$/.test(redirectUri) ? "" : "&") : "?";
-  // RFC 9110 section 5.5: a header holds ASCII. Whatever else the URI has is written as a URL writes it.
+  // A header may hold only ASCII (RFC 9110 section 5.5), so URL escapes all other characters.
   const ascii = /^[\x21-\x7e]*$/.test(redirectUri) ? redirectUri : new URL(redirectUri).href;
   return ascii + joint + parameters;
 }
 
-/** A login without a browser: the request, the person and their decision. */
+/** A login without a browser: the URL, the person and their decision. */
 export interface LoginRequest {
-  /** The URL at the authorization endpoint that the app sends the person to. */
+  /** The URL of the authorization endpoint to which the app sends the person. */
   readonly url: string;
   readonly userId: string;
-  /** Needed where the user id is an operator's in more than one tenant. */
+  /** Needed if operators of several tenants have the user id. */
   readonly tenantId?: string | undefined;
   /** Default: "allow". */
   readonly decision?: "allow" | "deny" | undefined;
 }
 
-/** `Emulator.login`. The callback carries `code` or `error`: an error for the app is not thrown. */
+/** Implements `Emulator.login`. An error for the app is not thrown but is in the callback, in place of `code`. */
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
   const { clock, customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;

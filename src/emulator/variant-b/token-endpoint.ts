@@ -1,4 +1,4 @@
-// Variant B's token endpoint: a JSON body in, an access token out, with a refresh token if a person logged in.
+// Variant B's token endpoint: it takes JSON and answers an access token, with a refresh token if a person logged in.
 import { z } from "zod";
 import { type Checks, firstRefusal, type Refusal, type RuleSwitches, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
@@ -23,7 +23,7 @@ import type { Authorization, IssuedToken } from "../stores.js";
 /** The grants of a path: "Exchange of a refresh_token ... (path and body): not shown". */
 export type GrantPlace = "every grant" | "every grant but refresh" | "refresh";
 
-/** Answers one POST: 200, or an error of RFC 6749 section 5.2. */
+/** Answers one POST with 200 or an error of RFC 6749 section 5.2. */
 export async function answerClientRequest(
   deployment: Deployment,
   request: Request,
@@ -39,7 +39,7 @@ export async function answerClientRequest(
   if ("rule" in outcome) {
     if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
     customerLog.record(clock(), caller, outcome);
-    // Error bodies are not shown: this has the shape of RFC 6749 section 5.2, and the rule as its text.
+    // Error bodies are not shown. This one has the shape of RFC 6749 section 5.2 and quotes the rule.
     const { answer, says } = rules[outcome.rule];
     const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
     return answered(jsonAnswer(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
@@ -56,7 +56,7 @@ const text = z.string().min(1);
 const client = { client_id: text, client_secret: text.optional() };
 // Whether a code exchange carries a secret is not shown; here a confidential client must send one.
 const exchange = { ...client, code: text, code_verifier: text, redirect_uri: text };
-// Not shown; the fields of RFC 6749 section 6.
+// The fields of a refresh are not shown; these are those of RFC 6749 section 6.
 const refreshing = { ...client, refresh_token: text, scope: text.optional() };
 const schemas = {
   client_credentials: z.object({ ...client, client_secret: text, grant: z.literal("client_credentials") }),
@@ -64,7 +64,7 @@ const schemas = {
   refresh_token: z.object({ ...refreshing, grant: z.literal("refresh_token") }),
 };
 
-/** The fields of section 4.2, by their names on the wire. */
+/** The fields of section 4.2 under their names on the wire. */
 type CodeExchange = z.output<typeof schemas.authorization_code>;
 type RefreshRequest = z.output<typeof schemas.refresh_token>;
 type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange | RefreshRequest;
@@ -109,7 +109,7 @@ function grantOf(fields: Readonly<Record<string, unknown>>, place: GrantPlace): 
 interface IssuedTokens {
   readonly tenantId: string;
   readonly accessToken: string;
-  /** Undefined: the old one stays valid, or the grant has none. */
+  /** If undefined, the old one stays valid, or the grant has none. */
   readonly refreshToken?: string | undefined;
 }
 
@@ -123,14 +123,14 @@ function grantTokens(deployment: Deployment, request: ClientRequest): IssuedToke
       : exchangeCode(deployment, client, request);
   }
   const account = serviceAccounts.find(request.client_id);
-  // Takes the same time whether or not the account exists.
+  // The comparison takes the same time whether or not the account exists.
   const expectedDigest = account?.secretDigest ?? secretDigest(request.client_secret);
   const isTheirs = isSecretOf(expectedDigest, request.client_secret);
   if (account === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
     return {
       rule: "client.authentication",
       expected: "a registered client_id and its client_secret",
-      // Not quoted: a caller that swaps the two fields sends the secret as client_id.
+      // It is not quoted, because a caller that swaps the two fields sends the secret as client_id.
       actual: account === undefined ? "a client_id that is not registered" : "another client_secret",
     };
   }
@@ -151,7 +151,7 @@ function authenticateClient(
       : digest === undefined && client_secret === undefined;
   if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication"))) return client;
   const secret = client_secret === undefined ? "no client_secret" : "another client_secret";
-  const sent = digest === undefined ? "a client_secret, of a public client" : secret;
+  const sent = digest === undefined ? "a client_secret, but the client is public" : secret;
   return {
     rule: "api-client.authentication",
     expected: digest === undefined ? "a registered client_id" : "the client's client_secret",
@@ -195,8 +195,8 @@ const codeChecks: Checks<CodeAttempt> = {
 };
 
 /**
- * Synchronous: of concurrent exchanges of one code exactly one is first. A failed attempt leaves the code as it was:
- * only Variant A's description spends it on failure.
+ * This is synchronous, so that exactly one of concurrent exchanges of a code is first. A failed attempt does not
+ * spend the code, because the description says so only for Variant A.
  */
 function exchangeCode(
   deployment: Deployment,
@@ -243,7 +243,7 @@ const refreshChecks: Checks<RefreshAttempt> = {
   "refresh.lifetime": ({ authorization: { endsAt }, now }) =>
     unless(now < endsAt, "a login that is not over", `it ended ${(now - endsAt) / 1000} s ago`),
   "refresh.idle": ({ token: { idleAt }, now }) =>
-    unless(now < idleAt, "a refresh token in use", `idle for ${(now - idleAt) / 1000} s too long`),
+    unless(now < idleAt, "a recently used refresh token", `idle for ${(now - idleAt) / 1000} s too long`),
   "refresh.scope"({ authorization: { scopes }, request: { scope } }) {
     const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
     const isFine = scope === undefined || scope.split(" ").every(isGranted);
@@ -251,7 +251,7 @@ const refreshChecks: Checks<RefreshAttempt> = {
   },
 };
 
-/** Synchronous: of concurrent uses of one rotating refresh token exactly one is first. */
+/** This is synchronous, so that exactly one of concurrent uses of a rotating refresh token is first. */
 function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequest): IssuedTokens | Refusal {
   const { clock, authorizations, refreshTokens, settings, switches } = deployment;
   const { rotation, reuseDetection, idleSeconds } = settings.refreshTokens;
@@ -265,7 +265,7 @@ function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequ
   const { authorizationId } = token;
   const refusal = firstRefusal(switches, refreshChecks, { token, authorization, request, now });
   if (refusal !== undefined) {
-    // RFC 9700 section 4.14.2: one of its two users stole it, and the server cannot tell which.
+    // One of its two users stole it, and the server cannot know which (RFC 9700 section 4.14.2).
     if (refusal.rule === "refresh.reuse" && reuseDetection) authorizations.revoke(authorizationId, now);
     return refusal;
   }
@@ -281,7 +281,7 @@ function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequ
   return { ...mintAccessToken(deployment, granted, now), refreshToken };
 }
 
-/** A token of Variant B for an account, or for a person (with `authorizationId`). */
+/** Mints a token of Variant B for an account or, with `authorizationId`, for a person. */
 function mintAccessToken(
   { accessTokens, settings }: Deployment,
   granted: Pick<IssuedToken, "tenantId" | "clientId" | "userId" | "authorizationId" | "scopes">,
@@ -303,8 +303,8 @@ function mintRefreshToken(
 }
 
 /**
- * Codes, refresh tokens and authorizations of a login are kept as long as any of its access tokens: a forgotten
- * revocation would revive a token, and a reuse must not look like an unknown value.
+ * Codes, refresh tokens and authorizations of a login are kept as long as any of its access tokens. Otherwise a
+ * forgotten revocation would make a token valid again, and a reuse would look like an unknown value.
  */
 function keepUntil({ tokenLifetimeSeconds }: Settings, endsAt: number): number {
   return endsAt + tokenLifetimeSeconds * 1000;
