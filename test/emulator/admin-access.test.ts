@@ -175,13 +175,7 @@ describe("a refusal", () => {
 
 describe("the page's server", () => {
   const methods = [
-    {
-      name: "a GET of a path that only takes forms",
-      method: "GET",
-      path: "/clock",
-      status: 405,
-      allow: "POST",
-    },
+    { name: "a GET of a path for forms only", method: "GET", path: "/clock", status: 405, allow: "POST" },
     { name: "a PUT of a page", method: "PUT", path: "/log", status: 405, allow: "GET, HEAD" },
     {
       name: "a DELETE of a page with forms",

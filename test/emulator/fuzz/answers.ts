@@ -24,7 +24,7 @@ const STATUSES: Readonly<Record<string, readonly number[]>> = {
   readAsset: [200],
 };
 const CALL = [200, 401, 403, 404];
-/** Redirects lead to paths of the emulator or to registered callbacks. The loopback callback may have any port. */
+/** Paths of the emulator, and the registered callbacks. The callback on loopback may have any port. */
 const TARGETS =
   /^(\/_emulator|\/host\/|\/v1\/auth\/consent\?request=|https:\/\/portal\.example\/callback\?|http:\/\/127\.0\.0\.1(:\d+)?\/callback\?)/;
 const ERROR = /^(invalid_(client|grant|request|scope)|unsupported_grant_type)$/;

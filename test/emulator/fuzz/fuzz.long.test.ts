@@ -1,4 +1,4 @@
-// Many mutated requests and byte streams. FUZZ_SEED=$RANDOM tries others; the seed that a failure prints repeats it.
+// Many mutated requests and byte streams. FUZZ_SEED=$RANDOM tries others; a failure prints its seed.
 import { expect, test } from "vitest";
 import { fuzz } from "./sequences.js";
 import { fuzzSockets } from "./sockets.js";

@@ -5,7 +5,7 @@ import { compactJws, rs256 } from "../signing-key.js";
 
 type Field = readonly [name: string, value: unknown];
 
-/** A request as lists of fields. The assertion is decoded, so that a changed one still gets a valid signature. */
+/** A request as lists of fields. The assertion is decoded, so that a changed one is signed again. */
 interface Parts {
   readonly method: readonly Field[];
   readonly path: readonly Field[];

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { World } from "../negative/world.js";
 
 const TOGETHER = 20;
-/** After this much real time without a byte, no more is expected from the server. */
+/** Real time without a byte that ends an exchange. It doubles with each further seed, for a busy machine. */
 const SILENCE_MS = 50;
 const LIMIT_MS = 20_000;
 
@@ -57,16 +57,12 @@ const sending = fc.record({
   isReset: fc.boolean(),
 });
 
-/**
- * Sends this many requests, and up to nine times as many again until each of the `expected` statuses was seen, since a
- * seed may miss one by chance.
- *
- * @returns the statuses of all answers
- */
+/** Returns the statuses of all answers. Tries up to ten seeds, because one may miss an `expected` status. */
 export async function fuzzSockets(requests: number, expected: readonly number[]): Promise<Set<number>> {
   const world = new World();
   const { url, close } = await world.emulator.listen();
   const statuses = new Set<number>();
+  let silenceMs = SILENCE_MS;
   const together = fc.array(sending, { minLength: TOGETHER, maxLength: TOGETHER });
   const property = fc.asyncProperty(together, async (all) => {
     const valid = validRequests(world);
@@ -75,7 +71,7 @@ export async function fuzzSockets(requests: number, expected: readonly number[])
       const bytes = isTwice ? Buffer.concat([once, once]) : once;
       const ends = [...cuts.map((cut) => Math.floor(cut * bytes.length)), bytes.length].sort((a, b) => a - b);
       const pieces = ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
-      const received = await exchange(Number(new URL(url).port), pieces, isReset);
+      const received = await exchange(Number(new URL(url).port), pieces, isReset, silenceMs);
       for (const [, status] of received.matchAll(/^HTTP\/1\.1 (\d{3})/gm)) statuses.add(Number(status));
     });
     await Promise.all(sent);
@@ -84,7 +80,7 @@ export async function fuzzSockets(requests: number, expected: readonly number[])
   });
   const first = Number(process.env.FUZZ_SEED ?? 20_260_101);
   try {
-    for (let seed = first; seed < first + 10; seed += 1) {
+    for (let seed = first; seed < first + 10; seed += 1, silenceMs *= 2) {
       await fc.assert(property, { seed, numRuns: requests / TOGETHER });
       if (expected.every((status) => statuses.has(status))) break;
     }
@@ -123,14 +119,14 @@ function changed(request: Buffer, change: Change): Buffer {
 }
 
 /** Resolves with all that came back until the server closed or was silent. */
-async function exchange(port: number, pieces: readonly Buffer[], isReset: boolean): Promise<string> {
+async function exchange(port: number, pieces: readonly Buffer[], isReset: boolean, silenceMs: number) {
   const socket = connect(port, "127.0.0.1");
   socket.setNoDelay(true);
   let received = "";
   let silence: NodeJS.Timeout | undefined;
   const wait = (): void => {
     clearTimeout(silence);
-    silence = setTimeout(() => socket.destroy(), SILENCE_MS);
+    silence = setTimeout(() => socket.destroy(), silenceMs);
   };
   const limit = setTimeout(() => socket.destroy(new Error("neither answered nor closed")), LIMIT_MS);
   // The server may close while a piece is being written. Such an error has a code.

@@ -12,7 +12,7 @@ export interface Group {
   readonly answer: Answer;
   /** Rules that refuse nothing here but shape the answer. */
   readonly shapedBy?: readonly RuleId[];
-  /** Set if the answer stays the same while the broken rules are off, for example because the client is unknown. */
+  /** Set if the answer stays the same while the rules are off, for example because the client is unknown. */
   readonly remains?: true;
   readonly options?: EmulatorOptions;
 }

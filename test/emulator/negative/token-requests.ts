@@ -265,7 +265,7 @@ function tooMany(retryAfter?: string): Group {
   const answer: Answer = { status: 429, headers, body: "" };
   return { breaks: "token-request.rate-limit", answer, ...limited() };
 }
-/** Two requests, ten seconds apart, take both slots of a minute. `request` follows `at` seconds after the first. */
+/** Two requests, ten seconds apart, take both slots of a minute. `request` follows `at` s after the first. */
 const third =
   (at: number, request: Request = (world) => world.requestToken()): Request =>
   async (world) => {
