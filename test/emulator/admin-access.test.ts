@@ -1,4 +1,4 @@
-// Who may use the page at /_emulator: no caller from elsewhere, and no page of another site.
+// No caller from elsewhere and no page of another site may use the page at /_emulator.
 import { request as httpRequest } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { refuseCall } from "../../src/emulator/admin/admin-access.js";
@@ -100,9 +100,9 @@ describe("a GET is refused with host_not_allowed", () => {
 describe("a POST", () => {
   const page = { origin: PUBLIC, "content-type": FORM };
   const rows: (Call & { code?: string })[] = [
-    { name: "of the page is allowed", headers: page },
+    { name: "from the page is allowed", headers: page },
     {
-      name: "of the page behind TLS is allowed",
+      name: "from the page behind TLS is allowed",
       ...{
         url: "http://service.example/_emulator",
         publicUrl: SERVICE,
@@ -121,7 +121,7 @@ describe("a POST", () => {
       code: "origin_not_allowed",
     })),
     {
-      name: "of a page at localhost to 127.0.0.1 is refused",
+      name: "from a page at localhost to 127.0.0.1 is refused",
       ...{ url: "http://127.0.0.1:4000/_emulator", headers: { ...page, origin: "http://localhost:4000" } },
       code: "origin_not_allowed",
     },
@@ -131,7 +131,7 @@ describe("a POST", () => {
       code: "site_not_allowed",
     })),
     ...["application/json", "text/plain", "multipart/form-data; boundary=x"].map((type) => ({
-      name: `of ${type} is refused`,
+      name: `with the media type ${type} is refused`,
       headers: { ...page, "content-type": type },
       code: "media_type_not_allowed",
     })),
@@ -163,7 +163,7 @@ describe("a refusal", () => {
     expect([emulator.journal.entries(), emulator.customerLog.entries()]).toEqual([[], []]);
   });
 
-  test("is the answer to a form without the token, with another one, or with that of another emulator", async () => {
+  test("answers a form without the token, with another token, or with the token of another emulator", async () => {
     const other = await new AdminBrowser(createEmulator()).open("/_emulator");
     for (const formToken of ["", "x", undefined, other.value("reset", "form_token")]) {
       const browser = await new AdminBrowser(createEmulator()).open("/_emulator");
@@ -175,7 +175,7 @@ describe("a refusal", () => {
 
 describe("the page's server", () => {
   const methods = [
-    { name: "a GET where only forms are sent", method: "GET", path: "/clock", status: 405, allow: "POST" },
+    { name: "a GET of a path for forms only", method: "GET", path: "/clock", status: 405, allow: "POST" },
     { name: "a PUT of a page", method: "PUT", path: "/log", status: 405, allow: "GET, HEAD" },
     {
       name: "a DELETE of a page with forms",
@@ -198,7 +198,7 @@ describe("the page's server", () => {
     expect([browser.response.status, browser.html.split(":")[0]]).toEqual([400, "form_unreadable"]);
   });
 
-  test("is under the path of the base URL, and only there", async () => {
+  test("serves under the path of the base URL, and only there", async () => {
     const emulator = createEmulator({ publicUrl: `${PUBLIC}/base` });
     expect((await emulator.fetch("/_emulator")).status).toBe(404);
     const browser = await new AdminBrowser(emulator).open("/base/_emulator");
@@ -247,7 +247,7 @@ describe("the option admin", () => {
 });
 
 describe("over HTTP", () => {
-  /** Resolves `name` to this machine, as a foreign name server can. */
+  /** Asks for `name` at this machine, as a browser does if a foreign name server says so. */
   function ask(port: number, name: string): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const lookup = (_: string, __: unknown, found: (error: null, list: object[]) => void) =>

@@ -1,4 +1,4 @@
-// The forms of the page at /_emulator, without JavaScript: what each changes, and that bad input changes nothing.
+// Each form of the page at /_emulator makes its change without JavaScript, and bad input changes nothing.
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createEmulator, rules } from "../../src/emulator/index.js";
@@ -34,7 +34,7 @@ describe("the clock", () => {
     expect(browser.text()).toContain(frozen ? "frozen" : "running");
   });
 
-  test("runs on from where it was frozen, and is reset to real time", async () => {
+  test("resumes from the instant at which it was frozen, and can be reset to real time", async () => {
     const { plugin, emulator, browser } = await atAdmin("");
     await browser.send("run", { do: "freeze" });
     plugin.now += 5000;
@@ -84,7 +84,7 @@ describe("a rule", () => {
     expect(browser.text()).toContain(`All ${Object.keys(rules).length} rules are enforced`);
   });
 
-  test("of an unknown name is refused", async () => {
+  test("with an unknown name is refused", async () => {
     const { emulator, browser } = await atAdmin("/rules");
     await browser.send("assertion.replay", { rule: "no.such-rule" });
     expectRefused(browser, /^rules: "no\.such-rule" is not a rule/);
@@ -138,7 +138,7 @@ describe("a fault", () => {
     expect(emulator.faults.list()).toEqual([]);
   });
 
-  test("strikes, and the page shows how often", async () => {
+  test("applies, and the page shows how often", async () => {
     const { plugin, emulator, browser } = await atAdmin("/faults?name=status");
     await browser.send("arm", { status: "503", count: "2" });
     expect((await plugin.requestToken()).status).toBe(503);
@@ -165,7 +165,7 @@ describe("a fault", () => {
     expect(invalid.map(([, name]) => name)).toEqual([field]);
   });
 
-  test("of an unknown name is refused", async () => {
+  test("with an unknown name is refused", async () => {
     const { browser } = await atAdmin("/faults?name=reset");
     await browser.send("arm", { name: "gremlins" });
     expectRefused(browser, /^name: /);
@@ -175,7 +175,7 @@ describe("a fault", () => {
 describe("a plugin", () => {
   const update = (browser: AdminBrowser) => browser.formOf("update", "acme", "reporter");
 
-  test("is narrowed, restricted and disabled, live, and all of it undone", async () => {
+  test("is narrowed, restricted and disabled with immediate effect, and each change is undone", async () => {
     const { plugin, browser } = await atAdmin("/plugins");
     const token = await plugin.accessToken();
     const status = async () => (await plugin.call(token, "/api/v1/acme/devices/device-1")).status;
@@ -208,7 +208,7 @@ describe("a plugin", () => {
     expect(browser.text()).toContain(`keys key-2 SHA-256 ${thumbprint}`);
   });
 
-  test("is registered by the page, with a test key, and gets a token", async () => {
+  test("is registered on the page with a test key, and gets a token", async () => {
     const { emulator, browser } = await atAdmin("/plugins");
     const filled = { tenantId: "acme", clientId: "nightly", type: "service", scopes: "devices:read" };
     await browser.send("register", filled);
@@ -219,7 +219,7 @@ describe("a plugin", () => {
     expectRefused(browser, /already registered|is registered/);
   });
 
-  test("is unregistered after a second step: its token is refused, and the other plugins stay", async () => {
+  test("is unregistered in a second step, its token is then refused, and the other plugins stay", async () => {
     const { plugin, emulator, browser } = await atAdmin("/plugins");
     emulator.registerPlugin({ tenantId: "umbrella", clientId: "reporter", type: "service" });
     const token = await plugin.accessToken();
@@ -233,7 +233,7 @@ describe("a plugin", () => {
     expect(browser.text()).toContain("No plugin is registered.");
   });
 
-  test.each(["unregister", "update"])("that is gone by now is reported to the form %s", async (kind) => {
+  test.each(["unregister", "update"])("that no longer exists is an error of the form %s", async (kind) => {
     const { emulator, browser } = await atAdmin("/plugins");
     emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter" });
     await browser.send(browser.formOf(kind, "acme", "reporter"));
@@ -256,7 +256,7 @@ describe("a plugin", () => {
     expect((await plugin.requestToken()).status).toBe(200);
   });
 
-  test("whose private key was pasted is refused without showing the key again", async () => {
+  test("is refused if its private key was pasted, and the page does not show that key", async () => {
     const { browser } = await atAdmin("/plugins");
     const canary = "private-canary-0123456789";
     for (const jwks of [
@@ -298,7 +298,7 @@ describe("in Variant B", () => {
     expect((await ask("another-canary")).status).toBe(401);
   });
 
-  test("an API client gets another name, tenant and redirect URI, and every tenant again", async () => {
+  test("an API client gets another name, tenant and redirect URI, and later serves every tenant again", async () => {
     const { portal, browser } = await atClients("/clients");
     const id = browser.formOf("update", "portal");
     expect(browser.value(id, "redirectUris")).toBe(CALLBACK);

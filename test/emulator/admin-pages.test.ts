@@ -1,4 +1,4 @@
-// What the pages at /_emulator show, and what they must not show: markup from outside, and secrets.
+// The pages at /_emulator show what happened, and never show a secret or markup from outside.
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
@@ -119,7 +119,7 @@ describe("markup from outside", () => {
   const TAGS =
     "a aside body button code dd details div dl dt fieldset form h1 h2 h3 head header html input label legend li link main meta nav noscript ol option p script section select span strong summary table tbody td textarea th thead time title tr ul";
 
-  /** Checks that every tag and attribute is one that the pages use. */
+  /** Checks that the pages contain no tags and attributes except their own. */
   function expectHarmless(html: string): void {
     for (const [, name = "", attributes = ""] of html.matchAll(/<\/?([a-z0-9]+)((?:"[^"]*"|[^">])*)>/gi)) {
       expect(TAGS.split(" "), name).toContain(name);
@@ -201,7 +201,7 @@ describe("no page shows a secret or its hash", () => {
     const assertion = plugin.assertion();
     const exchanged = await plugin.exchange(launched, { form: { client_assertion: assertion } });
     const { access_token: accessToken } = (await exchanged.json()) as { access_token: string };
-    // Again, and each secret in the place of another field.
+    // Sends it again, and each secret in the place of another field.
     await plugin.exchange(launched);
     for (const wrong of [code, codeVerifier, accessToken, assertion]) {
       await plugin.exchange(plugin.launchedCode(), { form: { client_id: wrong } });
@@ -244,7 +244,7 @@ describe("no page shows a secret or its hash", () => {
       ...{ accessToken: first.access_token, refreshToken: first.refresh_token },
       ...{ newAccessToken: second.access_token, newRefreshToken: second.refresh_token },
     });
-    // A request that is refused at once begins a flow too.
+    // A request that is refused immediately begins a flow too.
     const wrong = { client_id: PORTAL_SECRET, redirect_uri: password, scope: state, response_type: code };
     await portal.emulator.fetch(portal.authorizationUrl(wrong));
     const after = await everyPage(portal.emulator);

@@ -1,4 +1,4 @@
-// The record of the last launch or login: every step with its fields, and only the length of each secret.
+// The last launch or login is recorded with the fields of every step, but only the length of each secret.
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser, FormBrowser } from "./form-browser.js";
@@ -6,7 +6,7 @@ import { LaunchedPlugin } from "./plugin-client.js";
 import { CALLBACK, PORTAL_SECRET, Portal } from "./portal.js";
 import { newPkce } from "./signing-key.js";
 
-/** What the page shows of each step: name, parties, rule, fields. */
+/** Returns the name, parties, rule and fields of each step on the page. */
 async function steps(emulator: Emulator): Promise<string[]> {
   const { html } = await new AdminBrowser(emulator).open("/_emulator/live/flow");
   const parts = html.split(/<li class="step/).slice(1);

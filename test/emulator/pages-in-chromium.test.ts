@@ -151,18 +151,18 @@ describeInChromium("in Chromium", (browser) => {
     }, `${pageOrigin}/?quiet=1`);
     const evil = await sibling.contentFrame();
     await evil?.evaluate((message) => parent.postMessage(message, "*"), forged);
-    // From the right window, but of another shape.
+    // From the right window, but in another shape.
     for (const message of [null, "plugin:pkce-init", { type: "plugin:other" }, [], 1]) {
       await frame()?.evaluate((data) => parent.postMessage(data, "*"), message);
     }
-    // The genuine message afterwards is answered, and only that one.
+    // The genuine message that follows is answered, and only that one.
     await frame()?.evaluate((data) => parent.postMessage(data, "*"), forged);
     await page.getByText("Quiet is launched.").waitFor();
     expect(authorizations()).toBe(1);
     expect(await got(page)).toHaveLength(1);
     expect(await evil?.locator("#got").textContent()).toBe("");
     expect(plugin.emulator.customerLog.entries()).toEqual([]);
-    // The same page under another name: another origin, in the same window, which knows the opaque_code.
+    // The same page under another host name has another origin, but the same window, and knows the opaque_code.
     await frame()?.goto((frame()?.url() ?? "").replace("plugin.localhost", "evil.localhost"));
     await frame()?.evaluate((message) => parent.postMessage(message, "*"), forged);
     expect(await frame()?.locator("#got").textContent()).toBe("");
@@ -253,7 +253,7 @@ describeInChromium("in Chromium", (browser) => {
     await page.waitForResponse(/live\/faults/);
     expect(await remove.evaluate((button) => button === document.activeElement)).toBe(true);
     await page.getByText("fired 0").waitFor();
-    // From here on the test controls the page's timers.
+    // From now on the test controls the page's timers.
     await page.clock.install();
     await page.reload();
     await page.getByText("fired 1").waitFor();

@@ -81,7 +81,7 @@ describe("the host application", () => {
     expect(html).toMatch(/data-client-id="pageless"[^>]* disabled/);
   });
 
-  test("lets its page load its own script and frames of any site, and no site frame the page", async () => {
+  test("lets its page load its own script and frames of any site, and lets no site frame the page", async () => {
     const { headers } = (await signedIn(host())).response;
     const policy = (headers.get("content-security-policy") ?? "").split("; ");
     const parts = [
@@ -131,7 +131,7 @@ describe("the host application", () => {
     expect((await ask(browser, "launches", { clientId: "reporter" })).status).toBe(403);
   });
 
-  test("is a 404 for an impossible tenant id, and each variant's pages where it is not served", async () => {
+  test("answers 404 for an impossible tenant id, as do the pages of a variant that is not served", async () => {
     expect((await host().emulator.fetch("/host/a%3Bb")).status).toBe(404);
     expect((await host({ variants: ["B"] }).emulator.fetch("/host/acme")).status).toBe(404);
     expect((await host({ variants: ["A"] }).emulator.fetch("/v1/auth/authorize")).status).toBe(404);

@@ -1,4 +1,4 @@
-// Access to the page at /_emulator: only people on this machine, and no request that another site makes their browser send.
+// Only people on this machine may use the page at /_emulator. No other site may have their browser use it.
 import { isIP } from "node:net";
 import { isMediaType } from "../http/messages.js";
 
@@ -20,7 +20,7 @@ export interface AdminRefusal {
   readonly text: string;
 }
 
-/** A valid Host header: no path, no credentials. */
+/** A valid Host header, without a path or credentials. */
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._~-]+)(:\d{1,5})?$/i;
 
 /** Headers that proxies add. Their values are not trusted, but their presence means that the caller is elsewhere. */
@@ -37,7 +37,7 @@ export function refuseCall(call: AdminCall): AdminRefusal | undefined {
     const text = `A caller ${caller} may not use this page. The option admin: "everywhere" allows it.`;
     return { code: "address_not_allowed", text };
   }
-  // A request line may name another host than the header.
+  // The request line may name another host than the header does.
   const { host: requested, protocol } = new URL(request.url);
   const host = request.headers.get("host") ?? requested;
   if (![requested, host].every((name) => isAllowedHost(call, name))) {

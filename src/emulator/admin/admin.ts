@@ -18,7 +18,7 @@ import { registrationPages } from "./registrations-page.js";
 import { rulesPage } from "./rules-page.js";
 import { ADMIN_PATH, type AdminPage, type AdminView, type SteeredEmulator } from "./view.js";
 
-/** In the order of the links. */
+/** In the order of their links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 const actions = new Map(
   pages.flatMap((page) => Object.entries(page.actions ?? {}).map(([path, act]) => [path, { page, act }])),
@@ -34,7 +34,7 @@ export function createAdmin(
   current: () => Deployment,
   prefix: string,
 ): (request: Request, connection: Connection) => Promise<Response | undefined> {
-  // One token for all pages: forms that are on a screen survive a moved clock and a reset.
+  // One token for all pages, so that forms already on a screen survive a moved clock and a reset.
   const formToken = randomBytes(32).toString("base64url");
   const under = pathUnder(prefix);
   const answer = async (request: Request, { remoteAddress }: Connection) => {
@@ -98,7 +98,7 @@ async function answerPost(
   return new Response(null, { status: 303, headers: { location: target, "cache-control": "no-store" } });
 }
 
-/** The frame of every page: the links, and the page itself. */
+/** Renders a page in the frame that all pages share, with the links. */
 function render(view: AdminView, page: AdminPage, status = 200): Promise<Response> {
   const { deployment } = view;
   const link = ({ path, title }: AdminPage) =>
@@ -115,7 +115,7 @@ function render(view: AdminView, page: AdminPage, status = 200): Promise<Respons
     body,
     status,
     script: `${ADMIN_PATH}/admin.js`,
-    // Not the shared one, which the journal would list.
+    // The shared stylesheet would appear in the journal.
     stylesheet: `${ADMIN_PATH}/admin.css`,
     policy: ["script-src 'self'", "connect-src 'self'", "form-action 'self'"],
     headers: { "cross-origin-resource-policy": "same-origin" },

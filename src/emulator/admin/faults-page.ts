@@ -36,7 +36,7 @@ const HINTS = {
   byMs: "Milliseconds; negative is the past.",
 };
 
-/** `duplicate-auth-code` strikes at one moment only, which cannot be chosen. */
+/** A fault without moments, `duplicate-auth-code`, has no member `at`. */
 function shapeOf(name: FaultName): Parameters<typeof readSchemaFields>[1] {
   return { schema: faultSchema(name), omit: faultMoments[name].length === 0 ? ["name", "at"] : ["name"] };
 }

@@ -1,4 +1,4 @@
-// The forms of the pages at /_emulator: rendered from zod schemas, and read back. They need no script.
+// Renders the forms of the pages at /_emulator from zod schemas, and reads them back. They need no script.
 import { html } from "hono/html";
 import { z } from "zod";
 import { EmulatorError } from "../errors.js";
@@ -20,13 +20,13 @@ export function form(view: AdminView, { id, action, content, hidden, className =
   return postForm(view.deployment, ADMIN_PATH + action, all, content, html` id="${id}" class="${className}"`);
 }
 
-/** A form that is folded away until it is needed, and open again after it was sent. */
+/** A form that is folded until the person opens it, and is open again after it was sent. */
 export function foldedForm(view: AdminView, summary: string, shape: FormShape): Markup {
   const isOpen = view.failed?.id === shape.id || view.query.get("saved") === shape.id;
   return html`<details${isOpen ? html` open` : ""}><summary>${summary}</summary>${form(view, shape)}</details>`;
 }
 
-/** An action that cannot be undone, in two steps. `warning` is what would be lost; `button` names what it does. */
+/** Asks again before an action that cannot be undone. `warning` says what is lost; `button` names the action. */
 export function confirmation(
   view: AdminView,
   texts: { readonly ask: string; readonly warning: string; readonly button: string },
@@ -36,7 +36,7 @@ export function confirmation(
   return html`<details class="confirm"><summary>${texts.ask}</summary>${form(view, { ...shape, content })}</details>`;
 }
 
-/** A valid id for any name of a registration. */
+/** Returns a valid id, whatever characters the names of a registration contain. */
 export function formId(kind: string, names: readonly string[]): string {
   return `${kind}-${Buffer.from(JSON.stringify(names)).toString("base64url")}`;
 }
@@ -53,12 +53,12 @@ export interface TextField {
   readonly form: string;
   readonly name: string;
   readonly label?: string;
-  /** What it shows unless refused input is shown again. */
+  /** The text in the field, unless refused input is shown again. */
   readonly value?: string;
   readonly hint?: string | undefined;
   readonly required?: boolean;
   readonly rows?: number | undefined;
-  /** Shows neither the current value nor what was typed. */
+  /** A secret field shows neither the current value nor what was typed. */
   readonly isSecret?: boolean;
 }
 
@@ -67,7 +67,7 @@ const PRIVATE_KEY = /PRIVATE KEY|"(d|p|q|dp|dq|qi|oth|k)"\s*:/;
 export function textField(view: AdminView, field: TextField): Markup {
   const { rows, isSecret = false } = field;
   const typed = shownText(view, field);
-  // A private key in the place of a public one is not shown again.
+  // A private key that was typed instead of a public one is not shown again.
   const shown = isSecret || PRIVATE_KEY.test(typed) ? "" : typed;
   return labelled(view, field, (attributes) =>
     rows === undefined
@@ -97,13 +97,13 @@ interface SchemaShape {
   readonly schema: z.ZodType;
   /** Members that the form sends hidden, or not at all. */
   readonly omit: readonly string[];
-  /** The current values of an update. Absent: the form registers something new. */
+  /** The current values, for an update. If absent, the form registers something new. */
   readonly values?: Readonly<Record<string, unknown>>;
   readonly hints?: Readonly<Record<string, string>>;
 }
 
 interface Member {
-  /** Its path in the input, as "match.tenantId". */
+  /** Its path in the input, such as "match.tenantId". */
   readonly path: string;
   readonly kind: "choice" | "boolean" | "number" | "text" | "secret" | "lines" | "json";
   readonly required: boolean;
@@ -112,7 +112,7 @@ interface Member {
   readonly choices: readonly string[];
 }
 
-/** A field for each member, named as in code. `id` is the form's. */
+/** Renders a field for each member, with the name that it has in code. `id` is the id of the form. */
 export function schemaFields(view: AdminView, id: string, shape: SchemaShape): Markup {
   return html`<div class="fields">${membersOf(shape).map((member) => memberField(view, id, shape, member))}</div>`;
 }
@@ -136,7 +136,7 @@ function memberField(view: AdminView, form: string, shape: SchemaShape, member: 
   }
   const rows = kind === "lines" || kind === "json" ? 3 : undefined;
   const input = textField(view, { ...field, rows, isSecret: kind === "secret" });
-  // Tells an emptied list from a list that there never was.
+  // Distinguishes a list that was emptied from a list that was never set.
   const isList = kind === "lines" && Array.isArray(value);
   const marker = isList ? html`<input type="hidden" name="${path}.list" value="yes">` : "";
   const isRemovable = nullable && values !== undefined && value !== null;
@@ -174,7 +174,7 @@ function readMember({ path, kind, nullable }: Member, fields: URLSearchParams): 
   if (text === "") return fields.has(`${path}.list`) ? [] : undefined;
   if (kind === "boolean") return text === "true";
   if (kind === "lines") return text.split(/\s*\n\s*/);
-  // What is not a number stays text, for the schema to report.
+  // Text that is not a number stays text, so that the schema reports it.
   if (kind === "number") return Number.isNaN(Number(text)) ? text : Number(text);
   if (kind !== "json") return text;
   try {

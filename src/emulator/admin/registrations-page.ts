@@ -1,4 +1,4 @@
-// A page for each kind of record: its registrations, and forms that register, change and unregister one.
+// One page for each kind of record, with forms that register, change and unregister one.
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import type { z } from "zod";
@@ -36,7 +36,7 @@ const kinds: readonly RecordKind[] = [
     title: "Plugins",
     one: "plugin",
     noun: "Plugin",
-    note: "A change takes effect with the next request, also for tokens already issued; a narrowing after narrowingDelayMs. A plugin without jwks gets a test key.",
+    note: "A change takes effect with the next request, also for tokens already issued. A narrowing takes effect after narrowingDelayMs. A plugin without jwks gets a test key.",
     unregistering: "Its tokens, launches and codes are refused for good, its token requests from now on.",
     identity: ["tenantId", "clientId"],
     schema: pluginSchema,
@@ -48,7 +48,7 @@ const kinds: readonly RecordKind[] = [
     title: "Service accounts",
     one: "service account",
     noun: "ServiceAccount",
-    note: "A secret takes effect with the next request, scopes with the next token. Without a list of scopes an account reaches every route of Variant B.",
+    note: "A secret takes effect with the next request, scopes with the next token. Without a list of scopes an account may call every route of Variant B.",
     unregistering: "Its secret is refused from the next request on, and its tokens are revoked for good.",
     identity: ["tenantId", "clientId"],
     schema: serviceAccountSchema,
@@ -60,9 +60,9 @@ const kinds: readonly RecordKind[] = [
     title: "API clients",
     one: "API client",
     noun: "ApiClient",
-    note: "A secret takes effect with the next request; everything else with the next login. Without a secret it is a public client; without a tenant it serves the people of every tenant; without a list of scopes it may ask for whatever the person has.",
+    note: "A secret takes effect with the next request, everything else with the next login. A client without a secret is public, and one without a tenant serves the people of every tenant. Without a list of scopes it may ask for every capability of the person.",
     unregistering:
-      "All consent given to it is revoked for good, with its tokens, and logins in progress end.",
+      "All consent given to it and all its tokens are revoked for good, and logins in progress end.",
     identity: ["clientId"],
     schema: apiClientSchema,
     update: apiClientUpdateSchema,
@@ -73,7 +73,7 @@ const kinds: readonly RecordKind[] = [
     title: "Operators",
     one: "operator",
     noun: "Operator",
-    note: "Capabilities take effect with the next call: a token reaches nothing that its person cannot reach.",
+    note: "Capabilities take effect with the next call: a token permits only what its person may do.",
     unregistering: "The person is signed out, and every token that acts for them is revoked for good.",
     identity: ["tenantId", "userId"],
     schema: operatorSchema,
@@ -138,7 +138,7 @@ function registration(
   const lock = Array.isArray(keys)
     ? { keys: html`${(keys as readonly RegisteredKey[]).map(keyLine)}` }
     : { [secret]: isSecretSet ? "set" : "not set" };
-  // Null: a secret that is not set cannot be removed.
+  // Null stands for a secret that is not set, which cannot be removed.
   const current = { ...values, ...(!isSecretSet && { [secret]: null }) };
   const shape = { schema: update, omit: identity, values: current, hints: HINTS };
   const content = html`${schemaFields(view, id("update"), shape)}<button>Save</button>`;
@@ -150,7 +150,7 @@ ${foldedForm(view, "Change", { id: id("update"), action: `${path}/update`, hidde
 ${confirmation(view, texts, { id: id("unregister"), action: `${path}/unregister`, hidden })}</section>`;
 }
 
-/** A member as its form shows it; null: it is not set. */
+/** Converts a member to the form's kind of value, which is null if the member is not set. */
 function plain(value: unknown): unknown {
   return value instanceof Set ? [...value] : (value ?? null);
 }

@@ -16,7 +16,7 @@ export const rulesPage: AdminPage = {
 };
 
 const ids = Object.keys(rules) as RuleId[];
-/** The part of an id before the dot. */
+/** A group is the part of an id before the dot. */
 const groups = [...new Set(ids.map((id) => id.split(".")[0] ?? ""))];
 
 function body(view: AdminView): Markup {

@@ -30,7 +30,7 @@ export interface AdminView {
   readonly deployment: Deployment;
   readonly formToken: string;
   readonly query: URLSearchParams;
-  /** A form whose input was refused, with what was typed. */
+  /** The form whose input was refused, if there is one, and what was typed. */
   readonly failed?: {
     readonly id: string;
     readonly issues: readonly string[];
@@ -46,18 +46,18 @@ export interface AdminPage {
   readonly path: string;
   readonly title: string;
   readonly body: Part;
-  /** By name: the parts that the script keeps up to date. */
+  /** The parts that the script keeps up to date, by name. */
   readonly parts?: Readonly<Record<string, Part>>;
-  /** By path: what posting a form of the page does. An action throws an EmulatorError for bad input. */
+  /** The actions of the page's forms, by path. An action throws an EmulatorError for bad input. */
   readonly actions?: Readonly<Record<string, Action>>;
 }
 
-/** A part of a page that the script replaces by what `/live/{name}` serves. */
+/** A part of a page. The script replaces it with the answer of `/live/{name}`. */
 export function livePart(view: AdminView, name: string, part: Part): Markup {
   return html`<div data-live="${linkTo(view.deployment, `${ADMIN_PATH}/live/${name}`)}">${part(view)}</div>`;
 }
 
-/** `id` is the heading's. */
+/** `id` is the id of the heading. */
 export function panel(id: string, heading: string, content: Markup): Markup {
   return html`<section class="panel" aria-labelledby="${id}"><h2 id="${id}">${heading}</h2>${content}</section>`;
 }

@@ -9,7 +9,7 @@ import type { Operators } from "../registrations/operators.js";
 import type { PluginRegistry } from "../registrations/plugins.js";
 import type { RuleId } from "../rules.js";
 
-/** `front` is the host application or the authorization server, `client` the plugin's backend or the client. */
+/** `front` is the host or the authorization server. `client` is the plugin's backend or the API client. */
 export type Party = "browser" | "front" | "client" | "token";
 
 export interface FlowStep {
@@ -18,7 +18,7 @@ export interface FlowStep {
   readonly name: string;
   readonly from: Party;
   readonly to: Party;
-  /** Each value as it is if it is public, otherwise a description of it. */
+  /** A public value is unchanged. Any other value is replaced by a description of it. */
   readonly fields: readonly { readonly name: string; readonly shown: string }[];
   /** The rule that the message reports as broken. */
   readonly refused: RuleId | undefined;
@@ -26,7 +26,7 @@ export interface FlowStep {
   readonly link: string | undefined;
 }
 
-/** Whose flow it is. Each member is set only if it is registered. */
+/** The tenant, client and person of a flow. Each is set only if it is registered. */
 export interface FlowIdentity {
   readonly tenantId?: string | undefined;
   readonly clientId?: string | undefined;
@@ -39,16 +39,16 @@ interface Message {
   readonly link?: string | undefined;
 }
 
-/** Enough for a launch with its exchange, or a login with two refreshes: these steps are never dropped. */
+/** These are never dropped. They hold a launch with its exchange, or a login with two refreshes. */
 const FIRST_STEPS = 12;
-/** Beyond this the oldest step after the first ones is dropped. */
+/** If a flow has more steps, the oldest one after the first steps is dropped. */
 const MAXIMUM_STEPS = 40;
 
 const WORDS: ReadonlySet<string> = new Set([
   ...["authorization_code", "refresh_token", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"],
   ...["code", "S256", "Bearer", "allow", "deny"],
 ]);
-/** People choose them and keep them for long, so that even their length is a secret. */
+/** Even the length of these is kept secret, because people choose them and keep them for long. */
 const UNMEASURED: ReadonlySet<string> = new Set(["password", "client_secret"]);
 
 const TO_FRONT = { from: "browser", to: "front" } as const;
@@ -96,7 +96,7 @@ export class Flow {
   }
 }
 
-/** The last flow. A newer one replaces it. */
+/** Keeps the last flow only. */
 export class FlowRecord {
   last: Flow | undefined;
   readonly #clock: () => number;
@@ -111,7 +111,7 @@ export class FlowRecord {
     return this.last;
   }
 
-  /** The last flow, if this opaque_code, code, refresh token or login id belongs to it. */
+  /** Returns the last flow if this opaque_code, code, refresh token or login id belongs to it. */
   find(secret: unknown): Flow | undefined {
     return typeof secret === "string" && this.last?.isLinkedBy(secret) ? this.last : undefined;
   }
@@ -141,7 +141,7 @@ interface Person {
   readonly userId: string;
 }
 
-/** Begins a flow with a launch from the host's page or by `emulator.launch` ("process"). */
+/** Begins a flow with a launch. `from` is "process" for a launch by `emulator.launch`. */
 export function recordLaunch(
   deployment: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
   { tenantId, clientId, userId }: Person & { readonly clientId: string },
@@ -189,7 +189,7 @@ const AUTHORIZATION_PARAMETERS = [
   ...["code_challenge", "code_challenge_method"],
 ];
 
-/** Begins a flow with an authorization request; `id` identifies the pending login, if pages follow. */
+/** Begins a flow with an authorization request. `id` identifies the pending login, if pages follow. */
 export function recordAuthorization(
   { flows }: Recording,
   parameters: URLSearchParams,
@@ -224,7 +224,7 @@ export function recordLogin(
   if ("rule" in person) flow?.add(TO_BROWSER, "Login page again", { refused: person.rule });
 }
 
-/** The redirect to the client, after the person's decision if there was one. */
+/** Records the redirect to the client and, before it, the person's decision if there was one. */
 export function recordCallback(
   { publicUrl }: { readonly publicUrl: () => string },
   flow: Flow | undefined,

@@ -29,7 +29,7 @@ import { rules } from "../rules.js";
 import type { Deployment, LaunchIdentity } from "../state.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
 
-/** `failed`: the user id of a sign-in that was refused. The browser keeps its session, for forms in other tabs. */
+/** `failed` is the user id of a refused sign-in. The browser keeps its session, for forms in other tabs. */
 function signInPage(visit: HostVisit, failed?: string): Promise<Response> {
   const { deployment, tenantId, place } = visit;
   const session = visit.session ?? openSession(visit, place);
@@ -87,7 +87,7 @@ ${postForm(deployment, `${path}/sign-out`, { form_token: session.formToken }, ht
     layout: "app",
     body,
     script: HOST_SCRIPT_PATH,
-    // Any site: a plugin's page may redirect its iframe, and browsers check each redirect against this.
+    // Frames of any site, because a plugin's page may redirect its iframe and browsers check each redirect.
     policy: ["script-src 'self'", "connect-src 'self'", "frame-src http: https:", "form-action 'self'"],
     // The plugin's page may identify the host by its referrer.
     headers: { "referrer-policy": "strict-origin-when-cross-origin" },
@@ -161,7 +161,7 @@ async function signOut(visit: HostVisit): Promise<Response> {
   return backToHost(visit, form === undefined ? FOREIGN_REQUEST : openSession(visit, visit.place));
 }
 
-/** With a new session, or after a request that is refused. */
+/** Redirects to the host's page, either with a new session or because the request is refused. */
 function backToHost(visit: HostVisit, outcome: BrowserSession | Refusal): Response {
   const isRefused = "rule" in outcome;
   if (isRefused) record(visit, outcome);

@@ -11,21 +11,21 @@ import type { Deployment, LaunchIdentity } from "../state.js";
 
 /** Milliseconds. The description shows no limit. */
 const LAUNCH_LIFETIME_MS = 600_000;
-/** Records are kept for this long after their end, so that the log can tell late from unknown. */
+/** A record is kept for this long after it ends, so that the log can tell a late code from an unknown one. */
 const CODE_MEMORY_MS = 3_600_000;
 /** The page of a plugin that is registered without one. */
 const NO_PAGE = "about:blank";
 
-/** What `host:auth-code` carries. */
+/** The content of the message `host:auth-code`. */
 export interface LaunchAnswer {
   readonly code: string;
   readonly state: string;
   readonly tenantId: string;
-  /** How often the host posts the message, by the fault `duplicate-auth-code`. Absent: once. Not part of the message. */
+  /** With the fault `duplicate-auth-code`, how often the host posts the message. Not part of the message. */
   readonly posts?: number;
 }
 
-/** The URL for the iframe: the registered page with the launch parameters added to its query. */
+/** Returns the URL for the iframe: the registered page with the launch parameters added to its query. */
 export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
@@ -47,13 +47,13 @@ export function openLaunch(
   return { url: url.href, opaqueCode };
 }
 
-/** What the plugin's page asks the host for, and whose launch it is. */
+/** The message `plugin:pkce-init`, and the identity of the launch that its sender belongs to. */
 interface AuthorizationAttempt extends LaunchIdentity {
   readonly opaqueCode: unknown;
   readonly codeChallenge: unknown;
 }
 
-/** "The host authorises the launch" (description, section 5.3): a code for this challenge. */
+/** "The host authorises the launch" (description, section 5.3) by issuing a code for this challenge. */
 export function authorizeLaunch(
   deployment: Deployment,
   attempt: AuthorizationAttempt,
@@ -108,24 +108,24 @@ function checkPlugin(
 
 /** A launch that is not authorised yet. */
 export interface Launch {
-  /** What the host loads in the iframe: the plugin's page with its launch parameters. */
+  /** The URL that the host loads in the iframe: the plugin's page with its launch parameters. */
   readonly url: string;
   readonly opaqueCode: string;
   /**
    * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` defaults to the launch's own. After a
-   * reset the new host answers, which does not know the launch.
+   * reset the launch is unknown.
    *
    * @throws {@link EmulatorError} `launch_refused`; `option_invalid` if the argument is not an object of this shape.
    */
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
 
-/** A whole registration identifies a plugin too, so other members are ignored. */
+/** Other members are ignored, so that a caller may pass a whole registration. */
 const identitySchema = z.object({ tenantId: z.string(), clientId: z.string(), userId: z.string() });
-/** Whether the challenge is well-formed is a rule of the launch. */
+/** The challenge is not checked here, because a rule of the launch checks it. */
 const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode: z.string().optional() });
 
-/** Launches without a browser. `current` is called at each use: a launch outlives a reset, as it does in a browser. */
+/** Launches without a browser. `current` is called at each use, because a launch may outlive a reset. */
 export function launchInProcess(current: () => Deployment, input: unknown): Launch {
   const identity = parseInput(identitySchema, input, "option_invalid", "launch");
   const opening = current();

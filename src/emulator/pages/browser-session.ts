@@ -5,7 +5,7 @@ import type { KeptSession, SignedIn } from "../state.js";
 import type { SecretMap } from "../stores.js";
 import { readText, type Visit } from "./page.js";
 
-/** Milliseconds from the sign-in on. The description shows no limit. */
+/** Milliseconds after the sign-in. The description shows no limit. */
 const SESSION_LIFETIME_MS = 12 * 3_600_000;
 
 export interface SessionPlace {
@@ -18,9 +18,9 @@ export interface SessionPlace {
 }
 
 export interface BrowserSession extends KeptSession {
-  /** In every form and every request of a script. Another site can have the cookie sent, but cannot read this token. */
+  /** Every form and script request has it. Another site can have the cookie sent, but cannot read this token. */
   readonly formToken: string;
-  /** The header of the response that begins the session. */
+  /** The Set-Cookie header of the response that begins the session. */
   readonly setCookie?: string;
 }
 
@@ -44,7 +44,7 @@ export function openSession(visit: SessionVisit, place: SessionPlace, person?: S
   const old = cookieValue(visit, place);
   if (old !== undefined) place.sessions.delete(old);
   const now = clock();
-  // Only the identity: the registration is looked up at each use.
+  // Only the identity is kept, because the registration is looked up at each use.
   const operator = person && { tenantId: person.tenantId, userId: person.userId };
   const kept = { operator, expiresAt: now + SESSION_LIFETIME_MS };
   const value = place.sessions.mint(kept, kept.expiresAt, now);
@@ -57,7 +57,7 @@ export function openSession(visit: SessionVisit, place: SessionPlace, person?: S
   return { ...kept, formToken: formTokenOf(value), setCookie };
 }
 
-/** Whether a page of this session sent the token, or the rule is off. */
+/** Returns whether the token is that of the session. It always is while the rule is off. */
 export function isOwnToken(
   { deployment }: Visit,
   { rule }: SessionPlace,
@@ -67,7 +67,7 @@ export function isOwnToken(
   return !deployment.switches.isEnforced(rule) || (session !== undefined && session.formToken === formToken);
 }
 
-/** Reads a form of a page that this browser was shown; undefined for any other request. */
+/** Reads a form that comes from this browser's own page; resolves with undefined for any other request. */
 export async function readOwnForm(
   visit: Visit,
   place: SessionPlace,
@@ -78,12 +78,12 @@ export async function readOwnForm(
   return text !== undefined && isOwnToken(visit, place, session, form.get("form_token")) ? form : undefined;
 }
 
-/** Derived from the cookie, so that it need not be stored. */
+/** The token is derived from the cookie, so that it need not be stored. */
 function formTokenOf(value: string): string {
   return createHash("sha256").update(`form ${value}`).digest("base64url");
 }
 
-/** Cookies ignore ports: without the port in the name, two emulators on one host would sign each other's people out. */
+/** The name contains the port, because cookies ignore ports and one host may run several emulators. */
 function cookieName({ cookie }: SessionPlace, { port }: URL): string {
   return port === "" ? cookie : `${cookie}-${port}`;
 }

@@ -15,7 +15,7 @@ export interface Visit {
 }
 
 export interface PageRoute {
-  /** Undefined: served with any variant. */
+  /** If undefined, the route is served with any variant. */
   readonly variant?: "A" | "B";
   /** The name of the operation in the journal. */
   readonly operation: string;
@@ -55,7 +55,7 @@ export function textFile(type: string, text: string, headers: object = {}, statu
   });
 }
 
-/** The result of hono's `html`, which escapes interpolated values. */
+/** The result of hono's `html`, which escapes the values that it inserts. */
 export type Markup = ReturnType<typeof html>;
 
 export interface Page {
@@ -66,12 +66,12 @@ export interface Page {
   readonly status?: number;
   /** The path of the page's only script, under the base URL. */
   readonly script?: string;
-  /** Likewise. Default: the shared one. */
+  /** The path of its stylesheet, under the base URL. Default: the shared one. */
   readonly stylesheet?: string;
-  /** Directives of the content security policy beside the common ones. */
+  /** Directives of the content security policy in addition to the common ones. */
   readonly policy?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Begins the session that the page belongs to. */
+  /** The session that the page belongs to. Its cookie, if it has one to set, begins it. */
   readonly session?: { readonly setCookie?: string };
 }
 
@@ -134,7 +134,7 @@ ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="
 </form>`;
 }
 
-/** The password of a sign-in or login. `isRetry`: the last one was wrong, as the element with the id "failed" says. */
+/** `isRetry` means that the last password was wrong, and that the element with the id "failed" says so. */
 export function passwordField(isRetry: boolean): Markup {
   return html`<div class="field">
 <label for="password">Password</label>

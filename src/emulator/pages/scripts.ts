@@ -1,7 +1,7 @@
-// The scripts of the pages, as plain JavaScript that is sent as it stands.
+// The scripts of the pages, in plain JavaScript that is sent unchanged.
 
 /**
- * The host application's: it launches a plugin in an iframe and answers the messages of its page. It posts to the exact
+ * Launches a plugin in an iframe of the host, and answers the messages of its page. It posts to the exact
  * origin of that page, never to "*", and accepts messages only from that origin in the window of the newest iframe.
  */
 export const hostScript: string = `"use strict";

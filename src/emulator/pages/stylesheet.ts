@@ -1,4 +1,4 @@
-// The one stylesheet of all pages; from the width of a phone up, light or dark as the person prefers.
+// The one stylesheet of all pages. It suits phones and wider screens, light or dark as the person prefers.
 
 export const stylesheet = `
 :root {

@@ -39,11 +39,11 @@ interface LoginVisit extends Visit {
   readonly asked: AuthorizationRequest;
   readonly fields: URLSearchParams;
   readonly place: SessionPlace;
-  /** Undefined with a form of a page of another browser, if the rule against it is off. */
+  /** Undefined if the form comes from another browser's page and the rule against that is off. */
   readonly session: BrowserSession | undefined;
 }
 
-/** `failed`: who they said they were, if that was refused. The browser keeps its session, for forms in other tabs. */
+/** `failed` names the person of a refused login. The browser keeps its session, for forms in other tabs. */
 function loginPage(visit: LoginVisit, failed?: ClaimedPerson): Promise<Response> {
   const { deployment, id, asked, place } = visit;
   const session = visit.session ?? openSession(visit, place);
@@ -76,7 +76,7 @@ ${passwordField(isRetry)}
 ${isRetry ? html`<p class="alarm" role="alert" id="failed">User id and password do not belong together.</p>` : ""}
 ${postForm(deployment, LOGIN_PATH, { request: id, form_token: session.formToken }, fields)}
 </main>`;
-  // No form-action: cancelling redirects to the app, and browsers hold each redirect after a form against it.
+  // No form-action: cancelling redirects to the app, and browsers apply form-action to such redirects too.
   return renderPage(deployment, {
     title: "Log in",
     layout: "card",
@@ -112,7 +112,7 @@ ${list}
 ${postForm(deployment, CONSENT_PATH, { request: id, form_token: session.formToken }, buttons)}
 <p class="quiet">You will be sent to <code>${redirectUri}</code>.</p>
 </main>`;
-  // No form-action here either: both buttons lead to the app.
+  // No form-action here either, because both buttons lead to the app.
   return renderPage(deployment, { title: `Allow ${client.name}?`, layout: "card", body });
 }
 
@@ -140,7 +140,7 @@ function placeOf({ loginSessions }: Deployment): SessionPlace {
   return { sessions: loginSessions, cookie: "emulator-login", path: "/v1/auth", rule: "login.form" };
 }
 
-/** A route for a login that is still in progress, and a form of a page that this browser was shown. */
+/** Refuses a request whose login has ended, and a form that does not come from this browser's own page. */
 function loginRoute(
   operation: string,
   method: "GET" | "POST",
@@ -185,7 +185,7 @@ async function authorize(visit: Visit): Promise<Response> {
   return redirect(location, undefined, 302);
 }
 
-/** The consent page if a person is logged in, else the login page. Every request asks for consent again. */
+/** Shows the consent page to a logged-in person, otherwise the login page. Consent is asked for every time. */
 function nextPage(visit: LoginVisit): Promise<Response> {
   const person = personOf(visit);
   return visit.session && person ? consentPage(visit, visit.session, person) : loginPage(visit);
@@ -224,7 +224,7 @@ function finish(
   return redirect(location);
 }
 
-/** The person who is logged in, if the client may ask them. */
+/** Returns the logged-in person, if there is one whom the client may ask. */
 function personOf({ deployment, session, asked }: LoginVisit): Operator | undefined {
   if (session?.operator === undefined) return undefined;
   const person = findPerson(deployment, asked.client, session.operator);

@@ -1,4 +1,4 @@
-// What every answer must look like, whatever was sent: a documented status, and what goes with it.
+// Checks that an answer has a documented status, with its headers and content, whatever was sent.
 import type { JournalEntry } from "../../../src/emulator/index.js";
 import { REJECTED } from "../plugin-client.js";
 
@@ -8,7 +8,7 @@ export interface SeenAnswer {
   readonly text: string;
 }
 
-/** By the operation that the journal names; operations that are not listed are calls of the API. */
+/** Statuses by the operation that the journal names. Operations that are not listed are calls of the API. */
 const STATUSES: Readonly<Record<string, readonly number[]>> = {
   requestToken: [200, 400, 401, 413, 415, 429],
   authorize: [200, 302, 400, 414],
@@ -24,13 +24,13 @@ const STATUSES: Readonly<Record<string, readonly number[]>> = {
   readAsset: [200],
 };
 const CALL = [200, 401, 403, 404];
-/** Paths of the emulator, and the registered callbacks, of which the loopback's may have any port. */
+/** Paths of the emulator, and the registered callbacks. The callback on loopback may have any port. */
 const TARGETS =
   /^(\/_emulator|\/host\/|\/v1\/auth\/consent\?request=|https:\/\/portal\.example\/callback\?|http:\/\/127\.0\.0\.1(:\d+)?\/callback\?)/;
 const ERROR = /^(invalid_(client|grant|request|scope)|unsupported_grant_type)$/;
 const TOKEN = /^[\w-]{43}$/;
 
-/** @param entry the journal's entry for the request; undefined for the pages at /_emulator, which it leaves out */
+/** @param entry the journal's entry for the request; undefined for the pages at /_emulator, which have none */
 export function flawIn(
   answer: SeenAnswer,
   method: string,
@@ -38,7 +38,7 @@ export function flawIn(
 ): string | undefined {
   const { status, headers, text } = answer;
   if (status >= 500) return "a status of 500 or more";
-  // RFC 9110 section 9.3.2: the answer to GET without its content.
+  // RFC 9110 section 9.3.2: HEAD is answered like GET, but without content.
   if (method === "HEAD") return text === "" ? undefined : "content in the answer to HEAD";
   const type = headers.get("content-type") ?? "";
   const { operation } = entry ?? {};

@@ -1,4 +1,4 @@
-// Many mutated requests and byte streams. FUZZ_SEED=$RANDOM tries others, and the seed of a failure repeats it.
+// Many mutated requests and byte streams. FUZZ_SEED=$RANDOM tries others; a failure prints its seed.
 import { expect, test } from "vitest";
 import { fuzz } from "./sequences.js";
 import { fuzzSockets } from "./sockets.js";
@@ -20,5 +20,6 @@ test("each of 50,000 mutated requests gets a documented answer that contains no 
 
 test("5000 mutated byte streams are answered below 500 or closed, and the server goes on serving", async () => {
   // Otherwise nothing would get past the parser, or everything would.
-  expect([...(await fuzzSockets(5000))]).toEqual(expect.arrayContaining([200, 400, 401, 404, 405]));
+  const expected = [200, 400, 401, 404, 405];
+  expect([...(await fuzzSockets(5000, expected))]).toEqual(expect.arrayContaining(expected));
 });

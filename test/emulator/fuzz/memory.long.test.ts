@@ -1,4 +1,4 @@
-// What the emulator holds stays bounded, however much is sent.
+// The emulator's memory stays bounded, however many requests are sent.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createEmulator } from "../../../src/emulator/index.js";
@@ -7,7 +7,7 @@ import { table } from "../negative/table.js";
 import { seed, World } from "../negative/world.js";
 import { mutate, mutation } from "./mutations.js";
 
-test("of launches that are alive the newest 90,000 to 100,000 can be authorised", () => {
+test("at least the newest 90,000 and at most 100,000 open launches can be authorised", () => {
   const world = new World();
   const { emulator } = world;
   const launch = () => emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
@@ -18,7 +18,7 @@ test("of launches that are alive the newest 90,000 to 100,000 can be authorised"
   expect(launches.slice(-90_000)[0]?.authorize({ codeChallenge }).code).toBeTypeOf("string");
 });
 
-test("of logins that wait for a person the newest 9000 to 10,000 are kept, since anybody can begin one", async () => {
+test("at least the newest 9000 and at most 10,000 pending logins are kept, since anybody can begin one", async () => {
   const world = new World();
   const path = world.authorizationPath();
   const begin = async () => (await world.open(path)).hidden().request;
@@ -41,7 +41,7 @@ test("the journal keeps 10,000 requests and the customer log 1000 refusals, what
   expect(JSON.stringify(customerLog.entries()).length).toBeLessThan(1000 * 2000);
 });
 
-/** Bytes that are reachable, buffers included. */
+/** Counts the bytes that are still reachable, including buffers. */
 function reachableBytes(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
@@ -50,9 +50,9 @@ function reachableBytes(): number {
 
 const ROUNDS = 4;
 const FLOWS_IN_ROUND = 4000;
-/** Between every two flows. What lives for an hour ends sixty times in a round. */
+/** The clock advances by this between two flows, so that tokens of an hour end within a round. */
 const STEP_SECONDS = 54;
-/** A hundred bytes for each flow of a round would be less than one fifth of it; measured: less than 1 MB. */
+/** Measured: less than 1 MB. A leak of 400 bytes for each flow would exceed it. */
 const ALLOWED_GROWTH_BYTES = 3_000_000;
 
 test("flows that come and go while the clock runs leave nothing behind", { timeout: 600_000 }, async () => {

@@ -1,11 +1,11 @@
-// Mutations of a request as data, so that fast-check makes them, shrinks them and prints them; and their application.
+// Mutations are data, so that fast-check can make, shrink and print them. `mutate` applies them to a request.
 import fc from "fast-check";
 import { key } from "../negative/world.js";
 import { compactJws, rs256 } from "../signing-key.js";
 
 type Field = readonly [name: string, value: unknown];
 
-/** A request as lists of fields. The assertion is decoded, so that a changed one has a right signature. */
+/** A request as lists of fields. The assertion is decoded, so that a changed one is signed again. */
 interface Parts {
   readonly method: readonly Field[];
   readonly path: readonly Field[];
@@ -19,7 +19,7 @@ interface Parts {
 type FieldChange = "drop" | "replace" | "add" | "twice" | "rename" | "truncate" | "lengthen" | "swap";
 type ByteChange = "cut" | "insert" | "flip" | "repeat" | "replace-all";
 
-/** `at` counts modulo the number of fields or bytes. */
+/** `at` is an index, modulo the number of fields or bytes. */
 export type Mutation =
   | { part: keyof Parts; how: FieldChange; at: number; name: string; to: unknown }
   | { part: "bytes"; how: ByteChange; at: number; to: readonly number[] }
@@ -35,13 +35,13 @@ const ODD_STRINGS = [
 ];
 const OTHER_TYPES = [null, true, 0, -1, 1.5, 2 ** 53, Number.MAX_VALUE, [], {}, [[]], { length: 1e9 }];
 const LENGTHS = [41, 41, 201, 201, 4096, 65_537];
-/** Deeper than a recursion may go; written out only in the request, so that a failure can be printed. */
+/** Nested too deeply for a recursion. Only the request spells it out, so that a failure can be printed. */
 const nested = (depth: number) => ({
   depth,
   toJSON: (): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth)),
 });
 
-/** `fc.string` of all code points would first list them. */
+/** `fc.string` with all code points as its units would first list them all. */
 const anyText = fc
   .array(fc.integer({ min: 0, max: 0x10ffff }), { maxLength: 30 })
   .map((points) => String.fromCodePoint(...points));
@@ -71,7 +71,7 @@ const HEADER_VALUES = [
 const CLAIMS = words("iss sub aud jti iat exp nbf __proto__ toString");
 const JOSE = words("alg kid typ crit b64 jwk jku x5u x5c zip __proto__");
 const FIELDS = words("client_id client_secret code scope state redirect_uri request form_token __proto__");
-/** Invalid UTF-8, a byte order mark, and what ends a field, a string or a line; in hexadecimal. */
+/** In hexadecimal: invalid UTF-8, a byte order mark, and bytes that end a field, a string or a line. */
 const ODD_BYTES = words("ff c080 eda080 efbbbf 00 25 26 22 0a").map((hex) => [...Buffer.from(hex, "hex")]);
 
 const MOSTLY_REPLACED = words("drop replace replace replace add twice rename truncate lengthen swap swap");
@@ -120,7 +120,7 @@ const SECRET_FIELDS = words(
   "authorization cookie client_assertion code code_verifier refresh_token client_secret",
 );
 
-/** The mutated request, and the values of the unchanged one that nothing may repeat. */
+/** Returns the mutated request, and the secrets of the original one, which no answer may repeat. */
 export async function mutate(
   origin: string,
   path: string,
@@ -134,7 +134,7 @@ export async function mutate(
   const secrets = [...parts.body, ...parts.query, ...parts.headers]
     .filter(([name]) => SECRET_FIELDS.includes(name))
     .map(([, value]) => String(value).replace(/^(Bearer |.*=)/, ""))
-    // Not what a row sends in place of a secret, such as "x".repeat(43).
+    // Leaves out values that a row sends in place of a secret, such as "x".repeat(43).
     .filter((secret) => secret.length >= 16 && new Set(secret).size >= 8);
   return { request: write(origin, mutations.reduce(withField, parts), type, text, mutations), secrets };
 }
@@ -192,7 +192,7 @@ function changed(
     rename: () => put([textOf(one.to), value]),
     truncate: () => put([name, textOf(value).slice(0, -1 - (one.at % 5))]),
     lengthen: () => put([name, textOf(value) + textOf(one.to)]),
-    // Such as a secret that was put into the field of the client id.
+    // For example, a secret and the client id change places.
     swap: () => put([name, fields[other]?.[1]]).with(other, [fields[other]?.[0] ?? "", value]),
   };
   return changes[one.how]();
@@ -229,7 +229,7 @@ function parameters(fields: readonly Field[]): URLSearchParams {
   return new URLSearchParams(fields.map(([name, value]) => [name, textOf(value)]));
 }
 
-/** What `Request` accepts as a header. */
+/** Replaces the characters that `Request` does not accept in a header. */
 function headerOf([name, value]: Field): [string, string] {
   const token = name.replace(/[^\w-]/g, "").slice(0, 100) || "x";
   return [
@@ -252,7 +252,7 @@ function withBytes(body: Buffer, one: Mutation): Buffer {
     cut: () => body.subarray(0, at),
     insert: () => Buffer.concat([body.subarray(0, at), odd, body.subarray(at)]),
     flip: () => Buffer.from(body.map((byte, index) => (index === at ? byte ^ (odd[0] ?? 1) : byte))),
-    // At most twice what the emulator reads of a body.
+    // At most twice the number of bytes that the emulator reads from a body.
     repeat: () => Buffer.alloc(Math.min(131_072, body.length * (1 + one.at)), body),
     "replace-all": () => odd,
   };

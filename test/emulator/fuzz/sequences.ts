@@ -15,7 +15,7 @@ interface Flow {
   readonly request: Play;
 }
 
-/** Of real time. A sequence takes less than one second. */
+/** A limit in real time. A sequence takes less than one second. */
 const SEQUENCE_LIMIT_MS = 20_000;
 
 const more: readonly Flow[] = [
@@ -79,7 +79,7 @@ const JUMPS_SECONDS = [
   -31_536_000, -3600, -0.001, 0.001, 29, 31, 119.999, 120.001, 300, 331, 600.001, 3600, 43_200, 2_592_001,
   7_776_001,
 ];
-/** The ends of what a Date can hold, and turns of its epochs. */
+/** The first and last instant that a Date can hold, and instants at which numbers change sign or width. */
 const INSTANTS = [0, -1, 2 ** 31 * 1000, 253_402_300_800_000, 8.64e15, -8.64e15];
 const UPDATES = [
   { enabled: false },
@@ -129,7 +129,7 @@ const switches: readonly Change[] = [...switchable].map((rule) => ({
   name: `${rule} is off`,
   apply: ({ emulator }) => emulator.rules.enforce(rule, false),
 }));
-/** While a rule is off only the status of an answer is checked, so that is rare. */
+/** Rules are rarely switched off, because while one is off only the status of an answer is checked. */
 const anyChange: fc.Arbitrary<Change | undefined> = fc.oneof(
   { weight: 30, arbitrary: fc.constant(undefined) },
   { weight: 10, arbitrary: fc.constantFrom(...clockChanges) },
@@ -186,7 +186,7 @@ export interface Seen {
   readonly rules: Set<string>;
 }
 
-/** Sends at least so many requests; a failure prints its seed and the shrunk steps. */
+/** Sends at least this many requests. A failure prints its seed and the shrunk steps. */
 export async function fuzz(requests: number): Promise<Seen> {
   const seen: Seen = { requests: 0, operations: new Set(), rules: new Set() };
   const groups = [...topics.map(({ rows }) => rows), more, await adminFlows()];
@@ -217,7 +217,7 @@ async function run(world: World, steps: readonly Step[], seen: Seen): Promise<vo
     await unlessRefused(async () => before?.apply(world));
     let flaw: unknown;
     let sent = 0;
-    // One after the other, also in a flow that sends at once: the newest entry of the journal is then the request's.
+    // Requests wait for each other, so that the newest entry of the journal belongs to the last request.
     let last: Promise<unknown> = Promise.resolve();
     world.transport = (path, init) => {
       const one = sent++ === index ? mutations : [];
@@ -262,7 +262,7 @@ async function send(
   const response = await emulator.fetch(request);
   const { status, headers } = response;
   const text = await response.text();
-  // A mutated form may have armed one.
+  // A mutated form may have armed a fault.
   emulator.faults.clear();
   seen.requests += 1;
   const isAdmin = new URL(url).pathname.startsWith("/_emulator");

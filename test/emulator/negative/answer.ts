@@ -7,9 +7,9 @@ import { CALLBACK } from "./world.js";
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON as it is; of a page the path that its first form posts to; otherwise the text. */
+  /** Unchanged JSON, the path that a page's first form posts to, or else the text. */
   readonly body: unknown;
-  /** The rule whose sentence the answer quotes. */
+  /** The rule that the answer quotes. */
   readonly says?: RuleId | undefined;
 }
 
@@ -37,7 +37,7 @@ export async function readAnswer(response: Response): Promise<Answer> {
   return { status: response.status, headers, body, ...(says && { says }) };
 }
 
-/** Of rules with the same sentence the first. */
+/** If several rules have the same sentence, the first one counts. */
 function quoted(text: string): RuleId | undefined {
   return (Object.keys(rules) as RuleId[]).find((rule) => text.includes(rules[rule].says));
 }
@@ -81,7 +81,7 @@ export const adasToken: Answer = tokenA({
   roles: [{ name: "planner", group: "people" }],
 });
 
-/** Variant B's token endpoint and the host application: the error of the rule, and its sentence as description. */
+/** Variant B's token endpoint and the host application answer with the rule's error and sentence. */
 export function refused(rule: RuleId): Answer {
   const { status, error } = rules[rule].answer;
   return { status, headers: UNSTORED_JSON, body: { error }, says: quoted(rules[rule].says) };
@@ -115,14 +115,14 @@ export function page(form: string | undefined, status = 200, cookie?: string): A
   const headers = { ...NOT_STORED, ...type, ...(cookie && { "set-cookie": cookie }) };
   return { status, headers, body: { form } };
 }
-/** The page that ends a login; the client must not learn of it. */
+/** The page that ends a login. The client is not informed. */
 export function loginError(rule: RuleId): Answer {
   return { ...page(undefined, rules[rule].answer.status), says: quoted(rules[rule].says) };
 }
 export function redirect(status: 302 | 303, location: string, cookie?: string): Answer {
   return { status, headers: { ...NOT_STORED, location, ...(cookie && { "set-cookie": cookie }) }, body: "" };
 }
-/** The client learns at its callback which rule its authorization request broke. */
+/** The redirect that informs the client at its callback which rule its authorization request broke. */
 export function toldCallback(rule: RuleId, status: 302 | 303 = 302): Answer {
   const location = `${CALLBACK}?error=${rules[rule].answer.error}&state=${SECRET}`;
   return { ...redirect(status, location), says: quoted(rules[rule].says) };

@@ -236,7 +236,7 @@ export const times: readonly Row[] = [
   }),
 ];
 
-/** Sends the same form twice, with a pause between. */
+/** Sends the same form twice, with a pause in between. */
 const again = (seconds: number, changed?: (world: World) => ChangedA) => async (world: World) => {
   const form = String(world.form(changed?.(world)));
   await world.postForm(form);
@@ -279,7 +279,7 @@ export const replays: readonly Row[] = [
   }),
 ];
 
-/** The number of answers by status. */
+/** Counts the answers by status. */
 export async function counted(answers: Promise<Response>[]): Promise<Response> {
   const counts: Record<number, number> = {};
   for (const { status } of await Promise.all(answers)) counts[status] = (counts[status] ?? 0) + 1;

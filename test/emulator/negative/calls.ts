@@ -22,7 +22,7 @@ const reporter = { tenantId: "acme", clientId: "reporter" };
 const breaks = (rule: RuleId, answer: Answer): Group => ({ breaks: rule, answer });
 const accepted = { answer: devices };
 
-/** A call of a plugin; between its token and its call, `meanwhile` happens. */
+/** A plugin's call. `meanwhile` happens after it gets its token and before the call. */
 const call =
   (path = DEVICES_A, clientId = "reporter", meanwhile: (world: World) => void = () => {}): Request =>
   async (world) => {

@@ -27,7 +27,7 @@ import {
   type World,
 } from "./world.js";
 
-/** How a code of one variant is obtained and exchanged, with changed fields of the token request. */
+/** Obtains and exchanges a code of one variant, with changed fields in the token request. */
 interface Codes {
   readonly obtain: (world: World, pkce?: Pkce) => Code;
   readonly exchange: (world: World, code: Code, changes?: Changes) => Promise<Response>;
@@ -68,7 +68,7 @@ const wrong = (): string => "w".repeat(43);
 const afterWrongVerifier = (codes: Codes): Request => again(codes, 0, { code_verifier: wrong() });
 const reserved = `${"v".repeat(43)}+`;
 
-/** The rows that both variants have. */
+/** These rows exist for both variants. */
 function shared(
   codes: Codes,
   accepted: Answer,
@@ -170,7 +170,7 @@ const redirected =
       redirect_uri,
     });
 const LOOPBACK = "http://127.0.0.1/callback";
-/** Tokens whose code was exchanged a second time. */
+/** Returns tokens of a code that was then exchanged a second time. */
 async function revoked(world: World): Promise<Tokens> {
   const code = world.loginCode();
   const tokens = await tokensIn(world.exchangeLogin(code));
@@ -222,7 +222,7 @@ const twice = refreshed(async (world, { refresh_token }) => {
   await world.refresh(refresh_token);
   return world.refresh(refresh_token);
 });
-/** The newest tokens of a login whose older refresh token was used again. */
+/** Returns the newest tokens of a login after an older refresh token was used again. */
 async function stolen(world: World, { refresh_token }: Tokens): Promise<Tokens> {
   const newest = await tokensIn(world.refresh(refresh_token));
   await world.refresh(refresh_token);

@@ -7,7 +7,7 @@ import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
 import { table, topics } from "./table.js";
 import { World } from "./world.js";
 
-/** Whether the answer of a row depends on these rules. */
+/** Resolves with whether the answer of a row depends on these rules. */
 async function dependsOn(row: Row, off: readonly RuleId[]): Promise<boolean> {
   const { answer } = await play(row, off);
   if (answer.status >= 500) throw new Error(`${row.name}: ${answer.status} without ${off.join(", ")}`);
@@ -41,7 +41,7 @@ describe("a rule that is off", () => {
     throw new Error(`none of ${depending.length} rows depends on ${rule} alone`);
   });
 
-  test("is one of those whose entry in the rule table says what happens then; the others stay on", () => {
+  test("has an entry in the rule table that says what happens then; all other rules cannot be switched off", () => {
     for (const rule of ruleIds.filter((id) => !switchable.has(id)))
       expect(() => createEmulator({ rules: { [rule]: false } }), rule).toThrow(EmulatorError);
   });
@@ -56,7 +56,7 @@ describe("a rule that is off", () => {
     expect(await status()).toBe(400);
   });
 
-  test("together with all others never leads to a status of 500 or more", async () => {
+  test("never leads to a status of 500 or more, even if all others are off too", async () => {
     for (const row of table) {
       const { answer } = await play(row, [...switchable]);
       expect(answer.status, row.name).toBeLessThan(500);
@@ -75,7 +75,7 @@ describe("the table", () => {
     expect(ruleIds.filter((rule) => !named.has(rule))).toEqual([]);
   });
 
-  test("has a row for every id of a test that an emulator can be put to", () => {
+  test("has a row for every id of a test that an emulator can fail", () => {
     // C11, a verifier without a challenge, cannot happen: no code is handed out without one.
     const ranges = { A: [1, 33], C: [1, 10], R: [1, 7], L: [1, 11], P: [5, 6] } as const;
     const ids = Object.entries(ranges).flatMap(([letter, [first, last]]) =>

@@ -11,7 +11,7 @@ const unknown = "x".repeat(43);
 type Headers = Record<string, string>;
 const asText = { "content-type": "text/plain" };
 
-/** The host application's page, of an operator if one is named. */
+/** Opens the host application's page, and signs in the operator if one is named. */
 async function openHost(world: World, userId?: string, password = ""): Promise<FormBrowser> {
   const browser = await world.open(HOST);
   return userId === undefined ? browser : (await submitted(browser, { userId, password })).follow();
@@ -45,7 +45,7 @@ const launching =
   (clientId: string, headers?: Headers): Request =>
   async (world) =>
     launch(await signedIn(world), clientId, headers);
-/** Launches; `send` then sends what the plugin's page asks for, by default from the same host and for its launch. */
+/** Launches. `send` then posts the plugin's message, by default for this launch and from the same host. */
 const authorizing =
   (send: (ask: Authorize, host: FormBrowser, world: World) => Promise<Response>): Request =>
   async (world) => {
@@ -144,7 +144,7 @@ const long =
     return world.send(world.authorizationPath({ state: "s".repeat(length - rest) }));
   };
 const loginPage = page("/v1/auth/login", 200, "emulator-login");
-/** The client must not learn of it, because its redirect URI is not to be trusted. */
+/** Only a page shows the error. The client is not informed, because its redirect URI is not to be trusted. */
 const untold = (rule: RuleId): Group => ({ breaks: rule, answer: loginError(rule) });
 const told = (rule: RuleId): Group => ({ breaks: rule, answer: toldCallback(rule) });
 

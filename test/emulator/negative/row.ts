@@ -5,14 +5,14 @@ import { type ChangedA, World } from "./world.js";
 
 export type Request = (world: World) => Promise<Response>;
 
-/** What the rows of one group have in common. */
+/** The properties that the rows of one group share. */
 export interface Group {
   /** The rules that the last request breaks, in the order of precedence: the log names the first. Default: none. */
   readonly breaks?: RuleId | readonly RuleId[];
   readonly answer: Answer;
   /** Rules that refuse nothing here but shape the answer. */
   readonly shapedBy?: readonly RuleId[];
-  /** The answer is the same while the broken rules are off, for example because the client is unknown. */
+  /** Set if the answer stays the same while the rules are off, for example because the client is unknown. */
   readonly remains?: true;
   readonly options?: EmulatorOptions;
 }
@@ -28,7 +28,7 @@ export function also(common: Group, more: Partial<Group>): Group {
 }
 
 /**
- * A noun phrase that begins with the id of the test it stands for, where it has one (A: client assertions and token
+ * A noun phrase. It begins with the id of the test that it implements, if there is one (A: client assertions and token
  * requests of Variant A, C: codes, R: refresh tokens, L: the API and limits, P: launches in the iframe), and ends with
  * its source in brackets: F2 (fapi2-security-profile-final-), F1 (fapi1-advanced-final-) and OC (oidcc-) are modules of
  * the OpenID Foundation's conformance suite, numbers are RFCs and their sections.
@@ -38,7 +38,7 @@ type Name = string;
 export interface Row extends Omit<Group, "breaks"> {
   readonly name: Name;
   readonly breaks: readonly RuleId[];
-  /** Sends what is needed; the last response is the one that counts. */
+  /** Sends all requests of the row and resolves with the last response, which is the one that counts. */
   readonly request: Request;
 }
 
@@ -85,7 +85,7 @@ export async function play(row: Row, off: readonly RuleId[] = [], isOverHttp = f
 }
 
 export const ruleIds = Object.keys(rules) as readonly RuleId[];
-/** Rules that can be switched off. A rule has no switch where the emulator could not answer without its check. */
+/** Rules that can be switched off. A rule has no switch if the emulator could not answer without its check. */
 export const switchable: ReadonlySet<RuleId> = new Set(
   ruleIds.filter((rule) => rules[rule].off !== undefined),
 );

@@ -265,7 +265,7 @@ function tooMany(retryAfter?: string): Group {
   const answer: Answer = { status: 429, headers, body: "" };
   return { breaks: "token-request.rate-limit", answer, ...limited() };
 }
-/** Two requests, ten seconds apart, take both slots of a minute; then `request` at `at` seconds from the first. */
+/** Two requests, ten seconds apart, take both slots of a minute. `request` follows `at` s after the first. */
 const third =
   (at: number, request: Request = (world) => world.requestToken()): Request =>
   async (world) => {
@@ -275,7 +275,7 @@ const third =
     world.wait(at - 10);
     return request(world);
   };
-/** Sends it at once, when it is over the limit, and again when a slot is free. */
+/** Sends it immediately, although it exceeds the limit, and again when a slot is free. */
 const retried = (send: (world: World) => () => Promise<Response>): Request =>
   third(10, async (world) => {
     const request = send(world);

@@ -17,7 +17,7 @@ export const PASSWORDS = {
   worker: "worker-secret-4f1c",
   vault: "vault-secret-93d2",
 };
-/** Generating a key takes longer than a row of the table, so all rows share these. */
+/** All rows share these keys, because generating one takes longer than a row does. */
 export const key: SigningKey = newSigningKey("key-1");
 export const secondKey: SigningKey = newSigningKey("key-2");
 /** No plugin registers this key. It has the kid of one that is registered. */
@@ -98,7 +98,7 @@ export class FlowEnded extends Error {}
 
 export class World {
   readonly emulator: Emulator;
-  /** Sends a request to a path of the origin; replaced to send it over HTTP or to change it. */
+  /** Sends a request to a path of the origin. Tests replace it to send the request over HTTP or to change it. */
   transport: (path: string, init: RequestInit) => Promise<Response>;
   /** Numbers jti values and verifiers, so that a failing case can be repeated. */
   #count = 0;
@@ -108,7 +108,7 @@ export class World {
     this.transport = this.emulator.fetch;
   }
 
-  /** Back to the seed, with other options. */
+  /** Returns to the seed, with other options. */
   reset(options: EmulatorOptions): void {
     this.emulator.reset(options);
     this.#count = 0;
@@ -184,7 +184,7 @@ export class World {
     return this.post(path, "application/x-www-form-urlencoded", body, headers);
   }
 
-  /** What the plugin's page receives in host:auth-code. */
+  /** Returns the fields that the plugin's page receives in host:auth-code. */
   launchedCode(launch: object = {}, pkce: Pkce = this.pkce()): Code {
     const identity = { tenantId: "acme", clientId: "planner", userId: "ada", ...launch };
     return { ...pkce, code: this.emulator.launch(identity).authorize(pkce).code };
@@ -231,7 +231,7 @@ export class World {
     return `/v1/auth/authorize?${query}`;
   }
 
-  /** What the client receives at its callback. */
+  /** Returns the parameters that the client receives at its callback. */
   loginCode(changes: Changes = {}, pkce: Pkce = this.pkce()): Code {
     const path = this.authorizationPath({ code_challenge: pkce.codeChallenge, ...changes });
     const { callbackUrl } = this.emulator.login({ url: this.emulator.publicUrl + path, userId: "ada" });
@@ -268,7 +268,7 @@ export async function tokensIn(answer: Promise<Response>): Promise<Tokens> {
   return (await response.json()) as Tokens;
 }
 
-/** The page that the browser shows as an answer whose body was not read yet. */
+/** Converts the browser's page to an answer with an unread body. */
 export function shownBy({ html, response }: FormBrowser): Response {
   return new Response(html === "" ? null : html, response);
 }

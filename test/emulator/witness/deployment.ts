@@ -6,7 +6,7 @@ import { newSigningKey, type SigningKey } from "../signing-key.js";
 
 export const witnessKey: SigningKey = newSigningKey("key-1");
 export const CLIENT_SECRET = "correct horse battery staple";
-/** A native app's: any port of the loopback address may stand in its authorization request. */
+/** The callback of a native app, whose authorization request may name any port of the loopback address. */
 export const REDIRECT_URI = "http://127.0.0.1/callback";
 
 export interface Deployment {
@@ -48,7 +48,7 @@ export async function deploy(options: EmulatorOptions = {}): Promise<Deployment>
 
 type Algorithm = "RSASSA-PKCS1-v1_5" | "RSA-PSS" | "ECDSA";
 
-/** A private key as the libraries take it; they choose RS256, PS256 or ES256 by its algorithm. */
+/** Converts a private key for the libraries, which choose RS256, PS256 or ES256 by its algorithm. */
 export function cryptoKey(key: KeyObject, name: Algorithm = "RSASSA-PKCS1-v1_5"): Promise<CryptoKey> {
   const parameters = name === "ECDSA" ? { name, namedCurve: "P-256" } : { name, hash: "SHA-256" };
   const pkcs8 = key.export({ type: "pkcs8", format: "der" });

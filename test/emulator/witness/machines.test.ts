@@ -1,5 +1,5 @@
-// oauth4webapi and openid-client, which we did not write, get machine tokens of both variants over HTTP, and are refused
-// for every rule of the client assertion that they are made to break.
+// oauth4webapi and openid-client, which we did not write, get machine tokens of both variants over HTTP, and are
+// refused when a test makes them break a rule of the client assertion.
 import { generateKeyPairSync } from "node:crypto";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
@@ -8,7 +8,7 @@ import { type RuleId, rules } from "../../../src/emulator/index.js";
 import { newSigningKey } from "../signing-key.js";
 import { CLIENT_SECRET, cryptoKey, type Deployment, deploy, formToJson, witnessKey } from "./deployment.js";
 
-/** What both libraries hand to their `modifyAssertion` hook. */
+/** The arguments that both libraries pass to their `modifyAssertion` hook. */
 type Modify = (header: Record<string, unknown>, payload: Record<string, unknown>) => void;
 
 interface Client {
@@ -36,7 +36,7 @@ function privateKeyJwt(
   key: CryptoKey = privateKey,
 ): NonNullable<Client["authentication"]> {
   const options = {
-    // The issuer is the base URL that the libraries know the server by.
+    // The libraries identify the server by its base URL, the issuer.
     [oauth.modifyAssertion](header: Record<string, unknown>, payload: Record<string, unknown>) {
       payload.aud = `${payload.aud}/api/v1/acme/external-plugin/oauth/token`;
       modify(header, payload);

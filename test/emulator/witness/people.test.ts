@@ -1,4 +1,4 @@
-// openid-client, which we did not write, as the client of a person: codes and refresh tokens of both variants.
+// openid-client, which we did not write, exchanges codes and refresh tokens of both variants for a person.
 import * as client from "openid-client";
 import { describe, expect, test } from "vitest";
 import { CLIENT_SECRET, cryptoKey, type Deployment, deploy, formToJson, witnessKey } from "./deployment.js";
@@ -22,7 +22,7 @@ function configurationB({ url, tokenUrlB }: Deployment, kind: Kind = kinds[0]): 
   return config;
 }
 
-/** The callback URL of a login, and what the library checks it against. */
+/** The callback URL of a login, and the values that the library compares it with. */
 async function logIn({ emulator }: Deployment, config: client.Configuration, decision?: "deny") {
   const checks = { pkceCodeVerifier: client.randomPKCECodeVerifier(), expectedState: client.randomState() };
   const url = client.buildAuthorizationUrl(config, {
