@@ -79,7 +79,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
   credential_invalid: {
     name: "an empty client secret",
     provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
-    ...{ option: "clientSecret", advice: /clientSecret must be a text/ },
+    ...{ option: "clientSecret", advice: /clientSecret must be a string/ },
   },
   key_invalid: {
     name: "a PEM without its END line",
