@@ -162,7 +162,7 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
   response_shape: {
     name: "an answer without an access_token",
     server: () => json({ token: "misnamed-secret" }),
-    ...{ provoke: getToken, advice: /access_token: a text/, requests: 1, secret: "misnamed-secret" },
+    ...{ provoke: getToken, advice: /access_token: a string/, requests: 1, secret: "misnamed-secret" },
   },
   response_redirected: {
     name: "a redirect from the token endpoint",
