@@ -3,7 +3,7 @@
 /** One of the two contradicting descriptions of the service. */
 export type Variant = "A" | "B";
 
-/** One request of a detection: what was asked, the answer, and what it says about the variant. */
+/** One request of a detection, its answer, and what this says about the variant. */
 export interface Evidence {
   readonly variant: Variant;
   /** `token endpoint`, or `sibling`: the made-up path that Variant B's answer is compared with. */
@@ -12,7 +12,7 @@ export interface Evidence {
   readonly status: number;
   readonly contentType?: string;
   readonly says: "yes" | "no" | "unknown";
-  /** Why the answer says so. From the wire it holds only the documented error codes. */
+  /** Why the answer says so. The only words it takes from the answer are the documented error codes. */
   readonly reason: string;
 }
 
@@ -27,7 +27,7 @@ export interface Detection {
 
 /** A cause that local evidence supports. Where several are listed, the most likely comes first. */
 export interface Cause {
-  /** Stable, lower snake case. */
+  /** A stable name in lower snake case. */
   readonly id: string;
   readonly summary: string;
   readonly evidence: string;
@@ -93,12 +93,12 @@ export type ErrorCode =
   | "token_refused"
   | "rate_limited";
 
-/** Works across realms and for two copies of the package in one process, where `instanceof` fails. */
+/** The mark of these errors. It works across realms and copies of the package, where `instanceof` fails. */
 const brand: unique symbol = Symbol.for("bivariant.error") as never;
 
 /** The base class of every error of this package. */
 export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends Error {
-  /** Stable, lower snake case: what happened. The class says what the caller can do about it. */
+  /** A stable name for what happened, in lower snake case. The class says what the caller can do about it. */
   readonly code: Code;
   declare readonly variant?: Variant;
 
@@ -116,13 +116,13 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
       if (value !== undefined) Object.assign(this, { [field]: value });
   }
 
-  /** The enumerable fields, the name and the message; never a body or a secret. */
+  /** Returns the name, the message and the enumerable fields, but never a body or a secret. */
   toJSON(): Record<string, unknown> {
     return Object.assign({ name: this.name, message: this.message } as Record<string, unknown>, this);
   }
 }
 
-/** An option, a key or a call is wrong: correct the program or its settings. No request was sent. */
+/** An option, a key or a call is wrong. Correct the program or its settings. No request was sent. */
 export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   /** The option that is wrong, if the error is about one. */
   declare readonly option?: string;
@@ -136,7 +136,7 @@ export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   }
 }
 
-/** No variant was found, or the deployment has changed its variant: name the variant, or connect again. */
+/** No variant was found, or the deployment has changed its variant. Name the variant, or connect again. */
 export class VariantError extends BivariantError<VariantErrorCode> {
   declare readonly detection: Detection;
 
@@ -145,7 +145,7 @@ export class VariantError extends BivariantError<VariantErrorCode> {
   }
 }
 
-/** The token endpoint refused the request: change the credential or its registration. */
+/** The token endpoint refused the request. Change the credential or its registration. */
 export class TokenRequestError extends BivariantError<"token_refused"> {
   /** The `error` of the answer (RFC 6749 section 5.2), bounded and without control characters. */
   declare readonly error?: string;
@@ -173,7 +173,7 @@ export class TokenRequestError extends BivariantError<"token_refused"> {
   }
 }
 
-/** The tenant's rate limit at the token endpoint was hit: wait until `retryAt`. */
+/** The tenant's rate limit at the token endpoint was hit. Wait until `retryAt`. */
 export class RateLimitedError extends BivariantError<"rate_limited"> {
   /** Epoch milliseconds. */
   declare readonly retryAt: number;
@@ -183,24 +183,24 @@ export class RateLimitedError extends BivariantError<"rate_limited"> {
   }
 }
 
-/** The launch is over: the person must open the plugin again from the host application. */
+/** The launch is over. The person must open the plugin again from the host application. */
 export class RelaunchRequiredError extends BivariantError<RelaunchRequiredErrorCode> {
   constructor(code: RelaunchRequiredErrorCode, message: string, context: { cause?: unknown } = {}) {
     super("RelaunchRequiredError", code, message, { ...context, variant: "A" });
   }
 }
 
-/** The login is over: the person must log in again. */
+/** The login is over. The person must log in again. */
 export class LoginRequiredError extends BivariantError<LoginRequiredErrorCode> {
   constructor(code: LoginRequiredErrorCode, message: string, context: { cause?: unknown } = {}) {
     super("LoginRequiredError", code, message, { ...context, variant: "B" });
   }
 }
 
-/** The answer is not one that the description shows: often from another server, a proxy or the other variant. */
+/** The description shows no such answer. Often it is from another server, a proxy or the other variant. */
 export class UnexpectedResponseError extends BivariantError<UnexpectedResponseErrorCode> {
   declare readonly status: number;
-  /** The fields that are wrong and what was expected there: paths, never values. */
+  /** The paths of the fields that are wrong and what was expected there, but never their values. */
   declare readonly issues: readonly string[];
   /** A detection of both variants, present when the other variant would explain the answer. */
   declare readonly detection?: Detection;
@@ -229,8 +229,8 @@ export class TransportError extends BivariantError<TransportErrorCode> {
 }
 
 /**
- * The API refused a call, or failed: `error` of an outcome that is not ok, always truthy. When a person's token older
- * than 30 s was answered 401 and cannot be renewed, `cause` is the `RelaunchRequiredError` or `LoginRequiredError` that
+ * The API refused a call, or failed. This is the `error` of an outcome that is not ok. If a person's token older than
+ * 30 s was answered 401 and cannot be renewed, `cause` is the `RelaunchRequiredError` or `LoginRequiredError` that
  * says what to ask the person for.
  */
 export class ApiError<Status extends number = number, Body = unknown> extends BivariantError<ApiErrorCode> {
@@ -293,12 +293,12 @@ export const isApiError: Guard<ApiError> = isNamed("ApiError");
 export const isStoreError: Guard<StoreError> = isNamed("StoreError");
 
 const maximumWireTextCharacters = 200;
-/** This many consecutive characters of a secret count as an echo of it, even when the rest was cut off. */
+/** This many consecutive characters of a secret count as an echo of it, even if the rest was cut off. */
 const echoCharacters = 10;
 
 /**
- * Makes text from the wire fit for a message: one bounded line without control characters. Returns `undefined` for text
- * that echoes one of the secrets that were sent, whole or in part.
+ * Makes text from an answer fit for a message, as one bounded line without control characters. Returns `undefined` if
+ * the text echoes one of the secrets that were sent, whole or in part.
  */
 export function wireText(value: unknown, secrets: readonly string[] = []): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
@@ -310,7 +310,7 @@ export function wireText(value: unknown, secrets: readonly string[] = []): strin
 
 function isEchoOf(secret: string, text: string): boolean {
   const inForm = new URLSearchParams({ _: secret }).toString().slice(2);
-  // The secret as it is, in JSON, in a form and in a URL.
+  // The text may hold the secret as it is, or as it is written in JSON, in a form or in a URL.
   const forms = [secret, JSON.stringify(secret).slice(1, -1), inForm, inForm.replace(/\+/g, "%20")];
   return forms.some((form) => {
     if (form.length <= echoCharacters) return form !== "" && text.includes(form);

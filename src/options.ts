@@ -32,7 +32,7 @@ export function requireTypes<T extends object>(
       throw invalidOption(name, `must be a ${type}`);
 }
 
-/** The clock, `Date.now` by default. @throws ConfigurationError `option_invalid` */
+/** Returns the clock, `Date.now` by default. @throws ConfigurationError `option_invalid` */
 export function requireClock(now: unknown): () => number {
   if (now === undefined) return Date.now;
   // With a clock that does not return a number, either every token or none would count as expired.
@@ -41,10 +41,10 @@ export function requireClock(now: unknown): () => number {
   return now as () => number;
 }
 
-/** Above this `setTimeout` fires at once. */
+/** With a longer time `setTimeout` fires at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** A duration in milliseconds that a timer can keep. @throws ConfigurationError `option_invalid` */
+/** Checks a duration in milliseconds that a timer can keep. @throws ConfigurationError `option_invalid` */
 export function requireDuration(option: string, value: unknown, fallback: number, least: number): number {
   if (value === undefined) return fallback;
   if (typeof value === "number" && value >= least && value <= longestTimerMs) return value;

@@ -1,4 +1,4 @@
-/** What every way to a token shares: `Auth` and `PersonAuth`, the access token, the options and the events. */
+/** The types that all ways to a token share: `Auth`, `PersonAuth`, the access token, the options and the events. */
 import type { Detection, LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
 import { invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
 import type { Fetch, TargetOptions } from "../variants/target.js";
@@ -25,17 +25,17 @@ export interface Auth {
   getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken>;
   /**
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
-   * be passed only once. Optional in an Auth of your own.
+   * be passed only once. An Auth of your own may leave it out.
    */
   readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> | undefined;
   /** Whether only the person can get another token, so that a 401 of the API is final. Default: false. */
   readonly needsPerson?: boolean | undefined;
   /**
-   * Returns what to ask the person for when `needsPerson` is set and the API refused a token older than 30 s: it becomes
-   * the `cause` of the call's error. Optional in an Auth of your own.
+   * Returns the error that says what to ask the person for. It is called when `needsPerson` is set and the API refused
+   * a token older than 30 s, and becomes the `cause` of the call's error. An Auth of your own may leave it out.
    */
   refused?(token: AccessToken): RelaunchRequiredError | LoginRequiredError;
-  /** Drops a token that the API refused. Ignored when the token was already replaced. */
+  /** Drops a token that the API refused. Does nothing if the token was already replaced. */
   invalidate(token: AccessToken): void;
 }
 
@@ -88,19 +88,19 @@ class HeldToken {
   }
 }
 
-/** Makes a token of its fields; unknown fields are dropped. */
+/** Makes a token from its fields and drops unknown ones. */
 export function createAccessToken(fields: AccessTokenFields): AccessToken {
   return new HeldToken(fields) as unknown as AccessToken;
 }
 
 export interface AuthOptions extends Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
-  /** Always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
+  /** It is always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
   readonly fetch?: Fetch | undefined;
   /** Epoch milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** One HTTP request, from sending to the last byte. Default 10 000. */
+  /** The time limit of one HTTP request, from sending to the last byte. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
-  /** How long a caller waits for a rate limit or a failing token endpoint. Default 60 000. */
+  /** How long a caller waits for a rate limit or a failing token endpoint. Default: 60 000. */
   readonly rateLimitDeadlineMs?: number | undefined;
   readonly onEvent?: OnEvent | undefined;
   /** Shares tokens among processes. */
@@ -108,18 +108,17 @@ export interface AuthOptions extends Pick<TargetOptions, "allowInsecureHttp" | "
   /** Keeps a background renewal alive in workers: `(promise) => context.waitUntil(promise)`. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined;
   /**
-   * Whether concurrent callers share one token request. Default true; false for runtimes in which a promise made
-   * in one request must not be awaited in another.
+   * Whether concurrent callers share one token request. Default: true. Set it to false for runtimes in which a
+   * promise made in one request must not be awaited in another.
    */
   readonly shareInFlight?: boolean | undefined;
 }
 
-/** A copy without the options that are `undefined`, so that they do not hide the defaults they are spread over. */
+/** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */
 export function withoutUndefined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }
 
-/** The options with their defaults. */
 export interface ResolvedAuthOptions {
   readonly fetch: Fetch;
   /** Whether `fetch` was passed by the caller. */
@@ -143,7 +142,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
     throw invalidOption("tenantIdPattern", "must be a regular expression");
   return {
-    // Looked up per call, so that a test tool may replace the global fetch later.
+    // The global fetch is looked up per call, so that a test tool may replace it later.
     fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
     hasOwnFetch: options.fetch !== undefined,
     now: requireClock(options.now),
@@ -155,7 +154,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
       try {
         waitUntil?.(promise);
       } catch {
-        // The runtime may refuse, for instance after the answer was sent. The promise runs as long as it is allowed to.
+        // The runtime may refuse, for instance after the answer was sent. The promise then runs while it is allowed to.
       }
     },
     shareInFlight: options.shareInFlight ?? true,
@@ -177,9 +176,9 @@ export interface EventContext {
 }
 
 /**
- * An event; `type` names its kind. Passed to `onEvent`, whose own errors are ignored. A listener may ask for a token
- * itself: it joins the renewal that the event reports. With `shareInFlight: false` it must not, since its own request
- * would cause events too.
+ * An event; `type` names its kind. `onEvent` is called with it, and errors of `onEvent` are ignored. A listener may ask
+ * for a token itself, which joins the renewal that the event reports. With `shareInFlight: false` it must not, since its
+ * own request would cause events too.
  */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
@@ -219,7 +218,7 @@ export type ServiceEvent =
       readonly status: number;
       readonly operationId?: string;
     })
-  /** A success is not what the document says (`validator("report")`). `issues`: paths and expectations, no values. */
+  /** The data of a success differ from the document (`validator("report")`). `issues` holds paths, but no values. */
   | (EventContext & {
       readonly type: "response_invalid";
       readonly operationId: string;

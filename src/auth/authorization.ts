@@ -17,7 +17,7 @@ export interface AuthorizationRequest {
   readonly codeVerifier: string;
 }
 
-/** Makes the address to send a person to (RFC 6749 section 4.1.1, RFC 7636 section 4.3); the endpoint keeps its query. */
+/** Makes the address of the login page (RFC 6749 section 4.1.1, RFC 7636 section 4.3). The endpoint keeps its query. */
 export async function authorizationRequest({
   clientId,
   redirectUri,
@@ -53,13 +53,13 @@ export function readCallback(
 ): string {
   const parameters = parametersOf(callbackUrl);
   const states = parameters.getAll("state");
-  // First of all: nothing else in the answer to another login's request may count.
+  // The state is checked first: nothing in an answer to another login's request may be used.
   if (states.length !== 1 || states[0] !== state)
     throw new LoginRequiredError(
       "state_mismatch",
-      `The callback carries ${states.length === 0 ? "no state" : "another state than this login began with"}. It may be forged, or a second tab began another login. Ask the person to log in again.`,
+      `The callback carries ${states.length === 0 ? "no state" : "a state that differs from the one this login began with"}. It may be forged, or a second tab began another login. Ask the person to log in again.`,
     );
-  // The description does not show which issuer `iss` must name: it is checked only if the option is set.
+  // The description does not show which issuer `iss` must name, so it is checked only if the option is set.
   if (issuer === undefined) parameters.delete("iss");
   const server =
     issuer === undefined

@@ -21,25 +21,25 @@ import {
   type TokenReply,
 } from "./token-request.js";
 
-/** Far more than the length of any code; a longer text only costs memory. */
+/** No code is nearly as long. A longer string would only cost memory. */
 const longestCode = 4_096;
 
-/** RFC 6749 appendix A.11: visible ASCII. @throws ConfigurationError `option_invalid` */
+/** Checks a code (RFC 6749 appendix A.11: visible ASCII). @throws ConfigurationError `option_invalid` */
 export function requireCode(code: unknown): string {
   if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code)) return code;
   throw invalidOption("code", `must be 1 to ${longestCode} visible ASCII characters`);
 }
 
-/** RFC 7636 section 4.1. @throws ConfigurationError `option_invalid` */
+/** Checks a verifier (RFC 7636 section 4.1). @throws ConfigurationError `option_invalid` */
 export function requireCodeVerifier(verifier: unknown): string {
   if (typeof verifier === "string" && /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return verifier;
   throw invalidOption("codeVerifier", "must be a PKCE verifier: 43 to 128 letters, digits and -._~");
 }
 
-/** Longer than any code lives (section 8 of the description: two minutes). */
+/** This is longer than any code lives (two minutes by section 8 of the description). */
 const spentMarkLifetimeMs = 3_600_000;
 
-/** The signal ends the caller's wait; an exchange that was sent runs to its end and is stored. */
+/** The signal ends only the caller's wait. An exchange that was sent runs to its end and is stored. */
 export function exchangeCode(
   context: PersonContext,
   grant: CodeGrant,
@@ -62,7 +62,7 @@ async function exchangeOnce(
   try {
     const unmark = await markSpent(context, grant.code);
     if (signal.aborted) {
-      // No caller waits, and nothing was sent: the code may be sent later.
+      // No caller waits and nothing was sent, so the code may be sent later.
       await unmark();
       throw signal.reason;
     }
@@ -81,10 +81,10 @@ async function exchangeOnce(
   };
   let isSaved = true;
   try {
-    // Whatever is stored under this name, an earlier launch or login, ends with this one.
+    // An earlier launch or login that is stored under this name ends with this one.
     await writeGrant(options.store, key, granted);
   } catch (error) {
-    // The code is spent: its token is served from memory, and written when it is renewed.
+    // The code is spent, so its token is served from memory, and written when it is renewed.
     isSaved = false;
     emit({ type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" });
   }
@@ -93,10 +93,10 @@ async function exchangeOnce(
 }
 
 /**
- * Marks a code as spent: in the store, for all processes that share it, and in this process for all users of the
- * credential. Returns a function that removes the marks.
+ * Marks a code as spent, both in the store, for all processes that share it, and in this process, for all users of the
+ * credential. Returns a function that removes both marks.
  *
- * @throws RelaunchRequiredError `launch_refused`, LoginRequiredError `login_refused` when it was marked before
+ * @throws RelaunchRequiredError `launch_refused`, LoginRequiredError `login_refused` when the code was marked before
  */
 async function markSpent(context: PersonContext, code: string): Promise<() => Promise<void>> {
   const { variant, target, options, prepared, state } = context;
@@ -136,7 +136,7 @@ async function sendCode(context: PersonContext, grant: CodeGrant): Promise<Token
   try {
     return await sendTokenRequest(context, (attempt) => prepared.sendCode(grant, attempt));
   } catch (fault) {
-    // Without a byte sent the code is not spent, but it stays marked: a second attempt must not look like a first.
+    // If nothing was sent, the code is not spent. It stays marked, since a second attempt must not look like a first.
     const isLost = fault instanceof TransportError && !wasNotSent(fault);
     if (!isLost && !(fault instanceof UnexpectedResponseError)) throw fault;
     const outcome = isLost ? "no answer came: it may be spent" : "the answer cannot be read";
@@ -167,7 +167,7 @@ async function readReply(context: PersonContext, reply: TokenReply): Promise<Iss
       workedBefore: false,
       wasInBounds: !mayBeOutOfBounds(context, reply),
     });
-    // Another code does not help against any other refusal: the client is at fault.
+    // With any other refusal the client is at fault, and another code would not help.
     if (error.error === "invalid_grant" || (variant === "B" && error.error === undefined))
       throw personRequiredError(variant, "refused", refused.message, refused);
     throw refused;

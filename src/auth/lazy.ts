@@ -1,8 +1,8 @@
-/** Modules that are loaded when they are first needed. */
+/** Loads modules when they are first needed. */
 import { TransportError } from "../errors.js";
 
 /**
- * Returns the module if it is loaded, else a promise of it. A module that failed to load is requested again next time.
+ * Returns the module if it is loaded, otherwise a promise of it. If loading failed, the next call tries it again.
  *
  * @throws TransportError `network_failed` when the module cannot be loaded
  */
@@ -23,7 +23,7 @@ export function lazy<Module>(load: () => Promise<Module>): () => Module | Promis
     );
 }
 
-/** Loads a module that only explains an error: `undefined` when it cannot be loaded, so that the error stays visible. */
+/** Loads a module that only explains an error. Returns `undefined` if that fails, so that the error stays visible. */
 export async function tryLoad<Module>(load: () => Module | Promise<Module>): Promise<Module | undefined> {
   try {
     return await load();

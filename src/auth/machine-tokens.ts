@@ -1,4 +1,4 @@
-/** `createAuth`, and the tokens of a machine credential: another process's from the store, else from the endpoint. */
+/** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
 import {
   isBivariantError,
   isStoreError,
@@ -37,11 +37,11 @@ import {
 
 interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
-  /** Replaces an error that the other variant would explain by one that says so. */
+  /** If the other variant would explain an error, returns an error that says so in its place. */
   readonly explain?: ((error: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
-/** Retries of a 5xx or a network fault: a caller should hear of a fault sooner than of a rate limit. */
+/** How often a 5xx or a network fault is retried: a caller should learn of it sooner than of a rate limit. */
 const mostFaultRetries = 2;
 
 export class MachineTokenSource implements TokenSource {
@@ -73,7 +73,7 @@ export class MachineTokenSource implements TokenSource {
       const token = await this.#request(credential, round, renewal);
       this.#backoff.accepted();
       this.#acceptedFingerprint = credential.prepared.fingerprint;
-      // Not awaited: a slow store must not delay the callers.
+      // This is not awaited, since a slow store must not delay the callers.
       options.waitUntil(this.#writeStored(key, token));
       emit({ type: "token_renewed", clientId, expiresAt: token.expiresAt });
       return token;
@@ -91,8 +91,8 @@ export class MachineTokenSource implements TokenSource {
   }
 
   /**
-   * Sends token requests until one is answered. A 429 is waited out at the gate; a 5xx or a network fault is retried by
-   * the same schedule. Each attempt reads the credential again, since a key may be rotated meanwhile.
+   * Sends token requests until one is answered. After a 429 it waits at the gate; a 5xx or a network fault is retried
+   * on the same schedule. Each attempt reads the credential again, since a key may be rotated meanwhile.
    */
   async #request(
     credential: { prepared: PreparedCredential },
@@ -100,7 +100,7 @@ export class MachineTokenSource implements TokenSource {
     { signal, isBackground }: Renewal,
   ): Promise<AccessToken> {
     const { state, options } = this.#endpoint;
-    // In the background no caller waits: one attempt, so that nothing goes on after the program has ended.
+    // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
     const deadlineAt = options.now() + (isBackground ? 0 : options.rateLimitDeadlineMs);
     const mostRetries = isBackground ? 0 : mostFaultRetries;
     let faults = 0;
@@ -148,7 +148,7 @@ export class MachineTokenSource implements TokenSource {
     }
   }
 
-  /** Sends one request. Returns a fault after which the same request may succeed, and throws all others. */
+  /** Sends one request. Returns a fault after which the same request may succeed, and throws all other faults. */
   async #attempt(
     prepared: PreparedCredential,
     attempt: number,
@@ -170,8 +170,8 @@ export class MachineTokenSource implements TokenSource {
   }
 
   /**
-   * Returns the clock to retry a refused assertion with, once: the server's, if the assertion may have been out of its
-   * bounds; our own, if the server's was applied and was never accepted yet.
+   * Returns the clock with which to retry a refused assertion once. This is the server's if the assertion may have been
+   * out of its bounds, and our own if the server's was applied and has not been accepted so far.
    */
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
     if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined) return undefined;
@@ -185,7 +185,7 @@ export class MachineTokenSource implements TokenSource {
     return driver.prepare(target, { shareInFlight: options.shareInFlight });
   }
 
-  /** The stored token; `undefined` when it is absent or unreadable, and when the store fails or does not answer. */
+  /** Returns `undefined` if the token is absent or unreadable, and if the store fails or does not answer. */
   async #readStored(key: string): Promise<AccessToken | undefined> {
     const { variant, target, options } = this.#endpoint;
     const { store, timeoutMs } = options;
@@ -213,7 +213,7 @@ export class MachineTokenSource implements TokenSource {
     }
   }
 
-  /** A machine can request another token, so a failing store is only reported. */
+  /** Only reports that the store failed, since a machine can request another token. */
   #storeFailed(error: unknown): void {
     const code = isStoreError(error) ? error.code : "store_unavailable";
     this.#endpoint.emit({ type: "store_failed", code });

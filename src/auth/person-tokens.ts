@@ -1,13 +1,13 @@
 /**
- * A person's tokens. Variant A has one token, until it expires (section 4.1 of the description). In Variant B the refresh
- * token renews it without prompting (section 5.9), by these rules:
+ * A person's tokens. In Variant A there is one token, until it expires (section 4.1 of the description). In Variant B the
+ * refresh token renews it without prompting (section 5.9), by these rules:
  *
  * - the rate limit is waited for before the lock is taken;
- * - under the lock of the refresh token the store is read again, since another process may have renewed;
+ * - the store is read again under the lock of the refresh token, since another process may have renewed;
  * - new tokens are written by compare-and-set, and only then served; a new refresh token replaces the old one;
- * - a grant of another launch or login under the same name is never taken: the later one stays, the other is over;
- * - before the refresh token is sent, the store records that: a token whose answer was lost is not sent again, not even
- *   when the process died during the wait. The outcome is then unknown, and nothing is deleted;
+ * - a grant of another launch or login under the same name is never used: the later one stays, the earlier one is over;
+ * - before the refresh token is sent, the store records that. If the answer was lost, even because the process died, the
+ *   token is not sent again. The outcome is then unknown, and nothing is deleted;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
 import {
@@ -55,8 +55,8 @@ import type { TokenStore } from "./token-store.js";
 export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
   readonly credential: PersonCredential<V>;
   /**
-   * A name for the person, unique in the store: the id of your own session, for instance. Never a user id alone, since
-   * one login would replace another. Default: random.
+   * A name for the person, unique in the store, for instance the id of your own session. Do not pass a user id alone,
+   * since one login would then replace another. Default: random.
    */
   readonly person?: string | undefined;
 }
@@ -84,7 +84,7 @@ export async function personContext<V extends Variant>(
   const resolved = { ...resolveAuthOptions(options), store: options.store };
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
-    throw invalidOption("person", "must be a text that is not empty");
+    throw invalidOption("person", "must be a string that is not empty");
   const prepare = () => driver.prepare(target, resolved);
   const prepared = await prepare();
   return {
@@ -103,7 +103,7 @@ export async function personContext<V extends Variant>(
   };
 }
 
-/** The `Auth` of a person: a token lifecycle that can end. */
+/** The `Auth` of a person, whose tokens can end for good. */
 export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
   declare readonly variant: Variant;
   readonly person: string;
@@ -127,14 +127,14 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
     await this.#source.grant.forget();
   }
 
-  /** A renewal that was in flight when the grant ended brings no token back. */
+  /** Does not hold the token of a renewal that was in flight when the grant ended. */
   protected override hold(token: AccessToken): AccessToken {
     this.#source.grant.requireAlive();
     return super.hold(token);
   }
 }
 
-/** Errors that refuse the client, not the person's grant (RFC 6749 section 5.2). */
+/** The errors that refuse the client, not the person's grant (RFC 6749 section 5.2). */
 const clientErrors: readonly (string | undefined)[] = [
   "invalid_client",
   "unauthorized_client",
@@ -143,11 +143,11 @@ const clientErrors: readonly (string | undefined)[] = [
   "invalid_scope",
 ];
 
-/** After this many turns in which another process had just renewed, the store must be at fault. */
+/** If another process has just renewed this many times in a row, the store must be at fault. */
 const mostTurns = 10;
-/** How often to check whether another process has stored the answer that it waits for. */
+/** The time between two checks whether another process has stored the answer that it waits for. */
 const checkEveryMs = 200;
-/** An answer that was in time is stored within this time. */
+/** The time within which an answer is stored after it came. */
 const storedWithinMs = 1_000;
 
 class PersonTokenSource implements TokenSource {
@@ -165,7 +165,7 @@ class PersonTokenSource implements TokenSource {
     return this.grant.held.refreshToken === undefined;
   }
 
-  /** What to ask the person for after the API refused the token. The grant does not end: only one call failed. */
+  /** Returns the error for a token that the API refused. The grant does not end, since only one call failed. */
   refused(): PersonRequiredError {
     return this.grant.over ?? this.grant.expired("seems to be over, since the API refused its token");
   }
@@ -195,7 +195,7 @@ class PersonTokenSource implements TokenSource {
     throw new StoreError("store_conflict", message);
   }
 
-  /** Returns a token, or `undefined` to start again: with another refresh token, or behind the gate. */
+  /** Returns a token, or `undefined` to start again, with another refresh token or after a wait at the gate. */
   async #underLock(
     refreshToken: string,
     prepared: PreparedPersonCredential,
@@ -212,8 +212,8 @@ class PersonTokenSource implements TokenSource {
   }
 
   /**
-   * The process that held the lock before sent the refresh token and has not stored the outcome: it died, or it was
-   * suspended until its lock was taken over. Waits for as long as its answer may still be stored.
+   * Waits for as long as the process that held the lock before may still store the answer to the refresh token it sent.
+   * Returns whether it has not: that process died, or was suspended until its lock was taken over.
    */
   async #isUnanswered({ version }: StoredGrant, sentAt: number, { signal }: Renewal): Promise<boolean> {
     const { now, timeoutMs } = this.#context.options;
@@ -237,7 +237,7 @@ class PersonTokenSource implements TokenSource {
     const round = this.#backoff.check(fingerprint);
     const send = prepared.refreshRequest?.(refreshToken);
     signal.throwIfAborted();
-    // From here it runs to its end: a refresh token that was sent may be spent.
+    // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
     const sent = await this.grant.replace(stored, { ...stored.grant, sentAt: options.now() });
     if (sent === undefined || send === undefined) return undefined;
@@ -260,7 +260,7 @@ class PersonTokenSource implements TokenSource {
         throw outcomeUnknown(cause);
       }
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
-        // No refusal, and it is certain that the refresh token is not spent.
+        // The token was not refused, and it is certain that it is not spent.
         await this.grant.saveOrHold(stored.grant, sent.version);
         throw cause;
       }
@@ -272,7 +272,7 @@ class PersonTokenSource implements TokenSource {
     }
   }
 
-  /** Decides whether a refusal ends the login: not one that the client caused, nor one after another process renewed. */
+  /** A refusal ends the login unless the client caused it or another process has renewed the login. */
   async #refusal(
     cause: TokenRequestError | UnexpectedResponseError,
     before: PersonGrant,
@@ -293,14 +293,14 @@ class PersonTokenSource implements TokenSource {
       "The refresh token was refused, so the login is over.",
       cause,
     );
-    // The description does not show Variant B's errors: only the standard's own code deletes the grant.
+    // The description does not show Variant B's errors, so only the code of the standard deletes the grant.
     if (cause.error === "invalid_grant") return this.grant.end(required);
     await this.grant.saveOrHold(before, sent.version);
     return required;
   }
 }
 
-/** What an answer leaves out stays as it was, also the refresh token (RFC 6749 section 6). */
+/** Keeps the fields that an answer leaves out, also the refresh token (RFC 6749 section 6). */
 function renewedGrant(
   { token: before, id, since }: PersonGrant,
   old: string,
@@ -310,10 +310,10 @@ function renewedGrant(
   return { token: createAccessToken({ ...before, ...token, value: token.value }), refreshToken, id, since };
 }
 
-/** Whether a request was sent and no answer says what it did, so that the refresh token may be spent. */
+/** Whether a request was sent without an answer that shows its effect, so that the refresh token may be spent. */
 function isLost(error: unknown): boolean {
   if (!isBivariantError(error)) return false;
-  // A gateway's 502 or 504 reports an answer that it lost itself; a 503 says that nothing was done.
+  // With a 502 or 504 a gateway reports that it lost the answer itself. A 503 says that nothing was done.
   if (error instanceof UnexpectedResponseError)
     return error.status === 200 || (error.status >= 500 && error.status !== 503);
   if (error.code === "timed_out") return true;

@@ -1,6 +1,6 @@
 /**
- * A person's grant in the store: what is stored, and the handle that reads it again before each use, writes it by
- * compare-and-set, and never takes over the grant of another launch or login under the same name.
+ * A person's grant in the store, and the handle that reads it again before each use and writes it by compare-and-set.
+ * The handle never takes over the grant of another launch or login under the same name.
  */
 import {
   isStoreError,
@@ -18,10 +18,10 @@ export interface PersonGrant {
   readonly token: AccessToken;
   /** Identifies the launch or login, through all renewals. */
   readonly id?: string | undefined;
-  /** When the launch or login was, epoch milliseconds. */
+  /** The instant of the launch or login, in epoch milliseconds. */
   readonly since?: number | undefined;
   readonly refreshToken?: string | undefined;
-  /** When the refresh token was sent, epoch milliseconds; its answer is not known yet, or was lost. */
+  /** When the refresh token was sent, in epoch milliseconds. Its answer is not known yet, or was lost. */
   readonly sentAt?: number | undefined;
   /** Whether the refresh token was sent and its answer was lost, so that it may be spent. */
   readonly isOutcomeUnknown?: boolean | undefined;
@@ -32,23 +32,22 @@ export interface StoredGrant {
   readonly version: string;
 }
 
-/** What to ask the person for. */
 export type PersonRequiredError = LoginRequiredError | RelaunchRequiredError;
 
 export function grantKey(variant: Variant, target: Target, clientId: string, person: string): string {
   return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);
 }
 
-/** @throws StoreError, also `store_corrupt` when the stored text is not a grant */
+/** @throws StoreError, also `store_corrupt` when the stored value is not a grant */
 export async function readGrant(store: TokenStore, key: string): Promise<StoredGrant | undefined> {
   const found = await findGrant(store, key);
   if (found === undefined || isReadable(found)) return found;
   const message =
-    "The store holds something else than a grant under this person. Delete it and ask the person to log in again.";
+    "The store holds a value under this person that is not a grant. Delete it and ask the person to log in again.";
   throw new StoreError("store_corrupt", message);
 }
 
-/** The grant is `undefined` when the stored text cannot be read. */
+/** The grant is `undefined` if the stored value cannot be read. */
 type FoundGrant = Omit<StoredGrant, "grant"> & { readonly grant: PersonGrant | undefined };
 
 async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
@@ -80,7 +79,8 @@ function parseGrant(value: string): PersonGrant | undefined {
 }
 
 /**
- * Writes a grant and returns its version. With `ifVersion` only over that version (`null`: only if nothing is stored).
+ * Writes a grant and returns its version. With `ifVersion` it replaces only that version (`null`: it writes only if
+ * nothing is stored).
  *
  * @throws StoreError `store_conflict` when another process wrote or deleted it first
  */
@@ -93,7 +93,7 @@ export async function writeGrant(
   const value = JSON.stringify({ token: { ...token, value: token.value }, ...grant });
   const { version } = await store.set(key, value, {
     ...(ifVersion === undefined ? {} : { ifVersion }),
-    // The description does not show how long a refresh token lives: with one the entry stays until it is deleted.
+    // The description does not show how long a refresh token lives, so an entry with one stays until it is deleted.
     ...(grant.refreshToken === undefined ? { expiresAt: token.expiresAt } : {}),
   });
   return version;
@@ -109,9 +109,9 @@ interface StoredGrantContext {
 export class StoredGrantHandle {
   readonly #context: StoredGrantContext;
   #held: PersonGrant;
-  /** A grant that could not be written yet, and the version it replaces; without a version, an older grant. */
+  /** A grant that could not be written yet. It replaces the version `over`, or any older grant if `over` is absent. */
   #unsaved: { readonly grant: PersonGrant; readonly over?: string } | undefined;
-  /** Why there will be no other token. */
+  /** The reason why there will be no other token. */
   #over: PersonRequiredError | undefined;
 
   /** `isSaved` false: the grant is not in the store yet. */
@@ -134,7 +134,7 @@ export class StoredGrantHandle {
     if (this.#over !== undefined) throw this.#over;
   }
 
-  /** Writes what could not be written before, then reads the stored grant and holds it. */
+  /** Writes a grant that could not be written before, then reads the stored grant and holds it. */
   async read(): Promise<StoredGrant> {
     if (this.#unsaved !== undefined) {
       const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
@@ -147,7 +147,7 @@ export class StoredGrantHandle {
     return (await this.#find())?.version;
   }
 
-  /** Writes a grant and holds it. What another process wrote meanwhile wins: of rotated tokens only the newest lives. */
+  /** Writes a grant and holds it. If another process wrote one meanwhile, that one is held instead. */
   async save(grant: PersonGrant, over: string | null): Promise<PersonGrant> {
     const { store, key, emit } = this.#context;
     // Without a version to compare against, the next read finds the version again.
@@ -166,7 +166,7 @@ export class StoredGrantHandle {
     return this.#held;
   }
 
-  /** As `save`, but a failing store is only reported: the grant is held, and written later. */
+  /** Does the same as `save`, but only reports a failing store: the grant is held, and written later. */
   async saveOrHold(grant: PersonGrant, over: string): Promise<void> {
     try {
       await this.save(grant, over);
@@ -178,7 +178,7 @@ export class StoredGrantHandle {
     }
   }
 
-  /** Writes over a version; `undefined` when another process was faster. */
+  /** Replaces a version. Returns `undefined` if another process was faster. */
   async replace({ version }: StoredGrant, grant: PersonGrant): Promise<StoredGrant | undefined> {
     const { store, key } = this.#context;
     try {
@@ -216,8 +216,8 @@ export class StoredGrantHandle {
   async #find(): Promise<StoredGrant | undefined> {
     const found = await findGrant(this.#context.store, this.#context.key);
     if (found === undefined || isReadable(found)) return found;
-    // Its refresh token cannot be read, so it is unknown whether it is spent.
-    throw this.#end(this.expired("cannot be read in the store"));
+    // The stored refresh token cannot be read, so it is unknown whether it is spent.
+    throw this.#end(this.expired("cannot be read from the store"));
   }
 
   #take(stored: StoredGrant | undefined): StoredGrant {
@@ -227,7 +227,7 @@ export class StoredGrantHandle {
     return stored;
   }
 
-  /** The version that a grant replaces when it was never stored: an older login's, never a later one's. */
+  /** Returns the version that a grant which was never stored may replace: an older login's, not a later one's. */
   async #versionBefore(grant: PersonGrant): Promise<string | null> {
     const { grant: found, version = null } = (await findGrant(this.#context.store, this.#context.key)) ?? {};
     const isLater = (found?.since ?? 0) > (grant.since ?? 0);
@@ -248,7 +248,6 @@ export class StoredGrantHandle {
 
 const subject = { A: "The launch", B: "The login" } as const;
 
-/** Asks for the person: only a launch or a login gets another code or token. */
 export function personRequiredError(
   variant: Variant,
   outcome: "refused" | "expired" | "outcome_unknown",

@@ -1,26 +1,26 @@
-/** What the requests of one token endpoint and tenant share: the rate limit's gate (section 8) and the server's clock. */
+/** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
 import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
 import type { EventBody, ResolvedAuthOptions } from "./auth.js";
 
-/** The share of a `Retry-After` that is added at random: never earlier than the server asked for. */
+/** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for. */
 const retryAfterJitter = 0.1;
-/** How often to check whether another caller's probe has ended, where its promise must not be awaited. */
+/** The time between two checks of another caller's probe if its promise must not be awaited. */
 const probeCheckMs = 1_000;
-/** A request that was killed never ends its probe: a probe this much over the time limit counts as ended. */
+/** A killed request never ends its probe, so a probe counts as ended this long after the time limit. */
 const probeGraceMs = 5_000;
 
 type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">;
 
 /**
- * One gate per token endpoint and tenant: the sliding window of section 8 counts all requests of a tenant. After a 429
- * it is closed for a while. Then requests pass one at a time, until one was answered without a 429; the callers that
- * have waited pass one at a time in any case, so that they do not exceed the limit again at once.
+ * The gate of one token endpoint and tenant, since the sliding window of section 8 counts all requests of a tenant.
+ * After a 429 it is closed for a while. Then requests pass one at a time until one was answered without a 429. Callers
+ * that have waited always pass one at a time, so that they do not exceed the limit again at once.
  */
 export class RateLimitGate {
   readonly #variant: Variant;
   readonly #options: RateLimitGateOptions;
-  /** Epoch milliseconds. In the past when it is open. */
+  /** Epoch milliseconds. They are in the past while the gate is open. */
   opensAt = 0;
   #refusals = 0;
   #refusedAt = 0;
@@ -37,7 +37,7 @@ export class RateLimitGate {
   }
 
   /**
-   * Waits until a request may be sent, and returns a function to call after its answer was reported.
+   * Waits until a request may be sent. Returns a function to call after the answer was reported.
    *
    * @throws RateLimitedError at once when the gate opens after `deadlineAt` (epoch milliseconds); the signal's reason
    */
@@ -46,7 +46,7 @@ export class RateLimitGate {
       const now = this.#now();
       const isClosed = this.#refusals > 0 && this.opensAt > now;
       if (this.#refusals > 0 && Math.max(this.opensAt, now) > deadlineAt) throw this.error();
-      // Checked again after the wait: another 429 may have come meanwhile.
+      // The loop checks again after the wait, since another 429 may have come meanwhile.
       if (isClosed) await sleep(this.opensAt - now, signal);
       else if (
         this.#probe === undefined ||
@@ -101,7 +101,7 @@ export class RateLimitGate {
     };
   }
 
-  /** This machine's clock. When it was set back, the gate's instants move with it, so that it opens no later. */
+  /** Reads this machine's clock. If that was set back, the gate's instants move too, so that it opens no later. */
   #now(): number {
     const now = this.#options.now();
     const backMs = this.#refusedAt - now;
@@ -115,7 +115,7 @@ export class RateLimitGate {
 
 const firstStepMs = 2_000;
 const longestStepMs = 64_000;
-/** The share of a step that is added at random, so that the processes of a fleet do not retry in the same instant. */
+/** The share of a step that is added at random, so that the processes of a fleet do not all retry at once. */
 const backoffJitter = 0.25;
 
 /** Milliseconds to wait after the n-th failure in a row, counted from 0: "a few seconds, doubling, with random jitter". */
@@ -148,7 +148,6 @@ function endOf(promise: Promise<void>, signal: AbortSignal, aborted = () => {}):
   });
 }
 
-/** What all token requests of one token endpoint and tenant share. */
 export interface TokenEndpointState {
   readonly gate: RateLimitGate;
   readonly clock: ServerClock;
@@ -178,11 +177,11 @@ export function learnFromAnswer(
   }
 }
 
-/** A smaller offset is left to the tolerance of the service (30 s, section 2.2 of the description). */
+/** Smaller offsets are within the tolerance of the service (30 s, section 2.2 of the description). */
 const applyBeyondMs = 15_000;
 /** A smaller offset is not reported. */
 const reportBeyondMs = 5_000;
-/** Assertions are accepted from 30 s before their `iat` to 30 s after their `exp`, which is 60 s later (section 2.2). */
+/** Assertions are accepted from 30 s before `iat` to 30 s after `exp` (section 2.2), which is 60 s after `iat`. */
 const acceptedAheadMs = 30_000;
 const acceptedBehindMs = 90_000;
 
@@ -200,13 +199,13 @@ export class ServerClock {
   #offsetMs: number | undefined;
   /** Half the round trip, plus the second that `Date` does not show. */
   errorMs = 0;
-  /** The offset that was reported last: a clock that drifts slowly is reported again once it has drifted far enough. */
+  /** The offset that was reported last. A clock that drifts is reported again when it has moved far enough from it. */
   #reportedMs = 0;
   #isDistrusted = false;
   /** Whether an assertion made by the applied clock was accepted. */
   isProven = false;
 
-  /** Milliseconds; `undefined` while unknown, or when the learnt offset proved wrong. */
+  /** Milliseconds; `undefined` while the offset is unknown, and after it proved wrong. */
   get offsetMs(): number | undefined {
     return this.#isDistrusted ? undefined : this.#offsetMs;
   }
@@ -217,12 +216,12 @@ export class ServerClock {
     return Math.abs(offset) > applyBeyondMs ? offset : 0;
   }
 
-  /** Learns from an answer. Returns the offset if it should be reported. */
+  /** Learns the offset from an answer. Returns it if it should be reported. */
   observe(answer: Pick<Answer, "headers" | "sentAt" | "receivedAt">): number | undefined {
     const { headers, sentAt, receivedAt } = answer;
     const date = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
     if (Number.isNaN(date)) return undefined;
-    // `Date` is cut to whole seconds: on average it is half a second old.
+    // `Date` is cut to whole seconds, so on average it is half a second old.
     const offset = date + 500 - (sentAt + receivedAt) / 2;
     const isNews = Math.abs(offset - this.#reportedMs) > reportBeyondMs;
     if (isNews) {
@@ -235,8 +234,8 @@ export class ServerClock {
   }
 
   /**
-   * Whether an assertion was out of bounds when it was sent, by the learnt clock: `maybe` within the error of a bound,
-   * `no` while the offset is unknown.
+   * Whether an assertion was out of bounds by the learnt clock when it was sent. The answer is `maybe` within the error
+   * of a bound, and `no` while the offset is unknown.
    */
   outOfBounds({ issuedAtSeconds, sentAt }: SentAssertion): "yes" | "maybe" | "no" {
     if (this.offsetMs === undefined) return "no";
@@ -247,8 +246,8 @@ export class ServerClock {
   }
 
   /**
-   * Reports an accepted assertion. If the learnt clock shows it to have been out of bounds, or one made by the learnt
-   * clock was refused just before (`isByOwnClock`), `Date` is wrong (a proxy's, perhaps) and not trusted from now on.
+   * Reports an accepted assertion. `Date` is wrong (a proxy's, perhaps) and no longer trusted if the assertion was out of
+   * bounds by the learnt clock, or if one made by the learnt clock was refused just before (`isByOwnClock`).
    */
   accepted(assertion: SentAssertion & { correctedByMs: number; isByOwnClock: boolean }): void {
     if (assertion.isByOwnClock || this.outOfBounds(assertion) === "yes") this.#isDistrusted = true;

@@ -3,10 +3,10 @@
  *
  * - fresh: served from memory, without I/O;
  * - in the last tenth of its lifetime, at most 5 minutes, with jitter: served, and renewed in the background;
- * - expired: callers wait, all for the same renewal; an abort ends only that caller's wait;
- * - refused: the source sends no request for 1 s, doubling to 60 s; callers get the stored error.
+ * - expired: all callers wait for the same renewal, and an abort ends only that caller's wait;
+ * - refused: the source sends no request for 1 s, doubling to 60 s, and callers get the stored error.
  *
- * There are no timers: renewal is driven by use. All state is in the instance.
+ * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { whenAborted } from "../http/exchange.js";
@@ -20,9 +20,9 @@ export interface Renewal {
   readonly signal: AbortSignal;
   /** Whether the held token is still served meanwhile, so that no caller waits. */
   readonly isBackground: boolean;
-  /** The value of the held token: a stored token with this value is not newer. */
+  /** The value of the held token. A stored token with this value is not newer. */
   readonly heldValue: string | undefined;
-  /** The value of a token that the API refused: the store may still hold it. */
+  /** The value of a token that the API refused. The store may still hold it. */
   readonly refusedValue: string | undefined;
   /** Whether a token that another process stored needs no renewal yet. */
   readonly isFresh: (token: AccessToken) => boolean;
@@ -32,7 +32,7 @@ export interface Renewal {
 
 /** Where the next token comes from: a machine credential, or a person's grant. */
 export interface TokenSource {
-  /** Whether only the person can get another token: nothing is renewed near expiry, and a 401 of the API is final. */
+  /** Whether only the person can get another token. If so, nothing is renewed early, and a 401 is final. */
   readonly needsPerson: boolean;
   renew(renewal: Renewal): Promise<AccessToken>;
 }
@@ -40,14 +40,14 @@ export interface TokenSource {
 /** "The last tenth of the token's own lifetime, at most 5 minutes." */
 const renewalShare = 0.1;
 const longestRenewalWindowMs = 300_000;
-/** The window begins later by up to this share of itself, so that the processes of a fleet do not renew in one instant. */
+/** The window begins later by up to this share of itself, so that the processes of a fleet do not all renew at once. */
 const renewalJitter = 0.1;
-/** A background renewal sends one request, which ends at its time limit; this leaves time for a slow store too. */
+/** A background renewal sends one request, which ends at its time limit. The rest is time for a slow store. */
 const lostAfterTimeouts = 3;
 
 interface HeldToken {
   readonly token: AccessToken;
-  /** Already resolved: serving it costs no I/O and no other async layer. */
+  /** The promise is already resolved, so serving it costs no I/O and no other async layer. */
   readonly promise: Promise<AccessToken>;
   /** Epoch milliseconds. */
   readonly renewAt: number;
@@ -66,7 +66,7 @@ export class TokenLifecycle implements Auth {
   #renewal: SharedTask<AccessToken> | undefined;
   #renewalBeganAt = 0;
   #isBackground = false;
-  /** Epoch milliseconds before which no renewal is tried in the background, and the failures in a row. */
+  /** The instant (epoch milliseconds) before which no background renewal is tried, and the failures in a row. */
   #nextAttemptAt = 0;
   #failures = 0;
   #refusedValue: string | undefined;
@@ -117,7 +117,7 @@ export class TokenLifecycle implements Auth {
   get isRenewing(): boolean {
     if (this.#renewal === undefined) return false;
     const { shareInFlight, timeoutMs } = this.#options;
-    // A worker runtime may kill a renewal with the request that began it: it never ends, and must not block the next.
+    // A worker runtime may kill a renewal together with its request. It then never ends, and must not block the next.
     return shareInFlight || this.#now() < this.#renewalBeganAt + timeoutMs * lostAfterTimeouts;
   }
 
@@ -125,7 +125,7 @@ export class TokenLifecycle implements Auth {
     if (this.isRenewing || this.#now() < this.#nextAttemptAt) return promise;
     const renewal = this.#start(true);
     renewal.keep();
-    // Emitted after the start, so that a listener that asks for a token gets this one and starts no other renewal.
+    // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
     this.#emit({ type: "token_served_while_renewing", expiresAt });
     const settled = renewal.result.then(
       () => {},
@@ -140,12 +140,12 @@ export class TokenLifecycle implements Auth {
   }
 
   async #wait(given: unknown): Promise<AccessToken> {
-    // Checked before anything begins that a wrong signal would interrupt midway.
+    // The signal is checked first, since a wrong one would interrupt a renewal midway.
     const signal = requireSignal(given);
     if (!this.#options.shareInFlight) return this.#task(false).join(signal);
     const renewal = this.#renewal ?? this.#start(false);
     if (!this.#isBackground) return renewal.join(signal);
-    // A background renewal sends only one request: a caller that waits gets the retries too.
+    // A background renewal sends only one request, but a caller that waits gets the retries too.
     return renewal.join(signal).catch((error: unknown) => {
       if (signal?.aborted || !(isTransportError(error) || isRateLimitedError(error))) throw error;
       return this.getAccessToken({ signal });
@@ -183,7 +183,7 @@ export class TokenLifecycle implements Auth {
     return expiresAt - windowMs * (1 - renewalJitter * Math.random());
   }
 
-  /** Serves a token from now on. */
+  /** Holds a token and serves it from now on. */
   protected hold(token: AccessToken): AccessToken {
     this.#held = { token, promise: Promise.resolve(token), renewAt: this.#renewAt(token) };
     this.#failures = 0;
@@ -206,7 +206,7 @@ export class SharedTask<T> {
 
   /**
    * Starts the task. `keep` lets it run to its end whether callers wait or not. `onEnd` is called when the task is
-   * settled or aborted: later callers need another task.
+   * settled or aborted, after which callers need another task.
    */
   constructor(run: (signal: AbortSignal, keep: () => void) => Promise<T>, onEnd: () => void = () => {}) {
     this.#onEnd = onEnd;
@@ -247,7 +247,7 @@ export class SharedTask<T> {
 const firstStepMs = 1_000;
 const longestStepMs = 60_000;
 
-/** After a refusal an identity sends no request for a while: a wrong key must not cost the tenant one per call. */
+/** Stops the requests of an identity for a while after a refusal: a wrong key must not cost the tenant one per call. */
 export class RefusalBackoff {
   readonly #now: () => number;
   /** Refusals in a row. */
@@ -264,19 +264,19 @@ export class RefusalBackoff {
   /**
    * Returns the round that the next refusal belongs to, for `refused`.
    *
-   * @throws the stored error while closed; a changed key or secret opens it
+   * @throws the stored error while requests are stopped, which ends when the key or secret changes
    */
   check(fingerprint: string): number {
     if (this.#fingerprint !== fingerprint) this.accepted();
     const now = this.#now();
-    // A clock that was set back must not keep it closed for longer.
+    // A clock that was set back must not prolong the stop.
     if (this.#error !== undefined && now >= this.#closedAt && now < this.#closedUntil) throw this.#error;
     return this.#refusals;
   }
 
   /**
-   * Reports a refusal. Several in one round, of requests that were in flight together, count as one step. Returns the
-   * instant (epoch milliseconds) before which no other request is sent.
+   * Reports a refusal. The refusals of requests that were in flight together belong to one round and count as one step.
+   * Returns the instant (epoch milliseconds) before which no other request is sent.
    */
   refused(round: number, fingerprint: string): number {
     if (this.#refusals > round) return this.#closedUntil;
@@ -288,7 +288,7 @@ export class RefusalBackoff {
     return this.#closedUntil;
   }
 
-  /** Stores the error of the refusal for the callers that come while it is closed. */
+  /** Stores the error of the refusal for the callers that come while requests are stopped. */
   keep(error: unknown): void {
     this.#error = error;
   }

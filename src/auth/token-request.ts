@@ -1,6 +1,6 @@
 /**
- * One token request, for machines and persons: sends it once, learns the rate limit and the server's clock from its
- * answer, reads the tokens, and explains a refusal.
+ * Sends one token request, for machines and persons, learns the rate limit and the server's clock from its answer, reads
+ * the tokens, and explains a refusal.
  */
 import { TokenRequestError, UnexpectedResponseError, type Variant, wireText } from "../errors.js";
 import { type Answer, exchange, recordOf } from "../http/exchange.js";
@@ -28,13 +28,13 @@ export interface TokenEndpoint {
 export interface TokenReply {
   readonly answer: Answer;
   readonly sent: SentAttempt;
-  /** What was added to this machine's clock for the assertion. */
+  /** The milliseconds that were added to this machine's clock for the assertion. */
   readonly correctedByMs: number;
   readonly isByOwnClock: boolean;
 }
 
 /**
- * Sends a token request once; the gate must have been entered. `isByOwnClock`: uncorrected by the server's clock.
+ * Sends a token request once; the gate must have been entered. With `isByOwnClock` the server's clock is not applied.
  *
  * @throws TransportError, UnexpectedResponseError `response_too_large`, the signal's reason
  */
@@ -81,7 +81,7 @@ export function mayBeOutOfBounds({ state }: TokenEndpoint, { answer, sent }: Tok
   return state.clock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
 }
 
-/** Adds the causes that local evidence supports to a refusal. */
+/** Adds to a refusal the causes that local evidence supports. */
 export async function explainRefusal(
   { variant, state: { clock }, options }: TokenEndpoint,
   { explain }: Pick<PreparedCredential, "explain">,
@@ -117,8 +117,8 @@ export interface IssuedTokens {
 }
 
 /**
- * Reads the answer of a token endpoint (sections 2.3, 4.2 and 7.1 of the description): each odd value has one defined
- * meaning. A refusal is a TokenRequestError (RFC 6749 section 5.2), anything unknown an UnexpectedResponseError.
+ * Reads the answer of a token endpoint (sections 2.3, 4.2 and 7.1 of the description). A refusal is a
+ * TokenRequestError (RFC 6749 section 5.2), and anything unknown is an UnexpectedResponseError.
  */
 function parseTokenAnswer(answer: Answer, variant: Variant, secrets: readonly string[]): IssuedTokens {
   const { status } = answer;
@@ -143,7 +143,7 @@ function parseTokenAnswer(answer: Answer, variant: Variant, secrets: readonly st
     const issues = ["(whole body): an object is expected"];
     throw unexpected("response_shape", `${status} with JSON that is not an object.`, issues);
   }
-  // A router may answer {"error":"not_found"}, and a failing server too: neither has refused the request.
+  // A router or a failing server may answer with an `error` too, although it has not refused the request.
   const isMissing = status === 404 || status === 405 || status === 410;
   if (!isMissing && status < 500 && ("error" in body || status >= 400))
     throw refusal(status, body, variant, secrets);
@@ -166,7 +166,7 @@ function refusal(
   const errorDescription = wireText(body.error_description, all);
   const errorUri = wireText(body.error_uri, all);
   const reported = [error, errorDescription].filter((part) => part !== undefined).join(": ");
-  // The description does not show Variant B's errors: of an unknown shape only the names of the fields are kept.
+  // The description does not show Variant B's errors, so only the names of unknown fields are kept.
   const fields = Object.keys(body)
     .slice(0, 10)
     .map((key) => (/^[A-Za-z][A-Za-z_]{0,29}$/.test(key) ? (wireText(key, all) ?? "?") : "?"));
@@ -176,12 +176,12 @@ function refusal(
   return new TokenRequestError(message, { variant, status, error, errorDescription, errorUri });
 }
 
-/** The tokens in a body; `undefined` when it holds none, with the reasons in `issues`. */
+/** Returns the tokens in a body, or `undefined` if it holds none, and adds the reasons to `issues`. */
 function tokensIn(body: Record<string, unknown>, sentAt: number, issues: string[]): IssuedTokens | undefined {
   const { access_token: value, token_type: type } = body;
-  // RFC 6750 section 2.1: what a bearer token may contain; other characters could break out of the header.
+  // RFC 6750 section 2.1 allows only these characters in a bearer token; others could break out of the header.
   const isToken = typeof value === "string" && /^[\x21-\x7e]+$/.test(value);
-  if (!isToken) issues.push("access_token: a text without spaces is expected");
+  if (!isToken) issues.push("access_token: a string without spaces is expected");
   if (type !== undefined && type !== null && !(typeof type === "string" && /^bearer$/i.test(type)))
     issues.push("token_type: Bearer is expected");
   const lifetimeSeconds = parseLifetimeSeconds(body.expires_in);
@@ -192,7 +192,7 @@ function tokensIn(body: Record<string, unknown>, sentAt: number, issues: string[
   const revo = (name: string) => recordOf(body.revo)?.[name] ?? body[`revo.${name}`];
   const token = createAccessToken({
     value,
-    // From the moment of sending: a slow answer must not lengthen a token's life.
+    // The lifetime counts from the sending, since a slow answer must not lengthen it.
     expiresAt: sentAt + lifetimeSeconds * 1000,
     issuedAt: sentAt,
     tenant: textOf(revo("tenant")),
@@ -202,7 +202,7 @@ function tokensIn(body: Record<string, unknown>, sentAt: number, issues: string[
   return { token, refreshToken: textOf(body.refresh_token) };
 }
 
-/** Absent means the default of both variants, never an unlimited lifetime. */
+/** An absent lifetime means the default of both variants, never an unlimited one. */
 function parseLifetimeSeconds(value: unknown): number | undefined {
   if (value === undefined) return defaultLifetimeSeconds;
   const seconds = typeof value === "string" && /^\d{1,10}$/.test(value) ? Number(value) : value;

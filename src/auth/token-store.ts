@@ -2,20 +2,20 @@
 
 export interface StoredValue {
   readonly value: string;
-  /** Changes with every write. */
+  /** The version changes with every write. */
   readonly version: string;
 }
 
 /**
- * A store of short texts under short keys.
+ * A store of short strings under short keys.
  *
  * @throws StoreError `store_unavailable`, `store_locked`, `store_corrupt`, `store_conflict`
  */
 export interface TokenStore {
   get(key: string): Promise<StoredValue | undefined>;
   /**
-   * Writes a value. With `ifVersion` only over that version (`null`: only if nothing is stored), else
-   * `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it.
+   * Writes a value. With `ifVersion` it replaces only that version (`null`: it writes only if nothing is stored) and
+   * otherwise throws `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it.
    */
   set(
     key: string,

@@ -1,4 +1,4 @@
-/** One HTTP exchange: a request with a time limit, its bounded answer, Retry-After, and the errors of transport. */
+/** One HTTP exchange: a request with a time limit, its bounded answer, Retry-After, and the transport errors. */
 import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { requireSignal } from "../options.js";
 
@@ -15,9 +15,9 @@ export interface Answer {
 const maximumBodyBytes = 1024 * 1024;
 
 /**
- * Sends one request and reads its answer, up to 1 MiB. Redirects are not followed: the request may carry a credential.
+ * Sends one request and reads its answer, up to 1 MiB. It follows no redirect, since a request may hold a credential.
  *
- * @throws UnexpectedResponseError `response_too_large`, and as `withTimeLimit`
+ * @throws UnexpectedResponseError `response_too_large`, and the errors of `withTimeLimit`
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
@@ -51,7 +51,7 @@ export async function readBounded(response: Response, variant: Variant): Promise
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  // A chunk is decoded when the next one arrives: a body in one chunk, the usual case, is decoded in one call.
+  // A chunk is decoded when the next one arrives, so that the usual body of one chunk is decoded in one call.
   let latest: Uint8Array | undefined;
   for (;;) {
     const { done, value } = await reader.read();
@@ -66,7 +66,7 @@ export async function readBounded(response: Response, variant: Variant): Promise
   }
 }
 
-/** Parses a text as a JSON object; `undefined` when it is not one. */
+/** Parses a string as a JSON object. Returns `undefined` if it is not one. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
     return recordOf(JSON.parse(text));
@@ -75,7 +75,7 @@ export function jsonObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A value as an object with fields; `undefined` when it is not one. */
+/** Returns a value that is an object with fields, otherwise `undefined`. */
 export function recordOf(value: unknown): Record<string, unknown> | undefined {
   const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
   return isRecord ? (value as Record<string, unknown>) : undefined;
@@ -92,10 +92,10 @@ export function parseRetryAfterMs(headers: Headers, now: number): number | undef
   const value = headers.get("retry-after")?.trim();
   if (value === undefined || value === "") return undefined;
   if (/^\d+$/.test(value)) return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
-  // Only HTTP dates: Date.parse would read "-1" and "1.5" as years.
+  // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years.
   if (!/^[A-Za-z]{3,9},? /.test(value)) return undefined;
   const at = Date.parse(value);
-  // The date is by the server's clock, so it is compared with the Date of the same answer where there is one.
+  // The date is by the server's clock, so it is compared with the Date of the same answer if that has one.
   const serverNow = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
   const waitMs = at - (Number.isNaN(serverNow) ? now : serverNow);
   return waitMs > 0 ? Math.min(waitMs, longestMs) : undefined;
@@ -110,10 +110,10 @@ export interface TimeLimitOptions {
 }
 
 /**
- * Runs a task that sends a request, and aborts it at its time limit. `AbortSignal.timeout` and `AbortSignal.any` are
- * not used: both cost more than the call they guard, and the latter leaks.
+ * Runs a task that sends a request, and aborts it at its time limit. It uses neither `AbortSignal.timeout` nor
+ * `AbortSignal.any`, since both cost more than the call they guard, and the latter leaks.
  *
- * @throws TransportError `timed_out`, or what the fault of the task becomes; the signal's reason; ConfigurationError
+ * @throws TransportError `timed_out`, or the error made from the task's fault; the signal's reason; ConfigurationError
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
@@ -128,7 +128,7 @@ export function withTimeLimit<T>(
 }
 
 /**
- * Waits for a task that cannot be aborted: at the time limit only the wait ends, and `stopped` is called.
+ * Waits for a task that cannot be aborted. At the time limit only the wait ends, and `stopped` is called.
  *
  * @throws as `withTimeLimit`
  */
@@ -168,7 +168,7 @@ export function waitWithin<T>(
   });
 }
 
-/** The waits for each signal of a caller: one listener on the signal for all of them, removed with the last wait. */
+/** The waits that each signal may end. They share one listener on the signal, which is removed with the last wait. */
 const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
 
 /** Calls `end` once when the signal is aborted. Returns a function that cancels this. */
@@ -196,7 +196,7 @@ function listenTo(signal: AbortSignal): { ends: Set<() => void>; listener: () =>
 const tlsCode =
   /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT|ERROR_IN_CRL)/;
 
-/** Turns the fault of a fetch into an error that tells a refused certificate from a failed network. */
+/** Turns the fault of a fetch into an error that distinguishes a refused certificate from a failed network. */
 export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
   const code = systemCode(fault);
   const isTls = code !== undefined && tlsCode.test(code);
@@ -207,7 +207,7 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
   return new TransportError(isTls ? "tls_failed" : "network_failed", message, context);
 }
 
-/** Faults before the connection was made: no byte of the request was sent. */
+/** The faults before a connection was made, so that no byte of the request was sent. */
 const unsentCode = /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /** Whether it is certain that the request did not reach the server, so that no code or token in it is spent. */

@@ -1,5 +1,5 @@
 /**
- * Finds out which variants a deployment serves, without spending a credential: the questions contain no client id,
+ * Finds out which variants a deployment serves, without spending a credential. The questions contain no client id,
  * secret, assertion or code, and only an answer that no other server gives counts as a yes.
  */
 import type { Detection, Evidence, Variant } from "../errors.js";
@@ -15,17 +15,17 @@ import {
   tokenEndpointOfB,
 } from "./target.js";
 
-/** Sent with each question, so that administrators can look it up when they find it in a log. */
+/** The user agent of each question, so that administrators who find it in a log can look it up. */
 export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;
 
-/** A grant type that no service knows: a Variant A endpoint answers it with a documented refusal (section 7.1). */
+/** A grant type that no service knows. A Variant A endpoint answers it with a documented refusal (section 7.1). */
 const unknownGrantType = "bivariant-detect";
 
-/** Section 7.1 of the description: every refusal of Variant A's token endpoint is a 400 with one of these. */
+/** Every refusal of Variant A's token endpoint is a 400 with one of these errors (section 7.1 of the description). */
 const errorsOfA: readonly unknown[] =
   "invalid_client invalid_grant unsupported_grant_type invalid_request".split(" ");
 
-/** Section 7.1: `error_description` is always this fixed text, shown with and without the full stop. */
+/** The fixed `error_description` of every refusal. Section 7.1 shows it with and without the full stop. */
 const fixedDescriptionOfA = /^The token request was rejected\.?$/;
 
 /** Statuses with which a server refuses a JSON body that it has read. */
@@ -39,7 +39,7 @@ export interface DetectVariantOptions extends TargetOptions {
   /** Epoch milliseconds. */
   readonly now?: (() => number) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** One HTTP request. Default 10 000. */
+  /** The time limit of one HTTP request. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -75,7 +75,7 @@ export interface DetectOptions extends Pick<DetectVariantOptions, "fetch" | "now
   readonly onAnswer?: ((variant: Variant, answer: Answer) => void) | undefined;
 }
 
-/** Runs a detection of a checked target, in the order of preference. */
+/** Asks a checked target about the variants in their order of preference. */
 export async function detect(
   target: Target,
   order: readonly Variant[],
@@ -121,7 +121,7 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
   if (isGone(status)) return [evidence("no", notServed)];
   if (!refusalStatusesOfB.includes(status)) return [evidence("unknown", inconclusive(status))];
   if (jsonObject(answer.text) === undefined) return [evidence("unknown", "without a JSON object")];
-  // A path that no deployment serves: a gateway that answers every path alike answers this one alike too.
+  // No deployment serves this path, so a gateway that gives every path the same answer shows here.
   const siblingUrl = `${target.baseUrl}/v1/auth/bivariant-detect`;
   const sibling = await ask("B", siblingUrl, "application/json", "{}", options);
   const ofSibling = (says: Evidence["says"], reason: string): Evidence => ({

@@ -1,27 +1,27 @@
-/** A deployment and a tenant: the checks of base URL and tenant id, and the token endpoints of both variants. */
+/** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { ConfigurationError, type Variant } from "../errors.js";
 import { invalidOption } from "../options.js";
 
-/** A deployment and a tenant. `baseUrl` is parsed: without a trailing slash. */
+/** A deployment and a tenant. `baseUrl` has no trailing slash. */
 export interface Target {
   readonly baseUrl: string;
   readonly tenantId: string;
 }
 
-/** Always called with a string and a RequestInit, so that undici's own fetch works. */
+/** It is always called with a string and a RequestInit, so that undici's own fetch works. */
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 export interface TargetOptions {
   readonly baseUrl: string;
-  /** With Variant B only a local key, which may be left out. */
+  /** In Variant B it is only a local key and may be left out. */
   readonly tenantId?: string | undefined;
-  /** Allows plain http to other machines than loopback. */
+  /** Allows plain http to machines other than this one. */
   readonly allowInsecureHttp?: boolean | undefined;
-  /** Default `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
+  /** Default: `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
   readonly tenantIdPattern?: RegExp | undefined;
 }
 
-/** Checks the address of a deployment and tenant. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` */
+/** Checks a base URL and a tenant id. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do */
 export function parseTarget(options: TargetOptions, variant: Variant | undefined): Target {
   const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp);
   const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
@@ -33,7 +33,7 @@ export function parseTarget(options: TargetOptions, variant: Variant | undefined
 
 /**
  * Checks a base URL and drops its trailing slashes. It may have a path prefix, but no credentials, query or fragment.
- * It is https unless it names loopback or `allowInsecureHttp` is set.
+ * It must be https unless it names loopback or `allowInsecureHttp` is set.
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
  */
@@ -71,15 +71,15 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
-/** Whether a URL, after normalisation, is at or under a parsed base URL: the bearer is sent only there. */
+/** Whether a normalised URL is at or under a parsed base URL, the only place that the bearer is sent to. */
 export function isUnderBase(url: URL, baseUrl: string): boolean {
   const base = new URL(baseUrl);
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
   const prefix = base.pathname.replace(/\/+$/, "");
-  // A server may decode `%2f` and `%5c` and then fold the dots: such a path may lead out of the prefix.
+  // A server may decode `%2f` and `%5c` and then fold the dots, so such a path may lead out of the prefix.
   if (prefix !== "" && /%(?:25)*(?:2f|5c)/i.test(url.pathname) && /\.|%(?:25)*2e/i.test(url.pathname))
     return false;
-  // Some servers fold `..;` too: they remove the path parameter first.
+  // Some servers fold `..;` too, since they remove the path parameter first.
   if (prefix !== "" && /\/(?:\.|%(?:25)*2e){1,2}(?:;|%(?:25)*3b)/i.test(url.pathname)) return false;
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
 }
@@ -104,7 +104,7 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
   // `tenantIdPattern` may allow other characters, but none that would lead to another path.
   if (foldsAway(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
     throw invalid("contains characters that would change the path");
-  // With the flag g or y a pattern keeps a position between calls; `search` ignores it.
+  // A pattern with the flag g or y keeps a position between calls, which `search` ignores.
   if (tenantId.search(pattern) === -1) throw invalid("does not match tenantIdPattern");
   return tenantId;
 }

@@ -1,4 +1,4 @@
-// 5xx and network faults: a client_credentials request is retried on the schedule, each time with a new assertion.
+// After a 5xx or a network fault a machine's token request is retried on the schedule, each time with a new assertion.
 
 import type { ServerResponse } from "node:http";
 import { decodeJwt } from "jose";
@@ -116,7 +116,7 @@ test("each attempt signs a new assertion with a new jti and the time of its send
 });
 
 describe("faults of real connections", () => {
-  /** A time limit that nothing here meets. */
+  /** A time limit that no answer here exceeds. */
   const amplyMs = 9_999;
 
   const body = JSON.stringify({ access_token: "t".repeat(40), token_type: "Bearer", expires_in: 60 });
@@ -187,14 +187,14 @@ describe("faults of real connections", () => {
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "TransportError", code: row.code, retryable: true, variant });
       expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(3);
-      // A busy machine may meet a short time limit before the request is out.
+      // On a busy machine a short time limit may pass before the request is sent.
       expect(server.requests.length).toBeLessThanOrEqual(3);
       expect(waits.map((ms) => Math.floor(ms / 2_000) * 2)).toEqual([2, 4]);
       expect(shown(error) + shown(events)).not.toMatch(/eyJ/);
       expect(shown(error) + shown(events)).not.toContain(ACCOUNT_SECRET);
     });
 
-    test("an answer of one byte at a time within the time limit is read (control)", async () => {
+    test("an answer that arrives byte by byte within the time limit is read (control)", async () => {
       const { auth } = await listening(variant, () => drip, amplyMs);
       expect((await auth.getAccessToken()).value).toBe("t".repeat(40));
     });

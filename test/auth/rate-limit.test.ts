@@ -31,7 +31,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   interface Row {
     readonly name: string;
     readonly headers: HeadersInit;
-    /** Bounds of the wait, in seconds: jitter only ever adds. */
+    /** The bounds of the wait, in seconds. Jitter only makes it longer. */
     readonly least: number;
     readonly most: number;
   }
@@ -102,7 +102,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const { clock, fetch, auth } = limiting(() => limited());
     skippedWaits(clock);
     await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
-    // 2 + 4 + 8 + 16 = 30 s; the 32 s after that lead beyond 60 s.
+    // The first waits are 2 + 4 + 8 + 16 = 30 s, and 32 s more would exceed 60 s.
     expect(fetch.calls).toHaveLength(5);
     expect(clock.now() - START).toBeLessThanOrEqual(60_000);
   });
@@ -125,7 +125,7 @@ test("an answer to a request that was sent before the 429 came does not open the
   const options = { baseUrl, tenantId, credential: credentialOf("B"), fetch, now: clock.now };
   const auth = createAuth({ ...options, shareInFlight: false });
   const limitedCaller = rejectionOf(auth.getAccessToken());
-  // One after the other: each digests its secret on another thread, and whichever is done first is sent first.
+  // They start one after the other, since each digests its secret on another thread and the first to end is sent first.
   await fetch.arrived(1);
   const lucky = auth.getAccessToken();
   await fetch.arrived(2);
@@ -162,14 +162,14 @@ describe("a tenant at its rate limit", () => {
   const limits = [
     { name: "Retry-After in seconds", retryAfter: "seconds", windowSeconds: 30, refusals: 1 },
     { name: "Retry-After as a date", retryAfter: "date", windowSeconds: 30, refusals: 1 },
-    // By the schedule: asked at 0, 2 to 2.5, 6 to 7.5 and 14 to 17.5 s.
+    // The schedule leads to requests at 0, 2 to 2.5, 6 to 7.5 and 14 to 17.5 s.
     { name: "no Retry-After", retryAfter: false, windowSeconds: 12, refusals: 3 },
   ] as const;
 
   describe.each(limits)("200 callers of a rate-limited tenant and 200 of another, with $name", (limit) => {
     const { retryAfter, windowSeconds, refusals } = limit;
 
-    test(`meet ${refusals} refusals in all and recover, without a wait for the other tenant`, async () => {
+    test(`get ${refusals} refusals in all and recover, while the other tenant does not wait`, async () => {
       const { advance, through, until } = timeTravel();
       const emulator = deployment({
         tenants,

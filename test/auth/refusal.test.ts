@@ -1,4 +1,4 @@
-// After a refusal no request is sent for a while: a wrong key must not cost the tenant one request per call.
+// After a refusal no request is sent for a while, since a wrong key must not cost the tenant one request per call.
 import { describe, expect, test } from "vitest";
 import { createAuth, type ServiceEvent, serviceAccount, servicePlugin } from "../../src/index.js";
 import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
@@ -27,7 +27,7 @@ function refusing(credential: Parameters<typeof createAuth>[0]["credential"], sc
 }
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  test("after a refusal callers get the stored error for 1 s, doubling to 60 s, and nothing is sent", async () => {
+  test("callers get the stored error of a refusal for 1 s, doubling to 60 s, and nothing is sent", async () => {
     const { clock, events, fetch, auth } = refusing(credentialOf(variant));
     const steps = [1, 2, 4, 8, 16, 32, 60, 60, 60];
     for (const [round, seconds] of steps.entries()) {
@@ -80,7 +80,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 });
 
 describe("a changed key or secret ends the backoff", () => {
-  test("Variant A: another kid, audience or client id", async () => {
+  test("in Variant A: another kid, audience or client id", async () => {
     let settings: object = { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) };
     const credential = servicePlugin(() => settings as { clientId: string; privateKey: string });
     const { fetch, auth } = refusing(credential);
@@ -97,7 +97,7 @@ describe("a changed key or secret ends the backoff", () => {
     expect(fetch.calls).toHaveLength(4);
   });
 
-  test("Variant B: another secret", async () => {
+  test("in Variant B: another secret", async () => {
     let clientSecret = "first-secret-value";
     const credential = serviceAccount(() => ({ clientId: ACCOUNT_ID, clientSecret }));
     const { fetch, auth } = refusing(credential, (_call, index) => (index === 0 ? refusal() : tokenAnswer()));

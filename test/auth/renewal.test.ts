@@ -64,7 +64,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         await settled();
         expect(fetch.calls).toHaveLength(1);
 
-        // The jitter begins the window later, by a share of itself; never before it, never near the expiry.
+        // Jitter makes the renewal later by a share of the window, but never near the expiry.
         clock.advance(windowSeconds * 200);
         expect((await auth.getAccessToken()).value).toBe("token-1");
         await fetch.arrived(2);
@@ -194,7 +194,7 @@ describe("background renewal", () => {
         clock.advance(91_100);
         const before = service.tokenRequests.length;
         for (let second = 0; second < 8; second++) {
-          // The old token is served whatever becomes of the renewal.
+          // The old token is served whether the renewal succeeds or fails.
           expect((await auth.getAccessToken()).value).toBe(value);
           await settle();
           clock.advance(1_000);
@@ -220,7 +220,7 @@ describe("background renewal", () => {
         });
         const told: string[] = [];
         const onEvent = ({ type }: ServiceEvent) => {
-          // Bounded, so that a storm is told as one.
+          // The limit makes an endless chain of renewals fail the test and not hang it.
           if (told.push(type) < 500) auth.getAccessToken().catch(() => {});
         };
         const options = { baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now: clock.now, onEvent };

@@ -1,4 +1,4 @@
-// The server's clock, learnt from Date: a machine with a wrong clock gets its token all the same.
+// The client learns the server's clock from Date, so that a machine with a wrong clock gets its token all the same.
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
@@ -7,7 +7,7 @@ import { account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js
 import { rejectionOf } from "../support/wait.js";
 
 interface ClockOptions {
-  /** By how much this machine's clock is ahead of the service. */
+  /** How far this machine's clock is ahead of the service. */
   readonly clientAheadSeconds?: number;
   /** Changes the headers of answers, as a proxy may. */
   readonly rewrite?: (headers: Headers, serverNow: number) => void;
@@ -64,7 +64,7 @@ function clockDeployment({ clientAheadSeconds = 0, rewrite, key, latencyMs = 0 }
   };
 }
 
-describe("a clock offset is applied beyond 15 s", () => {
+describe("the server's clock is applied only beyond 15 s", () => {
   const rows = [3, 8, 20].flatMap((seconds) => [seconds, -seconds]);
   test.each(rows)("off by %i s", async (clientAheadSeconds) => {
     const { auth, server, now, issuedAt } = clockDeployment({ clientAheadSeconds });
@@ -93,7 +93,7 @@ describe("a machine with a wrong clock", () => {
   const offsets = [1, 29, 31, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
 
   describe.each(offsets)("a clock that is %i s ahead of the service's", (clientAheadSeconds) => {
-    test("needs at most two token requests at first, one for each renewal, and one event beyond 5 s", async () => {
+    test("needs at most two token requests at first and one for each renewal, and emits one event beyond 5 s", async () => {
       const { auth, requests, clockOff, expire } = clockDeployment({ clientAheadSeconds });
       expect((await auth.getAccessToken()).value).not.toBe("");
       expect(requests()).toBeLessThanOrEqual(2);
@@ -200,7 +200,7 @@ describe("a wrong Date", () => {
   ];
 
   describe.each(unusable)("$name", ({ rewrite }) => {
-    test("teaches nothing: a right clock needs one request for each token and emits no event", async () => {
+    test("is ignored: with a right clock each token takes one request and no event is emitted", async () => {
       const { auth, requests, clockOff, expire } = clockDeployment({ rewrite });
       for (let token = 0; token < 3; token++) {
         await auth.getAccessToken();
@@ -210,7 +210,7 @@ describe("a wrong Date", () => {
       expect(clockOff()).toEqual([]);
     });
 
-    test("leaves a wrong clock unknown: the refusal names it as a possible cause and is not retried", async () => {
+    test("does not reveal a wrong clock: the refusal names it as a possible cause and is not retried", async () => {
       const { auth, requests } = clockDeployment({ rewrite, clientAheadSeconds: 300 });
       const error = await auth.getAccessToken().catch((reason: unknown) => reason);
       const { causes } = error as { causes: { id: string; evidence: string }[] };

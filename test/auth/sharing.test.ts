@@ -64,13 +64,13 @@ describe("many concurrent callers", () => {
       for (const one of pending.splice(0)) one.answer(service.token(one.tenantId));
     };
     const requested = async (count: number) => {
-      // A signature is made on another thread, which a busy machine may keep waiting.
+      // Signatures are made on another thread, which may have to wait on a busy machine.
       const giveUpAt = performance.now() + 15_000;
       while (service.tokenRequests.length < count && performance.now() < giveUpAt) await settle();
       await settle();
       return service.tokenRequests.length;
     };
-    /** Has a token, and lets the clock stand at its expiry. */
+    /** Gets a token and moves the clock to its expiry. */
     const untilExpiry = async () => {
       const first = auth.getAccessToken();
       await requested(1);

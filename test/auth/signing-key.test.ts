@@ -1,4 +1,4 @@
-// Signing keys: the accepted forms and their kid, the refused ones, and rotation.
+// The accepted forms of a signing key and their kid, the refused forms, and rotation.
 import { createSecretKey, type KeyObject, sign } from "node:crypto";
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
@@ -26,7 +26,7 @@ import { rejectionOf } from "../support/wait.js";
 const baseUrl = "https://service.example/prefix";
 const audience = `${baseUrl}/api/v1/acme/external-plugin/oauth/token`;
 
-/** Asks for a token with a key in any form, and gives the assertion that was sent. */
+/** Asks for a token with a key in any form. Returns the assertion that was sent. */
 async function assertionWith(privateKey: unknown, keyId?: string): Promise<string> {
   const fetch = scriptedFetch(() => Response.json({ access_token: "t", expires_in: 60 }));
   const settings = { clientId: "reporter", privateKey, ...(keyId === undefined ? {} : { keyId }) };
@@ -179,13 +179,13 @@ describe("a refused private key causes an error before any request, and is not s
     { name: "JWK with d alone", key: jwkWithDAlone, tells: /cannot be read/ },
     { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', tells: /not JSON/ },
     { name: "nothing", key: () => undefined, tells: /missing/ },
-    { name: "empty text", key: () => "", tells: /neither PEM nor a JWK/ },
-    { name: "path of a file", key: () => "./private.pem", tells: /neither PEM nor a JWK/ },
+    { name: "empty text", key: () => "", tells: /neither a PEM nor a JWK/ },
+    { name: "path of a file", key: () => "./private.pem", tells: /neither a PEM nor a JWK/ },
     { name: "number", key: () => 7, tells: /missing/ },
     { name: "empty object", key: () => ({}), tells: /must be a PEM, a JWK/ },
     { name: "bytes", key: () => new Uint8Array(8), tells: /^privateKey is / },
     { name: "function that rejects", key: () => failing, tells: /function that returns privateKey failed/ },
-    { name: "function of garbage", key: () => () => "garbage", tells: /neither PEM nor a JWK/ },
+    { name: "function of garbage", key: () => () => "garbage", tells: /neither a PEM nor a JWK/ },
     { name: "function of nothing", key: () => async () => undefined, tells: /missing/ },
     { name: "signer that fails", key: () => ({ keyId: "kms", sign: failing }), tells: /failed to sign/ },
     { name: "signer of base64", key: () => signerOf("c2ln"), tells: notBytes },
@@ -220,7 +220,7 @@ describe("a refused private key causes an error before any request, and is not s
   });
 });
 
-test("a keyId that is not a text is refused", async () => {
+test("a keyId that is not a string is refused", async () => {
   const error = await rejectionOf(assertionWith(pkcs8(rsaKey()), 7 as never));
   expect(error).toMatchObject({ code: "key_invalid", option: "keyId" });
 });
@@ -259,7 +259,7 @@ describe("key and secret rotation", () => {
     keys: keys.map(({ pair, keyId }) => ({ ...publicJwk(pair), kid: keyId })),
   });
 
-  test("a function that returns a key is called per assertion, so that no stage of a rotation needs a restart or causes a refusal", async () => {
+  test("a function that returns a key is called per assertion, so that a rotation needs no restart and causes no refusal", async () => {
     const clock = steppedClock();
     const { now } = clock;
     const emulator = deployment({ now });

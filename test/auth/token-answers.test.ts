@@ -1,4 +1,4 @@
-// The meaning of each answer of a token endpoint; no error echoes a secret.
+// How each answer of a token endpoint is read. No error echoes a secret.
 import { describe, expect, test } from "vitest";
 import { type AccessToken, createAuth, type ServiceEvent } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -104,7 +104,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       { name: "unknown fields beside", body: ',"x":{"y":[1]}' },
     ];
     test.each(rows)("$name", async ({ body, lifetimeSeconds = 3_600 }) => {
-      // A byte order mark in front is ignored.
+      // The byte order mark in front must be ignored.
       const { auth, clock } = authFor(variant, () => text(`\ufeff{"access_token":"t"${body}}`));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("t");
@@ -163,7 +163,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
   });
 });
 
-describe("revo in a token answer of Variant A", () => {
+describe("the field revo in a token answer of Variant A", () => {
   const user = { userId: "u1", firstname: "Ada", lastname: "L" };
   const roles = [{ name: "admin", group: "g" }];
   const full = { tenant: "acme", operator: user, roles };
@@ -209,7 +209,7 @@ describe("revo in a token answer of Variant A", () => {
   });
 });
 
-describe.each(variants)("over HTTP, Variant $variant", ({ variant }) => {
+describe.each(variants)("Variant $variant over HTTP", ({ variant }) => {
   const getToken = (url: string) =>
     createAuth({ baseUrl: url, tenantId: "acme", credential: credentialOf(variant) }).getAccessToken();
   const large = "x".repeat(1024 * 1024 + 1);

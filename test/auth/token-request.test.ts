@@ -1,4 +1,4 @@
-// The client assertion of Variant A: the claims of section 2.2, and nothing else.
+// The client assertion of Variant A has the claims of section 2.2 and no others. A refusal names its likely causes.
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import type { Refusal } from "../../src/auth/credentials/credential.js";
@@ -53,7 +53,7 @@ describe("aud is the exact URL of the request, as one string", () => {
     expect(url).toBe(aud);
   });
 
-  test("aud is the configured audience, for deployments behind a rewriting proxy", async () => {
+  test("with an audience option aud is that audience, for deployments behind a rewriting proxy", async () => {
     const audience = "https://inner.example/api/v1/acme/external-plugin/oauth/token";
     const { url, claims } = await assertionFor("https://outer.example", { audience });
     expect(claims.aud).toBe(audience);
@@ -69,12 +69,12 @@ describe("the causes of a refusal", () => {
     readonly name: string;
     readonly baseUrl?: string;
     readonly settings?: Parameters<typeof plugin>[0];
-    /** Leads to the refusal; what it gives is what the client's fetch does. */
+    /** Causes the refusal, and may return the fetch for the client to use. */
     readonly provoke?: (emulator: Emulator, clock: SteppedClock) => Fetch | undefined;
-    /** The same credential is accepted once before. */
+    /** Whether the same credential is accepted once before. */
     readonly worksBefore?: boolean;
     readonly rule: string;
-    /** Of the cause ranked first, or, with `undecided`, of one of those that cannot be told apart. */
+    /** The id of the first cause or, with `undecided`, of one of those that cannot be distinguished. */
     readonly cause: string;
     readonly undecided?: RegExp;
   }
@@ -220,7 +220,7 @@ describe("the causes of a refusal", () => {
       expect([summary, evidence, remedy].every((text) => text.length > 10)).toBe(true);
   });
 
-  test("a wrong key is the first cause although the clock is wrong, when a corrected clock did not help", async () => {
+  test("a wrong key is the first cause, although the clock is wrong too, if a corrected clock did not help", async () => {
     const server = steppedClock();
     const client = steppedClock(server.now() - 300_000);
     const emulator = deployment({ now: server.now });

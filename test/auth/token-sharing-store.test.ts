@@ -1,4 +1,4 @@
-// Tokens in a store: shared by the processes of one identity only; a failing store fails no caller.
+// Only processes of the same identity share tokens through a store, and a failing store fails no caller.
 import { describe, expect, test } from "vitest";
 import { createAuth, memoryStore, type ServiceEvent, StoreError, type TokenStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";

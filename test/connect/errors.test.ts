@@ -79,7 +79,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
   credential_invalid: {
     name: "an empty client secret",
     provoke: () => connecting({ credentials: [plugin(), account({ clientSecret: "" })] }),
-    ...{ option: "clientSecret", advice: /clientSecret must be a text/ },
+    ...{ option: "clientSecret", advice: /clientSecret must be a string/ },
   },
   key_invalid: {
     name: "a PEM without its END line",
@@ -162,7 +162,7 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
   response_shape: {
     name: "an answer without an access_token",
     server: () => json({ token: "misnamed-secret" }),
-    ...{ provoke: getToken, advice: /access_token: a text/, requests: 1, secret: "misnamed-secret" },
+    ...{ provoke: getToken, advice: /access_token: a string/, requests: 1, secret: "misnamed-secret" },
   },
   response_redirected: {
     name: "a redirect from the token endpoint",

@@ -10,11 +10,11 @@ export interface Certificate {
 }
 
 export interface Certificates {
-  /** Of the authority, as PEM. */
+  /** The certificate of the authority, as PEM. */
   readonly ca: string;
   readonly server: Certificate;
   readonly client: Certificate;
-  /** For 127.0.0.1, self-signed. */
+  /** A self-signed certificate for 127.0.0.1. */
   readonly selfSigned: Certificate;
 }
 

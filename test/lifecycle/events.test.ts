@@ -19,9 +19,9 @@ interface Story {
   readonly connector: Connector;
   readonly connect: () => ReturnType<Connector["connect"]>;
   readonly clock: SteppedClock;
-  /** What the token endpoint or the API answers next, in place of the deployment. */
+  /** Makes the token endpoint or the API give this answer next, in place of the deployment. */
   readonly next: (where: "token" | "api", answer: () => Response) => void;
-  /** When what runs in the background is over. */
+  /** Resolves when all work in the background is done. */
   readonly later: () => Promise<unknown>;
 }
 
@@ -45,7 +45,7 @@ const overTheWindow = async (story: Story) => {
   await token(story);
   story.clock.advance(3_500_000);
 };
-/** As a validator of one's own does that expects a list. */
+/** A validator of the caller's own that expects a list. */
 const validate: Validate = ({ operationId, status, data }, tell) => {
   const issues = ["(whole body): a list is expected"];
   if (!Array.isArray(data)) tell({ type: "response_invalid", operationId, status, issues });

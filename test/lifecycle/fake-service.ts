@@ -9,7 +9,7 @@ export interface SeenTokenRequest {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly signal: AbortSignal;
-  /** Answers the request; an Error is a fault of the network. */
+  /** Answers the request. An Error stands for a network fault. */
   readonly answer: (response: Response | Error) => void;
 }
 
@@ -17,9 +17,9 @@ export interface FakeServiceOptions {
   readonly variant: Variant;
   readonly now: () => number;
   readonly lifetimeSeconds?: number;
-  /** Called for each token request. Default: each is answered with a token at once. */
+  /** Called for each token request. By default each is answered with a token at once. */
   readonly onTokenRequest?: (request: SeenTokenRequest) => void;
-  /** The status of an API call that bears a valid token. Default 200. */
+  /** Returns the status of an API call with a valid token. Default: 200. */
   readonly apiStatus?: (tenantId: string) => number;
 }
 
@@ -29,10 +29,10 @@ export interface FakeService {
   /** The most token requests of one tenant that were in flight at once. */
   readonly mostInFlight: () => number;
   readonly apiCalls: () => number;
-  /** Broken rules: a token used after its expiry, or for another tenant. */
+  /** The uses of a token after its expiry, or for another tenant. */
   readonly misuses: string[];
   readonly credential: MachineCredential;
-  /** A fresh token of a tenant. */
+  /** Makes an answer with a fresh token of a tenant. */
   readonly token: (tenantId: string) => Response;
   /** The route of a tenant, relative to the base URL. */
   readonly route: (tenantId: string) => string;
@@ -110,7 +110,7 @@ export function fakeService(options: FakeServiceOptions): FakeService {
   };
 }
 
-/** A signer without a real signature, which would take real time: this service does not check signatures. */
+/** Its signer makes no real signature, which would take real time. This service does not check signatures. */
 function unsignedPlugin(): MachineCredential<"A"> {
   const privateKey = { keyId: "key-1", sign: () => new Uint8Array(256) };
   return servicePlugin({ clientId: "plugin", privateKey });

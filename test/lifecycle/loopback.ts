@@ -27,7 +27,7 @@ async function listen(server: Server): Promise<number> {
 export interface TlsDeployment {
   readonly url: string;
   readonly emulator: Emulator;
-  /** Common names of the client certificates that requests came with; empty where one came without. */
+  /** The common name of each request's client certificate, or an empty string if it had none. */
   readonly clients: string[];
 }
 
@@ -58,7 +58,7 @@ export async function tlsDeployment(options: ServerOptions): Promise<TlsDeployme
 
 export interface ConnectProxy {
   readonly url: string;
-  /** Where tunnels were asked for, as "host:port". */
+  /** The addresses that tunnels were requested to, as "host:port". */
   readonly tunnels: string[];
 }
 

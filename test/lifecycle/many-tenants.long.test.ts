@@ -7,8 +7,8 @@ import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js"
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 
-describe("the memory", () => {
-  test("of a connector is bounded: it keeps 10 000 of 12 000 tenants, and those that are renewing", async () => {
+describe("the memory of a connector", () => {
+  test("is bounded: it keeps 10 000 of 12 000 tenants, and those that are renewing", async () => {
     stillDigests();
     const pending: SeenTokenRequest[] = [];
     const clock = steppedClock();
@@ -21,10 +21,10 @@ describe("the memory", () => {
       },
     });
     const store = memoryStore({ now: clock.now });
-    // A store that keeps nothing shows what the connector itself remembers.
+    // With a store that keeps nothing the test sees only what the connector itself remembers.
     const forgetful = { ...store, get: async () => undefined };
     const { credential, fetch } = service;
-    // However long a busy machine takes for the others, the one that waits does not meet its time limit.
+    // The one that waits must not time out, however long a busy machine takes for the others.
     const timeoutMs = 2 ** 31 - 1;
     const options = { fetch, now: clock.now, store: forgetful, timeoutMs };
     const connector = createConnector({ credentials: [credential], ...options });
@@ -46,7 +46,7 @@ describe("the memory", () => {
     expect(service.tokenRequests).toHaveLength(before + 1);
   });
 
-  test("of a connector keeps closed gates: a rate-limited tenant is not forgotten", async () => {
+  test("keeps closed gates: a rate-limited tenant is not forgotten", async () => {
     stillDigests();
     const clock = steppedClock();
     const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });

@@ -56,7 +56,7 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
     return { clock, service, tokenOf };
   };
 
-  test("requests one token for each of 1 000 tenants and mixes none up", async () => {
+  test("requests one token for each of 1 000 tenants and mixes up none of them", async () => {
     const { service, tokenOf } = connected();
     const tenants = tenantIds(1_000);
     const tokens = await Promise.all([...tenants, ...tenants].map(tokenOf));
@@ -66,16 +66,16 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
   });
 
   const failures = [
-    { name: "is refused", answer: () => Response.json({ error: "invalid_client" }, { status: 400 }) },
+    { name: "is refused a token", answer: () => Response.json({ error: "invalid_client" }, { status: 400 }) },
     {
       name: "is rate limited",
       answer: () => new Response("", { status: 429, headers: { "retry-after": "3600" } }),
     },
     { name: "gets 503", answer: () => new Response("", { status: 503 }) },
     { name: "gets no answer", answer: undefined },
-    { name: "meets a reset", answer: () => new TypeError("fetch failed") },
+    { name: "loses its connection", answer: () => new TypeError("fetch failed") },
   ];
-  test.each(failures)("that $name delays no other", async ({ answer }) => {
+  test.each(failures)("does not let a tenant that $name delay another", async ({ answer }) => {
     const { service, tokenOf } = connected((request) => {
       if (request.tenantId !== "tenant-0") request.answer(service.token(request.tenantId));
       else if (answer !== undefined) request.answer(answer());
@@ -91,7 +91,7 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
   });
 });
 
-describe("memory", () => {
+describe("bounded memory", () => {
   test("the least recently used entry is forgotten first", () => {
     const used = new RecentlyUsed<string>(3);
     for (const key of ["a", "b", "c", "a", "d"]) used.get(key, () => `first ${key}`);

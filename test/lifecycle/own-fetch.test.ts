@@ -1,4 +1,4 @@
-// The caller's own fetch: called with a string and a plain RequestInit, so that undici works with a proxy and client certificates.
+// The caller's own fetch gets a string and a plain RequestInit, so that undici works with proxies and certificates.
 import { Agent, type Dispatcher, ProxyAgent, fetch as undiciFetch } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect, type Fetch, type MachineCredential } from "../../src/index.js";
@@ -7,7 +7,7 @@ import { rejectionOf } from "../support/wait.js";
 import { certificates } from "./certificates.js";
 import { connectProxy, tlsDeployment } from "./loopback.js";
 
-/** What of a call of fetch another copy of fetch would not understand. */
+/** Returns the parts of a call of fetch that another copy of fetch would not understand. */
 function faultsOf(url: unknown, init: RequestInit | undefined): string[] {
   const isPlain = (value: unknown) => Object.getPrototypeOf(value) === Object.prototype;
   const faults: string[] = [];
@@ -70,7 +70,7 @@ describe.each(settings)("with credentials of $name", ({ credentials, variant }) 
     expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(1);
   });
 
-  test("undici's own fetch shows a client certificate where the service demands one", async () => {
+  test("undici's own fetch sends a client certificate to a service that demands one", async () => {
     const { ca, server, client } = certificates();
     const deployed = await tlsDeployment({ ...server, ca, requestCert: true, rejectUnauthorized: true });
     const service = await connect({
@@ -114,7 +114,7 @@ describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (v
     expect(deployed.clients).toEqual([]);
   });
 
-  test("a certificate without a trusted authority causes tls_failed at once, not retryable", async () => {
+  test("a certificate without a trusted authority causes tls_failed at once, and the error is not retryable", async () => {
     const { url, emulator } = await tlsDeployment(certificates().selfSigned);
     const service = await connectWith(url);
     expect(await rejectionOf(service.call("listDevices"))).toMatchObject({

@@ -1,4 +1,4 @@
-// As properties.test.ts, with thousands of lives from a new seed; a failure prints the seed and the path to replay it.
+// The test of properties.test.ts with thousands of lives from a new seed, which a failure prints with the path.
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { START } from "../support/clock.js";

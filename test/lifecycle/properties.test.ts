@@ -9,11 +9,11 @@ import { type Life, lifeProperty, type Mutation, type Step } from "./random-life
 /** A failure prints the seed and the path with which to replay it. */
 const settings = { seed: 20_260_101, numRuns: 100 };
 
-/** Lives that once went wrong. */
+/** Lives in which a rule was once broken. */
 const examples: [Life][] = [
   [
     {
-      // The last caller leaves while it is asked whether the other variant is served, and the next one comes.
+      // The last caller leaves while a detection of the other variant runs, and the next caller comes.
       lifetimeSeconds: 30,
       steps: [
         { act: "call", tenant: 0, seconds: 1, abortAfterMs: 3_000 },

@@ -10,9 +10,9 @@ const tenants = ["acme", "globex"] as const;
 export interface Step {
   readonly act: "call" | "token" | "invalidate" | "wait";
   readonly tenant: 0 | 1;
-  /** Of a wait. */
+  /** How long a wait lasts. */
   readonly seconds: number;
-  /** Of a call; 0 aborts at once, absent never. */
+  /** When a call is aborted: 0 is at once, `undefined` is never. */
   readonly abortAfterMs: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface TokenAnswer {
 export interface Life {
   readonly lifetimeSeconds: number;
   readonly steps: readonly Step[];
-  /** Taken in turn, over and over. */
+  /** The answers, which are used in turn, again and again. */
   readonly tokenAnswers: readonly TokenAnswer[];
   readonly apiStatuses: readonly number[];
 }
@@ -58,13 +58,13 @@ export const lives: fc.Arbitrary<Life> = fc.record({
   apiStatuses: fc.array(fc.constantFrom(200, 200, 200, 401, 403, 503), { minLength: 1, maxLength: 6 }),
 });
 
-/** Options with which a connector breaks a rule, to show that the property finds it. */
+/** Makes options with which a connector breaks a rule, to show that the property finds it. */
 export type Mutation = (now: () => number) => Partial<ConnectorOptions>;
 
-/** Needs fake timers and `stillDigests`. Returns the broken rules. */
+/** Plays a life and returns the broken rules. It needs fake timers and `stillDigests`. */
 export async function live(variant: "A" | "B", life: Life, mutation?: Mutation): Promise<string[]> {
   const wrong: string[] = [];
-  // The jitter is part of what must replay.
+  // A replay must have the same jitter.
   let jitter = 1;
   const random = vi.spyOn(Math, "random").mockImplementation(() => {
     jitter = (Math.imul(jitter, 1_664_525) + 1_013_904_223) >>> 0;
@@ -132,7 +132,7 @@ export async function live(variant: "A" | "B", life: Life, mutation?: Mutation):
         signal,
       );
     if (act === "wait" || abortAfterMs === undefined) {
-      // Nobody leaves.
+      // The caller stays.
     } else if (abortAfterMs === 0) controller.abort("gone");
     else setTimeout(() => controller.abort("gone"), abortAfterMs);
     await lookForTheAborted();

@@ -16,7 +16,7 @@ interface Day {
   readonly waits: number;
 }
 
-/** Calls through a day, with `gapSeconds` between two calls; the token endpoint answers only after a while. */
+/** Calls for a day, with `gapSeconds` between two calls. The token endpoint answers only after a while. */
 async function liveThroughADay(
   variant: "A" | "B",
   lifetimeSeconds: number,
@@ -79,7 +79,7 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
     const sent: number[] = [];
     for (const idleHours of [5, 3, 12]) {
       await auth.getAccessToken();
-      // Into the renewal window, so that a renewal in the background has just ended.
+      // The clock moves into the renewal window, so that a background renewal has just ended.
       await vi.advanceTimersByTimeAsync(3_400_000);
       await auth.getAccessToken();
       await settle();

@@ -1,4 +1,4 @@
-// Lazy modules that cannot be loaded: a typed error, and never in place of the error that they would explain.
+// A lazy module that cannot be loaded causes a typed error, but never hides the error that it would explain.
 import { describe, expect, test, vi } from "vitest";
 import { lazy } from "../../src/auth/lazy.js";
 import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
@@ -34,7 +34,7 @@ describe("a lazy module that cannot be loaded", () => {
     expect(error).not.toHaveProperty("detection");
   });
 
-  test("causes network_failed, is requested again next time, and is then returned without a promise", async () => {
+  test("causes network_failed and is requested again next time; once loaded, it is returned without a promise", async () => {
     let loads = 0;
     const needed = lazy(async () => {
       if (++loads === 1) throw new Error("offline");

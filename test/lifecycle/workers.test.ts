@@ -1,4 +1,4 @@
-// Worker runtimes, in which promises die with their request: waitUntil gets renewals, and no caller awaits another's promise.
+// In worker runtimes promises die with their request: waitUntil gets renewals, and no caller awaits another's promise.
 import { describe, expect, test, vi } from "vitest";
 import { createAuth, type ServiceEvent, servicePlugin } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -33,7 +33,7 @@ async function inTheWindow(parts: ReturnType<typeof auths>): Promise<void> {
   parts.clock.advance((await first).expiresAt - parts.clock.now() - 60_000);
 }
 
-describe.each(variants)("a renewal in the background of Variant %s", (variant) => {
+describe.each(variants)("a background renewal of Variant %s", (variant) => {
   test("is passed to waitUntil as a promise that is fulfilled after the renewal", async () => {
     const kept: Promise<unknown>[] = [];
     const parts = auths(variant, (promise) => void kept.push(promise));
@@ -46,7 +46,7 @@ describe.each(variants)("a renewal in the background of Variant %s", (variant) =
     expect(await isSettled(kept[0] as Promise<unknown>)).toBe(true);
   });
 
-  test("that fails fulfils the promise of waitUntil too, and fails no caller while the old token is valid", async () => {
+  test("fulfils the promise of waitUntil even if it fails, and fails no caller while the old token is valid", async () => {
     const kept: Promise<unknown>[] = [];
     const parts = auths(variant, (promise) => void kept.push(promise));
     await inTheWindow(parts);
@@ -95,7 +95,7 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     expect((await next).value).toBe("token-acme-2");
   });
 
-  test("starts another background renewal only when the first must have been killed", async () => {
+  test("starts another background renewal only after the first must have been killed", async () => {
     const parts = auths(variant, undefined, false);
     const { auth, clock, pending } = parts;
     await inTheWindow(parts);

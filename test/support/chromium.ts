@@ -1,4 +1,4 @@
-// A real headless Chromium for the tests that need one; without it they are skipped with a message.
+// A real headless Chromium for the tests that need one. If none is installed, they are skipped with a message.
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe } from "vitest";
@@ -11,12 +11,11 @@ const candidates = [
 ];
 const executablePath = candidates.find((path) => path !== undefined && path !== "" && existsSync(path));
 
-/** As people's browsers do it: no cookies of third parties. */
+/** The last one blocks third-party cookies, as people's browsers do. */
 const args = ["--no-sandbox", "--disable-dev-shm-usage", "--test-third-party-cookie-phaseout"];
 
 /**
- * Describes tests that drive a browser, one for all of them; each opens a context of its own, so that they share no
- * storage.
+ * Describes tests that share one browser. Each opens a context of its own, so that they share no storage.
  */
 export function describeInChromium(title: string, tests: (browser: () => Browser) => void): void {
   if (executablePath === undefined) {

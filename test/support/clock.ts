@@ -5,12 +5,12 @@ import type { Script } from "./recording-server.js";
 import { pendingCrypto, settle } from "./wait.js";
 
 export interface SteppedClock {
-  /** Epoch milliseconds; fits the option `now`. */
+  /** Returns epoch milliseconds, and can be passed as the option `now`. */
   readonly now: () => number;
   advance(ms: number): void;
 }
 
-/** A whole second, so that `Date` headers and claims lose nothing. */
+/** A whole second, so that `Date` headers and claims are exact. */
 export const START: number = Date.UTC(2026, 0, 1, 12, 0, 0);
 
 export function steppedClock(start: number = START): SteppedClock {
@@ -31,7 +31,7 @@ export function skippedWaits(clock: SteppedClock): number[] {
   const waits: number[] = [];
   const real = globalThis.setTimeout;
   const skipping = (task: () => void, ms = 0) => {
-    // Only the waits of the schedule; timers of Node itself run.
+    // Only the waits of the schedule are skipped. Node's own timers run.
     if (ms === LIMIT_MS || ms < 500 || ms > 120_000) return real(task, ms);
     waits.push(ms);
     clock.advance(ms);
@@ -76,12 +76,12 @@ export function overWhereSilent(script: Script, { expire }: { expire(): void }):
   };
 }
 
-/** Skips the waits of the retry schedule beside a real socket, whose own timers must run. Returns the skipped waits. */
+/** Skips the waits of the retry schedule, but not the timers of a real socket. Returns the skipped waits. */
 export function skippedBackoff(clock: SteppedClock): number[] {
   const waits: number[] = [];
   const real = globalThis.setTimeout;
   vi.stubGlobal("setTimeout", (task: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    // Only a wait with random jitter is not a whole number; Node's own timers are whole.
+    // Waits with random jitter are not whole numbers, but Node's own timers are.
     if (Number.isInteger(ms)) return real(task, ms, ...args);
     waits.push(ms);
     clock.advance(ms);
@@ -97,7 +97,7 @@ export function skippedBackoff(clock: SteppedClock): number[] {
 const realPauseMs = 6;
 
 export interface TimeTravel {
-  /** Moves the clock on; 0 only runs everything that needs no more time. */
+  /** Moves the clock on. 0 only runs all work that needs no more time. */
   readonly advance: (ms: number, stepMs?: number) => Promise<void>;
   /** Moves the clock on until the promise is settled. */
   readonly through: <T>(promise: Promise<T>, mostMs?: number) => Promise<T>;
@@ -114,7 +114,7 @@ export function timeTravel({ isPure = false }: { isPure?: boolean } = {}): TimeT
   });
   const pending = pendingCrypto();
   const realPause = async () => {
-    // Idle twice in a row: after one signature the code under test may begin another.
+    // It must be idle twice in a row, since the code under test may begin another signature after one.
     for (let idle = 0; idle < 2; idle = pending() === 0 ? idle + 1 : 0)
       await new Promise((resolve) => realSetTimeout(resolve, realPauseMs / 2));
   };

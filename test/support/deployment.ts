@@ -18,7 +18,7 @@ export interface DeploymentOptions extends EmulatorOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Registers in the first tenant under the plain ids, in others with the tenant appended. */
+/** The ids in the first tenant are plain; those in the others have the tenant appended. */
 export function deployment({ tenants = ["acme"], scopes, ...options }: DeploymentOptions = {}): Emulator {
   const emulator = createEmulator({ publicUrl: "http://service.localhost", ...options });
   for (const tenantId of tenants) {

@@ -27,7 +27,7 @@ export function scriptedFetch(script: FetchScript): ScriptedFetch {
   return Object.assign(fetch, { calls });
 }
 
-/** A fetch without an answer: it ends when it is aborted. */
+/** Gives no answer, and rejects when the call is aborted. */
 export function noAnswer({ init }: FetchCall): Promise<Response> {
   return new Promise((_resolve, reject) => {
     init.signal?.addEventListener("abort", () => reject(init.signal?.reason));

@@ -49,7 +49,7 @@ export interface CryptoKeyOptions {
   readonly hash?: string;
 }
 
-/** A CryptoKey of the pair's private half, for RS256 unless told otherwise. */
+/** Makes a CryptoKey from the private half of a pair, for RS256 by default. */
 export function cryptoKey(
   pair: KeyPair,
   { extractable = true, name = "RSASSA-PKCS1-v1_5", hash = "SHA-256" }: CryptoKeyOptions = {},

@@ -1,4 +1,4 @@
-// Loads the lazy modules of the core before a test: loading takes real time, which a test that steps a clock does not wait for.
+// Loads the lazy modules of the core before a test, since a test that steps a clock does not wait for loading.
 import "../../src/auth/authorization.js";
 import "../../src/auth/credentials/plugin-client.js";
 import "../../src/auth/credentials/diagnosis.js";

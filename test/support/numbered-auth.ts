@@ -11,7 +11,7 @@ export interface NumberedAuthOptions<V extends Variant> {
   readonly variant: V;
   readonly baseUrl?: string;
   readonly tenantId?: string;
-  /** Epoch milliseconds; tokens are issued at this instant. Left out: the moment they are asked for. */
+  /** The epoch milliseconds at which tokens are issued. Default: when they are requested. */
   readonly now: () => number;
 }
 

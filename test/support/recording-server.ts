@@ -6,11 +6,11 @@ import { onTestFinished } from "vitest";
 
 export interface RecordedRequest {
   readonly method: string;
-  /** Path and query, as sent. */
+  /** The path and query as they were sent. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Request line, headers and body as one text, to search for what must not be in it. */
+  /** The request line, headers and body as one string, in which a test can search for secrets. */
   readonly raw: string;
 }
 
@@ -20,7 +20,7 @@ export interface ScriptedAnswer {
   readonly body?: string;
 }
 
-/** `silence` never answers, `reset` closes the connection; a function writes the answer itself. */
+/** `silence` never answers and `reset` closes the connection. A function writes the answer itself. */
 export type Script = (
   request: RecordedRequest,
 ) => ScriptedAnswer | "silence" | "reset" | ((response: ServerResponse) => void);
@@ -62,7 +62,7 @@ async function record(incoming: IncomingMessage): Promise<RecordedRequest> {
   try {
     for await (const chunk of incoming) chunks.push(chunk);
   } catch {
-    // The client closed the connection: the bytes until then are recorded.
+    // The client closed the connection. The bytes until then are recorded.
   }
   const { method = "", url = "", rawHeaders } = incoming;
   const body = Buffer.concat(chunks).toString("latin1");

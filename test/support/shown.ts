@@ -1,7 +1,7 @@
-// All that a value shows to logs, inspections and serialisers, as one text.
+// Returns everything that logs, inspections and serialisers show of a value, as one string.
 import { inspect } from "node:util";
 
-/** Leaves out `body` of an ApiError, the one place where an echo of the server may be. */
+/** Leaves out the `body` of an ApiError, which is the only field that may echo a secret. */
 export function shown(value: unknown, seen: Set<unknown> = new Set()): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (seen.has(value)) return "";
@@ -21,7 +21,7 @@ function inspectionOf(value: object): string {
   if (!("body" in value && value instanceof Error)) return inspect(value, { showHidden: true, depth: 10 });
   const body = Object.getOwnPropertyDescriptor(value, "body");
   if (body === undefined || body.enumerable) return inspect(value, { showHidden: true, depth: 10 });
-  // Without showHidden the body must stay out of sight.
+  // Without showHidden an inspection must not show the body.
   return inspect(value, { depth: 10 });
 }
 

@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { onTestFinished, vi } from "vitest";
 
-/** Enough for a signature, which another thread makes. */
+/** Enough time for another thread to make a signature. */
 const leastMs = 10;
 
 export async function settled(): Promise<void> {
@@ -29,7 +29,7 @@ export function pendingCrypto(): () => number {
     };
     Object.defineProperty(crypto.subtle, name, { value: counted, configurable: true, writable: true });
     onTestFinished(() => {
-      // The method is the prototype's, unless another test replaced it.
+      // The method is on the prototype unless another test replaced it.
       if (own === undefined) Reflect.deleteProperty(crypto.subtle, name);
       else Object.defineProperty(crypto.subtle, name, own);
     });
@@ -37,7 +37,7 @@ export function pendingCrypto(): () => number {
   return () => pending;
 }
 
-/** What a promise rejects with. @throws Error when the promise is fulfilled */
+/** Returns the error that a promise rejects with. @throws Error when the promise is fulfilled */
 
 export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   try {
@@ -55,7 +55,7 @@ export function collectGarbage(): void {
   collect();
 }
 
-/** Runs everything that needs neither time nor another thread. */
+/** Waits for all work that needs neither time nor another thread. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -72,8 +72,8 @@ export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Replaces the digest, which the fingerprint of a secret needs, by one without another thread, so that `settle` waits for
- * all work. It still changes with its input.
+ * Replaces the digest that fingerprints of secrets use by one that needs no other thread, so that `settle` waits for all
+ * work. It still changes with its input.
  */
 export function stillDigests(): void {
   const spy = vi.spyOn(crypto.subtle, "digest").mockImplementation(async (_algorithm, data) => {

@@ -1,4 +1,4 @@
-// Detection: the verdict from the answers to at most three requests, which contain no secret.
+// A detection draws its verdict from the answers to at most three requests, which contain no secret.
 
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
@@ -37,7 +37,7 @@ const ofA = (error = "unsupported_grant_type", error_description = fixedText) =>
   json(400, { error, error_description });
 const ofB = (status = 400) => json(status, { error: "invalid_request" });
 
-/** Answers by path; what is not listed gets `rest`. */
+/** Makes a server that answers by path, and with `rest` for all other paths. */
 function answering(
   rest: ScriptedAnswer,
   answers: { a?: ScriptedAnswer; b?: ScriptedAnswer; sibling?: ScriptedAnswer } = {},
@@ -52,7 +52,7 @@ function answering(
 interface Row {
   readonly name: string;
   readonly server: Script;
-  /** Variant (and question), status and what it says, in the order of asking. The last of a variant is its verdict. */
+  /** Variant (and question), status and answer of each request in order. A variant's last one is its verdict. */
   readonly evidence: readonly string[];
 }
 
@@ -74,12 +74,12 @@ const gateways: [string, ScriptedAnswer][] = [
   ["429", { status: 429, headers: { "retry-after": "1" } }],
 ];
 
-/** What the gateway answers to everything but the token path of a variant that is really there. */
+/** The answers of a gateway to all paths except the token path of a variant that is really there. */
 const rows: Row[] = [
   ...gateways.flatMap(([name, rest]) => {
     const { status } = rest;
     const says = saysOf(rest);
-    // A limiter or failing server in front of Variant B hides it; an API's JSON 401 makes the sibling necessary.
+    // A rate limit or a failing server hides Variant B. With a JSON 401 the sibling must be asked too.
     const verdictOfB = status === 429 || status >= 500 ? "unknown" : "yes";
     const sibling = name === "401" ? ["B sibling 401 unknown"] : [];
     return [
@@ -192,7 +192,7 @@ describe("detectVariant asks about both variants", () => {
 });
 
 describe.each([{ prefix: "" }, { prefix: "/gateway/eu" }])(
-  "the emulated service under $prefix/",
+  "a detection of the emulated service under $prefix/",
   ({ prefix }) => {
     const deployments = [
       { name: "A only", variants: ["A"], served: { A: "yes", B: "no" }, requests: 2 },
@@ -200,18 +200,21 @@ describe.each([{ prefix: "" }, { prefix: "/gateway/eu" }])(
       { name: "both", variants: ["A", "B"], served: { A: "yes", B: "yes" }, requests: 3 },
       { name: "neither", variants: [], served: { A: "no", B: "no" }, requests: 2 },
     ] as const;
-    test.each(deployments)("serves $name", async ({ variants, served, requests }) => {
-      const emulator = deployment({ variants, publicUrl: `http://service.localhost${prefix}` });
-      const { url, close } = await emulator.listen();
-      try {
-        const detection = await detectVariant({ baseUrl: url, tenantId: "acme" });
-        expect(detection.served).toEqual(served);
-        expect(emulator.journal.entries()).toHaveLength(requests);
-        for (const { path } of emulator.journal.entries()) expect(path.startsWith(`${prefix}/`)).toBe(true);
-      } finally {
-        await close();
-      }
-    });
+    test.each(deployments)(
+      "finds the variants that it serves: $name",
+      async ({ variants, served, requests }) => {
+        const emulator = deployment({ variants, publicUrl: `http://service.localhost${prefix}` });
+        const { url, close } = await emulator.listen();
+        try {
+          const detection = await detectVariant({ baseUrl: url, tenantId: "acme" });
+          expect(detection.served).toEqual(served);
+          expect(emulator.journal.entries()).toHaveLength(requests);
+          for (const { path } of emulator.journal.entries()) expect(path.startsWith(`${prefix}/`)).toBe(true);
+        } finally {
+          await close();
+        }
+      },
+    );
   },
 );
 
@@ -240,7 +243,7 @@ describe("a request without an answer rejects and is no verdict", () => {
     expect(server.requests).toHaveLength(requests);
   });
 
-  test("an abort ends it with the signal's reason", async () => {
+  test("an abort ends the detection with the signal's reason", async () => {
     const controller = new AbortController();
     const server = await recordingServer(() => {
       controller.abort("the user left");
@@ -295,10 +298,10 @@ describe("the requests of a detection", () => {
     { name: "no tenant", options: { tenantId: "" }, code: "tenant_id_invalid" },
     { name: "a timeoutMs that no timer keeps", options: { timeoutMs: 2 ** 31 }, code: invalid },
     { name: "a timeoutMs of 0", options: { timeoutMs: 0 }, code: invalid },
-    { name: "a timeoutMs that is a text", options: { timeoutMs: "5" }, code: invalid },
+    { name: "a timeoutMs that is a string", options: { timeoutMs: "5" }, code: invalid },
     { name: "a clock that is not a function", options: { now: 5 }, code: invalid },
     { name: "a pattern that is not a regular expression", options: { tenantIdPattern: "x" }, code: invalid },
-    { name: "allowInsecureHttp that is a text", options: { allowInsecureHttp: "no" }, code: invalid },
+    { name: "allowInsecureHttp that is a string", options: { allowInsecureHttp: "no" }, code: invalid },
   ])("bad input is reported before any request: $name", async ({ options, code }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
     const error = await rejectionOf(detectVariant({ ...there, ...options, fetch } as DetectVariantOptions));

@@ -1,4 +1,4 @@
-// The checks of base URL and tenant id, and the URLs that the bearer is sent to.
+// The checks of the base URL and the tenant id, and of the URLs that the bearer may be sent to.
 import { describe, expect, test } from "vitest";
 import { isUnderBase, parseBaseUrl, parseTenantId } from "../../src/variants/target.js";
 

@@ -15,25 +15,25 @@ import {
 } from "./credential.js";
 
 export interface ApiClientSettings {
-  /** From the admin area, API clients. */
+  /** The id shown in the admin area under API clients. */
   readonly clientId: string;
   /** The callback address, exactly as registered. */
   readonly redirectUri: string;
-  /** Not shown in the description: ask the operator of the deployment. A URL, or a path under the base URL. */
+  /** A URL, or a path under the base URL. The description does not show it: ask the operator of the deployment. */
   readonly authorizationEndpoint: string;
-  /** Sent beside the standard parameters (RFC 6749 section 4.1.1; RFC 7636 section 4.3), `scope` for instance. */
+  /** Parameters besides those of the standards (RFC 6749 section 4.1.1; RFC 7636 section 4.3), for instance `scope`. */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
-  /** Compared with the callback's `iss` if set (RFC 9207). Not shown in the description. */
+  /** If set, it must equal the `iss` of the callback (RFC 9207). The description does not show it. */
   readonly issuer?: string | undefined;
-  /** Sent only if set: the description does not show whether a code exchange takes one. */
+  /** It is sent only if set, since the description does not show whether a code exchange needs one. */
   readonly clientSecret?: string | undefined;
-  /** Under the base URL, with a leading slash. Not shown in the description. Default: the token path. */
+  /** A path under the base URL, with a leading slash. The description does not show it. Default: the token path. */
   readonly refreshPath?: string | undefined;
-  /** Not shown in the description. Default: the fields of RFC 6749 section 6, as JSON. */
+  /** The fields of a refresh, which the description does not show. Default: those of RFC 6749 section 6, as JSON. */
   readonly refreshBody?: ((refreshToken: string) => Readonly<Record<string, unknown>>) | undefined;
   /**
-   * Whether to send a refresh token again after its answer was lost: for deployments that accept a rotated one for a
-   * while. Elsewhere a second use looks like a theft, and ends the login. Default: false.
+   * Whether to send a refresh token again after its answer was lost. Set it for deployments that accept a rotated token
+   * for a while. Elsewhere a second use looks like a theft and ends the login. Default: false.
    */
   readonly resendLostRefresh?: boolean | undefined;
 }
@@ -47,7 +47,7 @@ export interface PreparedApiClient extends PreparedPersonCredential {
 }
 
 /**
- * The credential of a registered API client: a user logs in. It needs a code from a login: pass it to `beginLogin` and
+ * The credential of a registered API client: a user logs in. It needs a code from a login, so pass it to `beginLogin` and
  * `completeLogin`, or to `createBackend`, not to `connect`.
  *
  * @see the description, sections 2.5, 4.2 and 5.8
@@ -83,7 +83,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         issuer: checked.issuer,
         resendLostRefresh: checked.resendLostRefresh ?? false,
         explain: (refusal) => explain(refusal, clientId, clientSecret !== undefined),
-        // Section 4.2: without a grant_type.
+        // Section 4.2 shows no grant_type.
         sendCode: ({ code, codeVerifier: code_verifier }, attempt) => {
           const fields = { code, code_verifier, client_id: clientId, redirect_uri: redirectUri, ...secret };
           const body = JSON.stringify(fields);
@@ -110,7 +110,7 @@ function serializedBody(makeFields: () => unknown): string {
   throw invalid("refreshBody", "must return an object with the fields to send");
 }
 
-/** Parameters that `beginLogin` generates itself: the checks of the callback depend on them. */
+/** The parameters that `beginLogin` generates itself, since the checks of the callback depend on them. */
 const reservedParameters =
   "response_type client_id redirect_uri state code_challenge code_challenge_method".split(" ");
 
@@ -120,7 +120,7 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
     requireText(settings[name], name, "B");
   for (const name of ["clientSecret", "issuer"] as const)
     if (settings[name] !== undefined) requireText(settings[name], name, "B");
-  // RFC 6749 section 3.1.2: absolute, without a fragment. Apps other than web pages use schemes of their own.
+  // RFC 6749 section 3.1.2 demands this. Any scheme is allowed, since native apps use their own.
   if (!URL.canParse(redirectUri) || redirectUri.includes("#"))
     throw invalid("redirectUri", "must be an absolute URL without a fragment");
   if (!authorizationEndpoint.startsWith("/")) requireSecureUrl(authorizationEndpoint);
@@ -129,7 +129,7 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
     throw invalid("authorizationParameters", "must be an object");
   for (const [name, value] of Object.entries(authorizationParameters) as [string, unknown][]) {
     if (value !== undefined && typeof value !== "string")
-      throw invalid("authorizationParameters", `must have a text under ${JSON.stringify(name)}`);
+      throw invalid("authorizationParameters", `must have a string under ${JSON.stringify(name)}`);
     if (reservedParameters.includes(name))
       throw invalid("authorizationParameters", `must not contain ${name}, which the login generates`);
   }
@@ -156,7 +156,7 @@ function urlUnderBase(option: string, path: string, { baseUrl }: Target, example
   return url;
 }
 
-/** Read by RFC 6749 section 5.2, which is an assumption: the description does not show Variant B's errors. */
+/** Assumes the errors of RFC 6749 section 5.2, since the description does not show those of Variant B. */
 function explain({ error, status }: Refusal, clientId: string, hasSecret: boolean): readonly Cause[] {
   if (error !== "invalid_client" && error !== "unauthorized_client" && status !== 401) return [];
   const evidence = `${error ?? status} for ${clientId}, sent with${hasSecret ? " the configured" : "out a"} client secret, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;

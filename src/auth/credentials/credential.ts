@@ -1,4 +1,4 @@
-/** Machine and person credentials: their public objects, and the drivers behind them that read settings and send. */
+/** Machine and person credentials, and the drivers behind them, which read the settings and send the requests. */
 import { type Cause, ConfigurationError, type Variant } from "../../errors.js";
 import type { Fetch, Target } from "../../variants/target.js";
 import { RecentlyUsed } from "../recently-used.js";
@@ -21,11 +21,10 @@ export interface PersonCredential<V extends Variant = Variant> {
   readonly grant: "authorization_code";
 }
 
-/** What a credential needs to send one token request. */
 export interface TokenAttempt {
   readonly fetch: Fetch;
   readonly signal: AbortSignal;
-  /** Epoch milliseconds by the server's clock as far as it is known: for an assertion's `iat` and `exp`. */
+  /** The epoch milliseconds for `iat` and `exp` of an assertion, by the server's clock as far as it is known. */
   readonly serverNow: () => number;
   readonly userAgent: string;
 }
@@ -34,7 +33,7 @@ export interface SentAttempt {
   readonly response: Response;
   /** The assertion's `iat`, in seconds since the epoch; absent when no assertion was sent. */
   readonly issuedAtSeconds?: number;
-  /** Texts that must not appear in a message, even if the server echoes them. */
+  /** Strings that must not appear in a message, even if the server echoes them. */
   readonly secrets: readonly string[];
 }
 
@@ -46,7 +45,7 @@ export interface Refusal {
   readonly status: number;
   /** Whether the refused assertion was within its bounds by the server's clock. */
   readonly clock: "out_of_bounds" | "in_bounds" | "unknown";
-  /** By how much the server's clock is ahead of this machine's; absent when that is unknown. */
+  /** How far the server's clock is ahead of this machine's; `undefined` if that is unknown. */
   readonly clockOffsetMs: number | undefined;
   /** Whether the same credential was accepted before by this Auth. */
   readonly workedBefore: boolean;
@@ -78,8 +77,8 @@ export interface PreparedPersonCredential extends PreparedClient {
   /** Sends the code with exactly the documented fields. */
   sendCode(grant: CodeGrant, attempt: TokenAttempt): Promise<SentAttempt>;
   /**
-   * Builds the request that redeems a refresh token, and returns the function that sends it. Absent in Variant A, which
-   * has no refresh tokens (section 4.1). @throws ConfigurationError `credential_invalid`: nothing was sent
+   * Builds the request that redeems a refresh token, and returns the function that sends it. Variant A has no refresh
+   * tokens (section 4.1), so it is absent there. @throws ConfigurationError `credential_invalid`
    */
   refreshRequest?(refreshToken: string): (attempt: TokenAttempt) => Promise<SentAttempt>;
   /** Whether a refresh token is sent again after its answer was lost. */
@@ -88,13 +87,13 @@ export interface PreparedPersonCredential extends PreparedClient {
 
 export interface CredentialDriver<P = PreparedCredential> {
   /**
-   * Reads the settings and imports the key; the same key is imported once. `shareInFlight`: whether a promise made by
-   * one caller may be awaited by another, true by default. @throws ConfigurationError
+   * Reads the settings and imports the key; the same key is imported once. `shareInFlight` says whether a promise made
+   * by one caller may be awaited by another (default: true). @throws ConfigurationError
    */
   prepare(target: Target, options?: { readonly shareInFlight?: boolean }): Promise<P>;
 }
 
-/** What all users of one person credential share at a token endpoint. */
+/** The state that all users of one person credential share at a token endpoint. */
 export interface PersonEndpointState extends TokenEndpointState {
   /** The codes that were sent, with the epoch milliseconds until which they are remembered. */
   readonly spentCodes: Map<string, number>;
@@ -102,7 +101,7 @@ export interface PersonEndpointState extends TokenEndpointState {
 
 export interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
   /**
-   * Checks settings that are not a function, before there is a target. Absent when they are a function.
+   * Checks the settings before there is a target. It is absent when the settings are a function.
    *
    * @throws ConfigurationError `credential_invalid`
    */
@@ -113,7 +112,7 @@ export interface PersonDriver extends CredentialDriver<PreparedPersonCredential>
 /** The number of tenants whose gates, clocks and spent codes a person credential remembers. */
 const mostTenants = 10_000;
 
-/** Under a symbol and not enumerable, so that no inspection shows the driver. */
+/** The driver is kept under a symbol and not enumerable, so that no inspection shows it. */
 const driverKey: unique symbol = Symbol.for("bivariant.credential") as never;
 
 export function machineCredential<V extends Variant>(
@@ -165,10 +164,10 @@ export function personDriverOf(credential: PersonCredential, variant?: Variant):
   throw new ConfigurationError("credential_invalid", message, { option: "credential" });
 }
 
-/** Checks that a setting is a text that is not empty. @throws ConfigurationError `credential_invalid` */
+/** Checks that a setting is a string that is not empty. @throws ConfigurationError `credential_invalid` */
 export function requireText(value: unknown, option: string, variant: Variant): string {
   if (typeof value === "string" && value.trim() !== "") return value;
-  const message = `${option} must be a text that is not empty.`;
+  const message = `${option} must be a string that is not empty.`;
   throw new ConfigurationError("credential_invalid", message, { option, variant });
 }
 

@@ -1,21 +1,20 @@
-/** The likely causes of an opaque refusal by Variant A: the rows of section 7.1 that local evidence supports. Loaded lazily. */
+/** The likely causes of an opaque refusal by Variant A: those in section 7.1 that local evidence supports. */
 import type { Cause } from "../../errors.js";
 import type { Refusal } from "./credential.js";
 import type { SigningKey } from "./signing-key.js";
 
 const settingsPage = "Settings, Tenant Settings, External Plugins";
 
-/** What is known of a refused request of a plugin. */
 export interface RefusedRequest {
   readonly clientId: string;
   readonly tenantId: string;
   readonly tokenEndpoint: string;
-  /** As configured. */
+  /** The option as it is configured. */
   readonly audience: string | undefined;
   readonly key: SigningKey;
 }
 
-/** Ranks the causes of a refusal, most likely first. Empty when no row of the table fits the error. */
+/** Ranks the causes of a refusal, most likely first. The list is empty if no row of the table fits the error. */
 export function explainRefusalOfA(refusal: Refusal, request: RefusedRequest): readonly Cause[] {
   if (refusal.error === "invalid_client") return assertionCauses(refusal, request);
   if (refusal.error === "invalid_grant") return grantCauses(refusal, request);
@@ -60,7 +59,7 @@ function audienceSet({ audience = "", tokenEndpoint }: RefusedRequest): Cause {
     id: "audience_mismatch",
     summary: isLiteral
       ? "aud still holds a literal {tenantId}"
-      : "aud does not name the exact token URL of the route's tenant",
+      : "aud is not the exact token URL of the tenant",
     evidence: `The option audience is set, and differs from the URL of the request: ${tokenEndpoint}`,
     remedy: isLiteral
       ? "Substitute the tenant in the exact URL, or leave audience out."
@@ -71,7 +70,7 @@ function audienceSet({ audience = "", tokenEndpoint }: RefusedRequest): Cause {
 function audienceRewritten({ tokenEndpoint }: RefusedRequest): Cause {
   return {
     id: "audience_mismatch",
-    summary: "The service sees another token URL than the one of the request",
+    summary: "The service sees a token URL that differs from the one of the request",
     evidence: `aud is the URL of the request, ${tokenEndpoint}. If a proxy rewrites it, the refusal looks the same as for a wrong JWKS.`,
     remedy:
       "If there is a proxy in front of the service, set audience to the URL that the service itself sees.",

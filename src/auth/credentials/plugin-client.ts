@@ -28,15 +28,14 @@ export interface KeyWithId {
   readonly keyId?: string | undefined;
 }
 
-/** The settings of both kinds of plugin. */
 export interface PluginSettings {
   /** The plugin's id in the customer's registration list. */
   readonly clientId: string;
   /** A key in any form, or a function that is called per assertion, so that keys rotate without a restart. */
   readonly privateKey: PrivateKey | (() => PrivateKey | KeyWithId | Promise<PrivateKey | KeyWithId>);
-  /** Default: the JWK's own `kid`, else the RFC 7638 thumbprint. */
+  /** Default: the JWK's own `kid`, or the RFC 7638 thumbprint if it has none. */
   readonly keyId?: string | undefined;
-  /** Default: the exact URL of the request. For deployments behind a proxy that rewrites it. */
+  /** Set it only if a proxy rewrites the URL of the request. Default: that exact URL. */
   readonly audience?: string | undefined;
 }
 
@@ -50,10 +49,10 @@ export interface PluginClient extends Pick<PreparedCredential, "clientId" | "fin
   ): Promise<SentAttempt>;
 }
 
-/** Loaded lazily: it explains refusals. */
+/** Loaded only when a refusal must be explained. */
 const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
-/** Reads the settings and imports the key. @throws ConfigurationError as `importSigningKey`, `credential_invalid` */
+/** @throws ConfigurationError `credential_invalid`, and the errors of `importSigningKey` */
 export async function preparePlugin(
   settings: Settings<PluginSettings>,
   target: Target,
@@ -85,7 +84,7 @@ async function sendPluginRequest(
   const response = await genericTokenEndpointRequest(
     { issuer: tokenEndpoint, token_endpoint: tokenEndpoint },
     { client_id: clientId },
-    // Called last before the request is sent, so that no assertion grows old in a queue.
+    // This is called just before the request is sent, so that no assertion grows old in a queue.
     async (_server, _client, body) => {
       const aud = audience ?? new URL(tokenEndpoint).href;
       assertion = await sign({ clientId, audience: aud, issuedAt: issuedAtSeconds }, key);
@@ -117,14 +116,14 @@ async function sign(claims: ClientAssertionClaims, key: SigningKey): Promise<str
   }
 }
 
-/** Well under the 5 minutes of section 2.2, so that a fast clock does not reach the maximum. */
+/** This is well under the 5 minutes of section 2.2, so that a fast clock does not exceed them. */
 const lifetimeSeconds = 60;
 
 const encoder = new TextEncoder();
 
 export interface ClientAssertionClaims {
   readonly clientId: string;
-  /** The exact token URL, as one string: a strict server refuses an array. */
+  /** The exact token URL. It is one string, since a strict server refuses an array. */
   readonly audience: string;
   /** Seconds since the epoch. */
   readonly issuedAt: number;
@@ -138,7 +137,7 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
     sub: claims.clientId,
     aud: claims.audience,
     jti: crypto.randomUUID(),
-    // Without nbf, which could only make an assertion too early.
+    // There is no nbf, which could only make an assertion too early.
     iat: claims.issuedAt,
     exp: claims.issuedAt + lifetimeSeconds,
   };

@@ -13,7 +13,6 @@ import type { SigningKeyCache } from "./signing-key.js";
 
 export type ServicePluginSettings = PluginSettings;
 
-/** The same settings as for a service plugin. */
 export type UserInterfacePluginSettings = PluginSettings;
 
 /**
@@ -38,7 +37,7 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
 
 /**
  * The credential of a user-interface plugin: a page launched inside the host application (section 1 of the
- * description). It needs a code from a launch: pass it to `redeemLaunch` or `createBackend`, not to `connect`.
+ * description). It needs a code from a launch, so pass it to `redeemLaunch` or `createBackend`, not to `connect`.
  *
  * @see the description, sections 4.1 and 5.3
  * @example
@@ -51,7 +50,7 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
       const { send, ...client } = await prepare(target, options);
       return {
         ...client,
-        // Section 4.1: without redirect_uri and scope.
+        // Section 4.1 shows neither redirect_uri nor scope.
         sendCode: ({ code, codeVerifier }, attempt) =>
           send("authorization_code", { code, code_verifier: codeVerifier }, attempt),
       };
@@ -59,7 +58,7 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
   });
 }
 
-/** Loaded lazily with its libraries: a program that uses only Variant B does not wait for them. */
+/** This module and its libraries load lazily, so that a program that uses only Variant B does not wait for them. */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./plugin-client.js"));
 
 function pluginPreparation(settings: Settings<PluginSettings>) {

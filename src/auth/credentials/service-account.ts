@@ -12,7 +12,7 @@ import {
 } from "./credential.js";
 
 export interface ServiceAccountSettings {
-  /** The service client id, from the admin area, Service accounts. */
+  /** The service client id, shown in the admin area under Service accounts. */
   readonly clientId: string;
   readonly clientSecret: string;
 }
@@ -44,7 +44,7 @@ export function serviceAccount(settings: Settings<ServiceAccountSettings>): Mach
   });
 }
 
-/** Read by RFC 6749 section 5.2, which is an assumption: the description does not show Variant B's errors. */
+/** Assumes the errors of RFC 6749 section 5.2, since the description does not show those of Variant B. */
 function wrongSecret(clientId: string): Cause {
   return {
     id: "client_secret_mismatch",

@@ -1,4 +1,4 @@
-/** Reads a private key in any of its forms as one thing: `sign(bytes)`. */
+/** Reads a private key in any of its forms, and signs with it. */
 import type { JWK } from "jose";
 import { decode as base64url } from "jose/base64url";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
@@ -6,9 +6,9 @@ import { exportJWK } from "jose/key/export";
 import { importJWK } from "jose/key/import";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { RecentlyUsed } from "../recently-used.js";
-// From jose's subpaths: the whole of jose takes twice as long to load.
+// These imports name jose's subpaths, since the whole of jose takes twice as long to load.
 
-/** Signs with RS256 (RFC 7518 section 3.3): for a key that never leaves a KMS or an HSM. */
+/** Signs with RS256 (RFC 7518 section 3.3), for instance with a key that never leaves a KMS or an HSM. */
 export interface Signer {
   /** The `kid` under which the customer registered the public key. */
   readonly keyId: string;
@@ -40,19 +40,19 @@ export interface SigningKey {
   readonly thumbprint?: string;
 }
 
-/** Section 2.2 of the description: the only accepted algorithm. */
+/** The only accepted algorithm (section 2.2 of the description). */
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 /** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
 const minimumModulusBits = 2048;
 
 /**
- * Reads a private key. `keyId` takes precedence over the JWK's own `kid`, and that over the RFC 7638 thumbprint.
+ * Reads a private key. Its id is `keyId`, or else the JWK's own `kid`, or else the RFC 7638 thumbprint.
  *
  * @throws ConfigurationError `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
  */
 export async function importSigningKey(privateKey: unknown, keyId?: string): Promise<SigningKey> {
   if (keyId !== undefined && (typeof keyId !== "string" || keyId === ""))
-    throw keyError("key_invalid", "keyId must be a text that is not empty.", "keyId");
+    throw keyError("key_invalid", "keyId must be a string that is not empty.", "keyId");
   if (ArrayBuffer.isView(privateKey))
     throw invalidKey('privateKey is bytes. Read the file as text: readFile(path, "utf8").');
   if (typeof privateKey === "string") return fromText(privateKey.trim(), keyId);
@@ -79,7 +79,7 @@ function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
 /** RFC 8017 section 8.2.1: a signature is as long as the key. */
 const leastSignatureBytes = minimumModulusBits / 8;
 
-/** Checks what a signer returned: the service would refuse it as opaquely as a signature by a wrong key. */
+/** Checks the value that a signer returned, since the service would not say why it refuses a wrong one. */
 function requireSignature(signature: unknown): Uint8Array {
   const isBuffer = Object.prototype.toString.call(signature) === "[object ArrayBuffer]";
   if (!isBuffer && !ArrayBuffer.isView(signature))
@@ -101,7 +101,7 @@ async function fromText(text: string, keyId: string | undefined): Promise<Signin
   return fromJwk(await orThrow(notJson, () => JSON.parse(text)), keyId);
 }
 
-/** The result of an attempt, or another error: that of a parser may quote the key, so it is not kept as the cause. */
+/** Replaces the error of a failed attempt, and does not keep it as the cause, since a parser may quote the key. */
 async function orThrow<T>(error: () => ConfigurationError, attempt: () => T | Promise<T>): Promise<T> {
   try {
     return await attempt();
@@ -111,8 +111,8 @@ async function orThrow<T>(error: () => ConfigurationError, attempt: () => T | Pr
 }
 
 /**
- * Returns the block of the private key without the text around it that RFC 7468 section 2 allows (openssl pkcs12 writes
- * attributes and certificates), and with real line breaks in place of the "\n" of an environment variable.
+ * Returns the block of the private key, with real line breaks in place of the "\n" of an environment variable. RFC 7468
+ * section 2 allows text around it: openssl pkcs12 writes attributes and certificates.
  */
 function privateKeyBlockOf(text: string): string {
   const lines = text.includes("\n") ? text : text.replace(/(?:\\r)?\\n/g, "\n");
@@ -128,7 +128,7 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
   const label = /^-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined)
     throw invalidKey(
-      "privateKey is a text, but neither PEM nor a JWK as JSON. If it is the path of a file, read the file.",
+      "privateKey is a string, but neither a PEM nor a JWK as JSON. If it is the path of a file, read the file.",
     );
   if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(text))
     throw unsupportedKey(
@@ -215,7 +215,7 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
     );
   if (typeof jwk.d !== "string") throw notPrivate("public key");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
-    throw unsupportedKey("privateKey is a JWK for another algorithm than RS256.");
+    throw unsupportedKey("privateKey is a JWK for an algorithm other than RS256.");
   const { n: modulus } = jwk;
   const notBase64url = () => invalidKey("privateKey is a JWK whose modulus is not base64url.");
   requireLength(await orThrow(notBase64url, () => modulusBits(modulus)));
@@ -230,7 +230,7 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
   return signingKey(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
 }
 
-/** Whether a key signs for its own public half. A runtime may import a damaged key, whose signatures no service accepts. */
+/** Whether a key fits its own public half. A runtime may import a damaged key, which signs in vain. */
 async function canSign({ kty, n, e }: JWK, key: CryptoKey): Promise<boolean> {
   try {
     const bytes = new Uint8Array(1);
@@ -297,7 +297,7 @@ function keyError(code: ConfigurationErrorCode, message: string, option = "priva
   return new ConfigurationError(code, message, { option, variant: "A" });
 }
 
-/** The number of keys in text form that stay imported: more than one is useful when each tenant has its own key. */
+/** The number of keys in text form that stay imported, since each tenant may have its own key. */
 const mostTexts = 1_000;
 
 interface ImportedKey {
@@ -313,7 +313,7 @@ export class SigningKeyCache {
   readonly #texts = new RecentlyUsed<Imports>(mostTexts);
   readonly #objects = new WeakMap<object, Imports>();
 
-  /** `shareInFlight` false: another caller's import is not awaited. */
+  /** If `shareInFlight` is false, another caller's import is not awaited. */
   async read(privateKey: unknown, keyId: string | undefined, shareInFlight = true): Promise<SigningKey> {
     const given =
       typeof privateKey === "function"
