@@ -15,7 +15,7 @@ export interface Bundle {
 const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/variants/detect.ts"];
 const ONLY_A = [
   "src/auth/credentials/plugins.ts",
-  "src/auth/credentials/plugin-client.ts",
+  "src/auth/credentials/client-assertion.ts",
   "src/auth/credentials/signing-key.ts",
   "src/auth/credentials/diagnosis.ts",
   "jose",

@@ -10,8 +10,8 @@ export type {
   ServiceEvent,
 } from "./auth/auth.js";
 export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
+export type { KeyWithId } from "./auth/credentials/client-assertion.js";
 export type { MachineCredential, PersonCredential, Settings } from "./auth/credentials/credential.js";
-export type { KeyWithId } from "./auth/credentials/plugin-client.js";
 export {
   type ServicePluginSettings,
   servicePlugin,
@@ -21,7 +21,7 @@ export {
 export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
 export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
-export type { PersonAuthOptions } from "./auth/person-tokens.js";
+export type { PersonAuthOptions } from "./auth/person-refresh.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
 export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";

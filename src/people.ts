@@ -8,7 +8,7 @@ import {
   type PersonContext,
   PersonLifecycle,
   personContext,
-} from "./auth/person-tokens.js";
+} from "./auth/person-refresh.js";
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";

@@ -9,7 +9,7 @@ import {
 import { wasNotSent } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
-import { type PersonContext, PersonLifecycle } from "./person-tokens.js";
+import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
 import { personRequiredError, writeGrant } from "./stored-grant.js";
 import { SharedTask } from "./token-lifecycle.js";
 import {

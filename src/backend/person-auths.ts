@@ -1,6 +1,6 @@
 /** Keeps the Auths of people in memory, so that all requests of one person share one renewal. */
 import type { Auth, Operator, PersonAuth } from "../auth/auth.js";
-import { personContext } from "../auth/person-tokens.js";
+import { personContext } from "../auth/person-refresh.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { personRequired } from "../client/refused-call.js";
 import { isStoreError, LoginRequiredError, type Variant } from "../errors.js";

@@ -19,8 +19,8 @@ export {
 export type { Launch, LaunchAnswer } from "./host/launch.js";
 export type { Endpoint, Journal, JournalEntry, JournalFilter, WaitOptions } from "./journal.js";
 export type { Grant } from "./oauth.js";
+export { type Option, type OptionId, options } from "./option-descriptions.js";
 export type { EmulatorOptions, RateLimit, RefreshTokenOptions } from "./options.js";
-export { type Option, type OptionId, options } from "./options-table.js";
 export type {
   ApiClientIdentity,
   ApiClientRegistration,

@@ -6,7 +6,7 @@ import type { Row } from "../measure.js";
 
 const APP = "connect, servicePlugin";
 /** The module that `import()` loads on the way to a first token. Other lazy modules serve refusals and other credentials. */
-const WITH_FIRST_KEY = /plugin-client/;
+const WITH_FIRST_KEY = /client-assertion/;
 
 type Bundled = BuildResult<{ write: false; metafile: true }>;
 type Outputs = Metafile["outputs"];

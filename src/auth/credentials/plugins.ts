@@ -1,6 +1,7 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
 import type { Target } from "../../variants/target.js";
 import { lazy } from "../lazy.js";
+import type { PluginClient, PluginSettings } from "./client-assertion.js";
 import {
   type MachineCredential,
   machineCredential,
@@ -8,7 +9,6 @@ import {
   personCredential,
   type Settings,
 } from "./credential.js";
-import type { PluginClient, PluginSettings } from "./plugin-client.js";
 import type { SigningKeyCache } from "./signing-key.js";
 
 export type ServicePluginSettings = PluginSettings;
@@ -59,7 +59,7 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
 }
 
 /** This module and its libraries load lazily, so that a program that uses only Variant B does not wait for them. */
-const pluginClient = /* @__PURE__ */ lazy(() => import("./plugin-client.js"));
+const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"));
 
 function pluginPreparation(settings: Settings<PluginSettings>) {
   let keys: SigningKeyCache | undefined;

@@ -1,6 +1,6 @@
 /** Checks the credential of Variant A: key, registered JWKS, `aud`, and an assertion that is not sent. */
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, type JWK } from "jose";
-import { signClientAssertion } from "../../auth/credentials/plugin-client.js";
+import { signClientAssertion } from "../../auth/credentials/client-assertion.js";
 import { importSigningKey, type SigningKey } from "../../auth/credentials/signing-key.js";
 import { isConfigurationError, wireText } from "../../errors.js";
 import { parseBaseUrl, parseTenantId, tokenEndpointOfA } from "../../variants/target.js";

@@ -1,5 +1,4 @@
 /** A plugin as a client of Variant A's token endpoint: reads its settings, imports its key and signs its requests. */
-
 import { encode as base64url } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
