@@ -87,13 +87,6 @@ export interface AuthCode {
   readonly tenantId: string;
 }
 
-/** The default message to the host. Its field names are not shown (section 6). */
-export const pkceInit = (challenge: string, opaque_code: string | undefined): object => ({
-  type: "plugin:pkce-init",
-  challenge,
-  opaque_code,
-});
-
 /** Returns `undefined` for other messages, because hosts also send messages about other things. */
 export function readAuthCode(data: unknown): AuthCode | undefined {
   return (data as { type?: unknown } | undefined)?.type === "host:auth-code" ? (data as AuthCode) : undefined;
