@@ -96,11 +96,11 @@ function pathOf(target: string): string | undefined {
   return pathname + search;
 }
 
-function bodyOf(incoming: Incoming, streams: NodeStreams): BodyInit | undefined {
+function bodyOf(incoming: Incoming, streams: NodeStreams): NonNullable<RequestInit["body"]> | undefined {
   if (!incoming.readableDidRead || incoming.body === undefined)
     return streams.Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
   const { body } = incoming;
-  if (typeof body === "string" || body instanceof Uint8Array) return body as BodyInit;
+  if (typeof body === "string" || body instanceof Uint8Array) return body as NonNullable<RequestInit["body"]>;
   return JSON.stringify(body);
 }
 

@@ -23,7 +23,7 @@ interface SentRequest {
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: BodyInit | null | undefined;
+  readonly body: RequestInit["body"];
 }
 
 interface BearerRequest<T> extends SentRequest {

@@ -111,14 +111,17 @@ export function headerRecord(
 }
 
 /** Serialises a body for its media type. Bytes, strings and forms stay as they are, except for JSON. */
-export function requestBody(body: unknown, contentType = "application/json"): BodyInit | undefined {
+export function requestBody(
+  body: unknown,
+  contentType = "application/json",
+): NonNullable<RequestInit["body"]> | undefined {
   if (body === undefined) return undefined;
   if (contentType === "application/x-www-form-urlencoded") {
     if (body instanceof URLSearchParams || typeof body === "string") return body.toString();
     return new URLSearchParams(formFields(body)).toString();
   }
   if (/^application\/(?:[\w.-]+\+)?json$/.test(contentType)) return jsonOf(body);
-  return body as BodyInit;
+  return body as NonNullable<RequestInit["body"]>;
 }
 
 function formFields(body: unknown): [string, string][] {
