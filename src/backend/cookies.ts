@@ -1,5 +1,5 @@
 /** Names, reads and makes cookies. */
-/** Browsers accept `__Host-` only over https and from this very host. Over http on loopback there is none. */
+/** Browsers accept the prefix `__Host-` only over https, so a backend on http (loopback) leaves it out. */
 export function cookieName(use: string, isSecure: boolean): string {
   return `${isSecure ? "__Host-" : ""}bivariant-${use}`;
 }

@@ -136,7 +136,7 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
     sub: claims.clientId,
     aud: claims.audience,
     jti: crypto.randomUUID(),
-    // There is no nbf, which could only make an assertion too early.
+    // The claim nbf is left out, because it could only make an assertion too early.
     iat: claims.issuedAt,
     exp: claims.issuedAt + lifetimeSeconds,
   };
