@@ -114,13 +114,12 @@ export function serviceMaker<T extends LookupTypes>(
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
   return (auth, detection) => {
     const index = indexes[auth.variant];
-    const options = { ...resolved, auth, validate, emit: emitter(auth, resolved) };
+    const options = { ...resolved, auth, operations: index, validate, emit: emitter(auth, resolved) };
     const caller = createCaller(options);
-    const call = async (operationId: string, init?: CallInit) => caller(index.byId(operationId), init);
     const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({
       ...{ variant, baseUrl, tenantId, auth },
-      call: call as unknown as Call<T>,
+      call: caller as unknown as Call<T>,
       paths: createPathClient(index, caller),
       fetch: createServiceFetch(options),
       ...(detection === undefined ? {} : { detection }),
@@ -138,8 +137,9 @@ export function createVariantClient<X extends Variant>(
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
   const resolved = resolveFor(auth, options);
   const emit = emitter(auth, resolved);
-  const caller = createCaller({ ...resolved, auth, validate: options.validate, emit });
-  return createPathClient<OperationTypes, X>(new OperationIndex(entries, variant), caller);
+  const index = new OperationIndex(entries, variant);
+  const caller = createCaller({ ...resolved, auth, operations: index, validate: options.validate, emit });
+  return createPathClient<OperationTypes, X>(index, caller);
 }
 
 /** If an option was not passed, the Auth's is used. */
@@ -152,7 +152,7 @@ function createPathClient<T extends LookupTypes, X extends Variant>(
   caller: Caller,
 ): PathClient<T, X> {
   const call = (method: string) => async (path: string, init?: CallInit) =>
-    caller(index.byPath(method, path), init);
+    caller(index.idOf(method, path), init);
   const byMethod: unknown = Object.fromEntries(methods.map((method) => [method, call(method)]));
   return Object.freeze(byMethod) as PathClient<T, X>;
 }

@@ -100,18 +100,14 @@ async function follow(
   signal: AbortSignal,
 ): Promise<{ response: Response; withBearer: boolean }> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
-  // A redirect may have removed the body, and `init` must not bring it back.
-  const { body: _body, ...rest } = init ?? {};
   for (let hops = 0; ; hops++) {
-    const bearer = hop.withBearer && token !== undefined ? { authorization: `Bearer ${token.value}` } : {};
-    const response = await fetch(hop.url, {
-      ...rest,
-      method: hop.method,
-      headers: { ...hop.headers, ...bearer },
-      ...(hop.body === undefined || hop.body === null ? {} : { body: hop.body }),
-      redirect: "manual",
-      signal,
-    });
+    const headers: Record<string, string> = { ...hop.headers };
+    if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
+    const sent: RequestInit = { ...init, method: hop.method, headers, redirect: "manual", signal };
+    // A redirect may have removed the body, and `init` must not bring it back.
+    if (hop.body === undefined || hop.body === null) delete sent.body;
+    else sent.body = hop.body;
+    const response = await fetch(hop.url, sent);
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
     if (response.type === "opaqueredirect" || isRefused) {
       const reason = isRefused

@@ -14,10 +14,6 @@ export interface Api<T extends LookupTypes> {
   readonly operations: { readonly A: object; readonly B: object; readonly types?: T };
 }
 
-interface Operation extends OperationEntry {
-  readonly operationId: string;
-}
-
 /** Looks up the operations of one variant. The index of paths is built at the first call by path. */
 export class OperationIndex {
   readonly #table: Readonly<Record<string, OperationEntry>>;
@@ -29,18 +25,18 @@ export class OperationIndex {
     this.#variant = variant;
   }
 
-  byId(operationId: string): Operation {
+  byId(operationId: string): OperationEntry {
     // Only own keys count, because an inherited name such as "constructor" is not an operation.
     const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
-    if (entry !== undefined) return { ...entry, operationId };
+    if (entry !== undefined) return entry;
     throw this.#unknown("operation with that id", Object.keys(this.#table));
   }
 
-  byPath(method: string, path: string): Operation {
+  idOf(method: string, path: string): string {
     const entries = () => Object.entries(this.#table);
     this.#ids ??= new Map(entries().map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
     const operationId = this.#ids.get(`${method} ${path}`);
-    if (operationId !== undefined) return this.byId(operationId);
+    if (operationId !== undefined) return operationId;
     throw this.#unknown(`${method} operation at that path`, this.#ids.keys());
   }
 
@@ -60,6 +56,7 @@ export interface CallInit {
 }
 
 export interface CallerOptions extends BearerFetchContext {
+  readonly operations: OperationIndex;
   readonly timeoutMs: number;
   readonly validate: Validate | undefined;
 }
@@ -83,18 +80,19 @@ type AnyOutcome =
   | { ok: true; status: number; variant: Variant; data: unknown; response: Response }
   | { ok: false; status: number; variant: Variant; error: ApiError; response: Response };
 
-export type Caller = (operation: Operation, init?: CallInit) => Promise<AnyOutcome>;
+export type Caller = (operationId: string, init?: CallInit) => Promise<AnyOutcome>;
 
 export function createCaller(options: CallerOptions): Caller {
-  const { auth, now, timeoutMs, validate, emit } = options;
+  const { auth, operations, now, timeoutMs, validate, emit } = options;
   const { variant, baseUrl } = auth;
   if (validate !== undefined && typeof validate !== "function")
     throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
 
-  return async (operation, init = {}) => {
+  return async (operationId, init = {}) => {
+    const operation = operations.byId(operationId);
     if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
     const { params, envelope, signal } = init;
-    const { operationId, method, contentType, anonymous } = operation;
+    const { method, contentType, anonymous } = operation;
     const url = requestUrl(operation.path, params ?? {}, auth);
     const body = requestBody(init.body, contentType);
     const headers = headerRecord(init.headers, params?.header, envelopeHeader(envelope));
@@ -102,7 +100,13 @@ export function createCaller(options: CallerOptions): Caller {
     headers.accept ??= "application/json";
     const answer = await bearerFetch(
       {
-        ...{ url, method, headers, body, signal, operationId, anonymous },
+        url,
+        method,
+        headers,
+        body,
+        signal,
+        operationId,
+        anonymous,
         limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
         // A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty.
         read: (response) => {
