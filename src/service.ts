@@ -118,7 +118,10 @@ export function serviceMaker<T extends LookupTypes>(
     const caller = createCaller(options);
     const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({
-      ...{ variant, baseUrl, tenantId, auth },
+      variant,
+      baseUrl,
+      tenantId,
+      auth,
       call: caller as unknown as Call<T>,
       paths: createPathClient(index, caller),
       fetch: createServiceFetch(options),

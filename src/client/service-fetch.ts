@@ -27,7 +27,11 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
     const signal = init.signal ?? undefined;
     const { response } = await bearerFetch(
       {
-        ...{ url, method, headers, body, signal },
+        url,
+        method,
+        headers,
+        body,
+        signal,
         // The Fetch standard requires `duplex` for a stream and allows no other value.
         init: canBeSentAgain(body) ? init : ({ duplex: "half", ...init } as RequestInit),
         limit: (send) =>
