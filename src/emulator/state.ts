@@ -2,36 +2,25 @@
 // flight ends on the deployment on which it began. No other module keeps records.
 import { operationsOf } from "./api/routes.js";
 import { RuleSwitches } from "./checks.js";
-import { type ClockState, EmulatorClock, readInstant } from "./clock.js";
+import { EmulatorClock } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import { EmulatorFaults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow.js";
 import { Journal, type JournalWaiters } from "./journal.js";
 import type { Settings } from "./options.js";
 import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
-import type { JwksSource } from "./registrations/keys.js";
-import { Operators } from "./registrations/operators.js";
+import type { JwksSource, PluginIdentity } from "./registrations/keys.js";
+import { type OperatorIdentity, Operators } from "./registrations/operators.js";
 import { PluginRegistry } from "./registrations/plugins.js";
-import type { EmulatorSeed } from "./seed/seed.js";
-import {
-  Authorizations,
-  type IssuedToken,
-  RandomSource,
-  SecretMap,
-  SlidingWindow,
-  type Unregistered,
-  UsedAssertionIds,
-} from "./stores.js";
+import { ExpiringMap, RandomSource, SecretMap } from "./stores.js";
 
 /** Anyone can begin a login. If there are more (at most 40 MB), the oldest are forgotten. */
 const MOST_PENDING_LOGINS = 10_000;
+/** Each is kept for at most six and a half minutes, so this suffices for 2,500 assertions per second. */
+const MOST_ASSERTION_IDS = 1_000_000;
 
 /** The plugin that is launched, and the operator who launches it. */
-export interface LaunchIdentity {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId: string;
-}
+export type LaunchIdentity = PluginIdentity & OperatorIdentity;
 
 /** The launch that belongs to an opaque_code. */
 interface LaunchRecord extends LaunchIdentity {
@@ -88,7 +77,33 @@ export interface RefreshToken {
   readonly idleAt: number;
 }
 
-export type SignedIn = Omit<LaunchIdentity, "clientId">;
+/** One login that was exchanged for tokens. */
+export interface Authorization extends LaunchIdentity {
+  /** The granted scopes. If undefined, all capabilities of the person. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  readonly revoked: boolean;
+  /** Epoch milliseconds; from this instant on every refresh is refused. */
+  readonly endsAt: number;
+}
+
+/** The data of an access token, fixed when it is minted. */
+export interface IssuedToken extends PluginIdentity {
+  readonly variant: "A" | "B";
+  /** The person who launched the plugin or logged in; undefined if a machine acts for itself. */
+  readonly userId?: string | undefined;
+  /** The login that the token results from (Variant B). If it is revoked, the token is refused. */
+  readonly authorizationId?: string | undefined;
+  /** "The token carries the scopes granted to the registration" (section 5.6). Undefined permits all. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  /** Epoch milliseconds; from this instant on the token is refused. */
+  readonly expiresAt: number;
+  /** The kind of registration that was removed. The token stays refused even if it is registered again. */
+  readonly unregistered?: Unregistered | undefined;
+}
+
+type Unregistered = "plugin" | "service account" | "operator";
+
+export type SignedIn = OperatorIdentity;
 
 /** The session that belongs to a cookie. */
 export interface KeptSession {
@@ -97,9 +112,6 @@ export interface KeptSession {
   /** Epoch milliseconds; from this instant on the session is over. */
   readonly expiresAt: number;
 }
-
-/** "The 429 response may carry a Retry-After header, but it may be absent" (description, section 8). */
-export type RetryAfter = "seconds" | "date" | "absent";
 
 export interface Deployment {
   readonly settings: Settings;
@@ -111,13 +123,15 @@ export interface Deployment {
   readonly switches: RuleSwitches;
   /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
   readonly publicUrl: () => string;
-  readonly rateLimit: { readonly window: SlidingWindow; readonly retryAfter: RetryAfter } | undefined;
+  /** The instants (epoch milliseconds) of the admitted token requests of each tenant. */
+  readonly rateWindows: ExpiringMap<readonly number[]>;
   readonly plugins: PluginRegistry;
   readonly serviceAccounts: ServiceAccounts;
   readonly apiClients: ApiClients;
   readonly operators: Operators;
   readonly accessTokens: SecretMap<IssuedToken>;
-  readonly usedAssertionIds: UsedAssertionIds;
+  /** For each used jti of a plugin the end (epoch milliseconds) until which a repeat is refused. */
+  readonly usedAssertionIds: ExpiringMap<number>;
   /** The launches of Variant A by opaque_code, then by code. */
   readonly launches: SecretMap<LaunchRecord>;
   readonly launchCodes: SecretMap<LaunchCode>;
@@ -125,7 +139,7 @@ export interface Deployment {
   readonly pendingLogins: SecretMap<PendingLogin>;
   readonly authorizationCodes: SecretMap<AuthorizationCode>;
   readonly refreshTokens: SecretMap<RefreshToken>;
-  readonly authorizations: Authorizations;
+  readonly authorizations: SecretMap<Authorization>;
   /** The sessions of the host application and of the authorization server, by cookie value. */
   readonly hostSessions: SecretMap<KeptSession>;
   readonly loginSessions: SecretMap<KeptSession>;
@@ -142,7 +156,7 @@ export function createDeployment(
   lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource; waiters?: JournalWaiters },
 ): Deployment {
   const random = new RandomSource(settings.randomSeed);
-  const time = new EmulatorClock(settings.now ?? Date.now, firstState(settings.seed.clock));
+  const time = new EmulatorClock(settings.now ?? Date.now, settings.seed.clock);
   const serviceAccounts: ServiceAccounts = new ServiceAccounts((id) => apiClients.find(id) !== undefined);
   const apiClients: ApiClients = new ApiClients((id) => serviceAccounts.find(id) !== undefined);
   return {
@@ -152,19 +166,19 @@ export function createDeployment(
     random,
     switches: new RuleSwitches(settings.rules),
     publicUrl: lasting.publicUrl,
-    rateLimit: rateLimitOf(settings),
+    rateWindows: new ExpiringMap(),
     plugins: new PluginRegistry(settings.narrowingDelayMs, lasting.testKeys),
     serviceAccounts,
     apiClients,
     operators: new Operators(),
     accessTokens: new SecretMap(random),
-    usedAssertionIds: new UsedAssertionIds(),
+    usedAssertionIds: new ExpiringMap(MOST_ASSERTION_IDS),
     launches: new SecretMap(random),
     launchCodes: new SecretMap(random),
     pendingLogins: new SecretMap(random, MOST_PENDING_LOGINS),
     authorizationCodes: new SecretMap(random),
     refreshTokens: new SecretMap(random),
-    authorizations: new Authorizations(random),
+    authorizations: new SecretMap(random),
     hostSessions: new SecretMap(random),
     loginSessions: new SecretMap(random),
     faults: new EmulatorFaults(random, operationsOf(settings)),
@@ -174,27 +188,13 @@ export function createDeployment(
   };
 }
 
-function firstState(clock: EmulatorSeed["clock"]): ((base: number) => ClockState) | undefined {
-  if (clock === undefined) return undefined;
-  const at = readInstant(clock.at);
-  return clock.frozen === true ? () => ({ frozenAt: at }) : (base) => ({ offsetMs: at - base });
-}
-
-function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
-  if (rateLimit === false) return undefined;
-  const { retryAfter } = rateLimit;
-  const form = retryAfter === false ? "absent" : retryAfter === "date" ? "date" : "seconds";
-  return { window: new SlidingWindow(rateLimit), retryAfter: form };
-}
-
 // Unregistering also ends for good everything that was issued to a registration, so that a later registration
 // of the same name does not inherit it. Spent jti values and rate windows stay.
 
 export function unregisterPlugin(deployment: Deployment, input: unknown): void {
   const { plugins, accessTokens, launches, launchCodes } = deployment;
   const { tenantId, clientId } = plugins.unregister(input);
-  const isTheirs = (of: Omit<LaunchIdentity, "userId">) =>
-    of.tenantId === tenantId && of.clientId === clientId;
+  const isTheirs = (of: PluginIdentity) => of.tenantId === tenantId && of.clientId === clientId;
   endTokens(accessTokens, "plugin", (token) => token.variant === "A" && isTheirs(token));
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);
@@ -211,8 +211,7 @@ export function unregisterApiClient(deployment: Deployment, input: unknown): voi
   const { apiClients, authorizations, authorizationCodes, pendingLogins } = deployment;
   const { clientId } = apiClients.unregister(input);
   const isTheirs = (of: { readonly clientId: string }) => of.clientId === clientId;
-  // This ends the access tokens and refresh tokens of each login.
-  authorizations.revokeAll(isTheirs);
+  revokeLogins(authorizations, isTheirs);
   authorizationCodes.forget(isTheirs);
   pendingLogins.forget(({ request }) => isTheirs(request.client));
 }
@@ -225,11 +224,16 @@ export function unregisterOperator(deployment: Deployment, input: unknown): void
   endTokens(accessTokens, "operator", isTheirs);
   launches.forget(isTheirs);
   launchCodes.forget(isTheirs);
-  authorizations.revokeAll(isTheirs);
+  revokeLogins(authorizations, isTheirs);
   authorizationCodes.forget(isTheirs);
   for (const sessions of [deployment.hostSessions, deployment.loginSessions]) {
     sessions.forget(({ operator }) => operator !== undefined && isTheirs(operator));
   }
+}
+
+/** Ends the access tokens and refresh tokens of each matching login. */
+function revokeLogins(logins: SecretMap<Authorization>, matches: (login: Authorization) => boolean): void {
+  logins.revise((login) => (matches(login) ? { ...login, revoked: true } : login));
 }
 
 /** The tokens are refused from now on, but stay stored, so that the log can report why. */

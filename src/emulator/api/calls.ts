@@ -3,8 +3,7 @@ import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../ch
 import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
-import type { Deployment } from "../state.js";
-import type { IssuedToken } from "../stores.js";
+import type { Deployment, IssuedToken } from "../state.js";
 import { type ApiRoute, devicesOf, variantOf } from "./routes.js";
 
 export async function answerApiCall(

@@ -195,6 +195,12 @@ function useId(
   now: number,
 ): Refusal | undefined {
   if (!switches.isEnforced("assertion.replay") || typeof jti !== "string" || jti === "") return undefined;
-  if (usedAssertionIds.use({ tenantId, clientId, jti }, now + JTI_MEMORY_MS, now)) return undefined;
-  return { rule: "assertion.replay", expected: "a jti not used before", actual: "a jti that was used" };
+  // Two plugins, or two tenants, may use the same jti.
+  const key = JSON.stringify([tenantId, clientId, jti]);
+  const refusedUntil = usedAssertionIds.find(key);
+  if (refusedUntil !== undefined && now < refusedUntil) {
+    return { rule: "assertion.replay", expected: "a jti not used before", actual: "a jti that was used" };
+  }
+  usedAssertionIds.set(key, now + JTI_MEMORY_MS, now + JTI_MEMORY_MS, now);
+  return undefined;
 }

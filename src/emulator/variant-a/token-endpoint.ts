@@ -11,11 +11,12 @@ import {
   shownGrantType,
   wrongVerifier,
 } from "../oauth.js";
+import type { RateLimit } from "../options.js";
 import { TOKEN_PATH_A } from "../paths.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { isMadeUpId, shown, shownClientId, shownUri } from "../shown.js";
-import type { Deployment, LaunchCode, RetryAfter } from "../state.js";
+import type { Deployment, LaunchCode } from "../state.js";
 import { checkAssertion } from "./assertion.js";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -51,26 +52,39 @@ export async function answerTokenRequest(
 }
 
 /** "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429 with an empty body. */
-function checkRate(
-  { clock, customerLog, rateLimit, switches }: Deployment,
-  tenantId: string,
-): JsonAnswer | undefined {
-  if (rateLimit === undefined || !switches.isEnforced("token-request.rate-limit")) return undefined;
+function checkRate(deployment: Deployment, tenantId: string): JsonAnswer | undefined {
+  const { clock, customerLog, switches } = deployment;
+  const { rateLimit } = deployment.settings;
+  if (rateLimit === false || !switches.isEnforced("token-request.rate-limit")) return undefined;
   const now = clock();
-  const freesAt = rateLimit.window.take(tenantId, now);
+  const freesAt = takeSlot(deployment, tenantId, rateLimit, now);
   if (freesAt === undefined) return undefined;
   const actual = `one frees in ${freesAt - now} ms`;
   const finding = { expected: "a free slot in the tenant's window", actual };
   customerLog.record(now, { tenantId }, { rule: "token-request.rate-limit", ...finding });
-  const retryAfter = retryAfterHeader(freesAt, now, rateLimit.retryAfter);
-  const headers = { ...NOT_STORED, ...(retryAfter && { "retry-after": retryAfter }) };
-  return { status: 429, headers, body: "" };
+  // Rounded up to whole seconds, so that a client that waits that long is admitted.
+  const date = new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
+  const value = rateLimit.retryAfter === "date" ? date : String(Math.ceil((freesAt - now) / 1000));
+  const header = rateLimit.retryAfter !== false && { "retry-after": value };
+  return { status: 429, headers: { ...NOT_STORED, ...header }, body: "" };
 }
 
-/** The value is rounded up to whole seconds, so that a client that waits that long is admitted. */
-function retryAfterHeader(freesAt: number, now: number, format: RetryAfter): string | undefined {
-  if (format === "seconds") return String(Math.ceil((freesAt - now) / 1000));
-  if (format === "date") return new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
+/**
+ * An admitted request occupies a slot from its instant until just before the instant `windowSeconds` later. A refused
+ * one occupies none, so it suffices to wait for the instant that is returned, at which a slot becomes free.
+ */
+function takeSlot(
+  { rateWindows }: Deployment,
+  tenantId: string,
+  { requests, windowSeconds }: RateLimit,
+  now: number,
+): number | undefined {
+  const windowMs = windowSeconds * 1000;
+  // If the clock was set back, instants that are now in the future do not count.
+  const admitted = (rateWindows.find(tenantId) ?? []).filter((at) => at <= now && now < at + windowMs);
+  const [oldest] = admitted;
+  if (oldest !== undefined && admitted.length >= requests) return oldest + windowMs;
+  rateWindows.set(tenantId, [...admitted, now], now + windowMs, now);
   return undefined;
 }
 

@@ -17,8 +17,7 @@ import type { ApiClient } from "../registrations/clients.js";
 import { isSecretOf, scopeSchema, secretDigest } from "../registrations/fields.js";
 import { rules } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
-import type { AuthorizationCode, Deployment, RefreshToken } from "../state.js";
-import type { Authorization, IssuedToken } from "../stores.js";
+import type { Authorization, AuthorizationCode, Deployment, IssuedToken, RefreshToken } from "../state.js";
 
 /** The grants of a path: "Exchange of a refresh_token ... (path and body): not shown". */
 export type GrantPlace = "every grant" | "every grant but refresh" | "refresh";
@@ -213,18 +212,23 @@ function exchangeCode(
   const refusal = firstRefusal(switches, codeChecks, { code, request, now });
   if (refusal !== undefined) {
     // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on that code".
-    const isReuse = refusal.rule === "client-code.unspent" && code.authorizationId !== undefined;
-    if (isReuse) authorizations.revoke(code.authorizationId, now);
+    if (refusal.rule === "client-code.unspent") revoke(deployment, code.authorizationId, now);
     return refusal;
   }
   const { tenantId, userId, scopes } = code;
   const endsAt = now + settings.refreshTokens.lifetimeSeconds * 1000;
   const granted = { tenantId, clientId: client.clientId, userId, scopes };
   const authorization = { ...granted, revoked: false, endsAt };
-  const authorizationId = authorizations.open(authorization, keepUntil(settings, endsAt), now);
+  const authorizationId = authorizations.mint(authorization, keepUntil(settings, endsAt), now);
   authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil(settings, endsAt));
   const refreshToken = mintRefreshToken(deployment, authorizationId, authorization, now);
   return { ...mintAccessToken(deployment, { ...granted, authorizationId }, now), refreshToken };
+}
+
+/** Ends the refresh tokens and access tokens of a login. */
+function revoke({ authorizations }: Deployment, id: string | undefined, now: number): void {
+  const login = id === undefined ? undefined : authorizations.find(id);
+  if (id !== undefined && login !== undefined) authorizations.replace(id, { ...login, revoked: true }, now);
 }
 
 interface RefreshAttempt {
@@ -266,7 +270,7 @@ function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequ
   const refusal = firstRefusal(switches, refreshChecks, { token, authorization, request, now });
   if (refusal !== undefined) {
     // One of its two users stole it, and the server cannot know which (RFC 9700 section 4.14.2).
-    if (refusal.rule === "refresh.reuse" && reuseDetection) authorizations.revoke(authorizationId, now);
+    if (refusal.rule === "refresh.reuse" && reuseDetection) revoke(deployment, authorizationId, now);
     return refusal;
   }
   const idleAt = now + idleSeconds * 1000;
