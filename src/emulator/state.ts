@@ -11,7 +11,8 @@ import type { Settings } from "./options.js";
 import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
 import type { JwksSource, PluginIdentity } from "./registrations/keys.js";
 import { type OperatorIdentity, Operators } from "./registrations/operators.js";
-import { PluginRegistry } from "./registrations/plugins.js";
+import { Plugins } from "./registrations/plugins.js";
+import type { RegistrationNoun } from "./registrations/registry.js";
 import { ExpiringMap, RandomSource, SecretMap } from "./stores.js";
 
 /** Anyone can begin a login. If there are more (at most 40 MB), the oldest are forgotten. */
@@ -24,8 +25,6 @@ export type LaunchIdentity = PluginIdentity & OperatorIdentity;
 
 /** The launch that belongs to an opaque_code. */
 interface LaunchRecord extends LaunchIdentity {
-  /** The state that `host:auth-code` repeats. */
-  readonly answers: Settings["launchState"];
   readonly used: boolean;
   /** Epoch milliseconds, the last instant at which it can be authorised. */
   readonly expiresAt: number;
@@ -63,7 +62,7 @@ export interface AuthorizationCode extends LaunchIdentity {
   readonly redirectUri: string;
   readonly codeChallenge: string;
   /** The authorization that an exchange opened; undefined before the exchange. */
-  readonly authorizationId: string | undefined;
+  readonly authorizationId?: string;
   /** Epoch milliseconds, the last instant at which it can be exchanged. */
   readonly expiresAt: number;
 }
@@ -98,17 +97,13 @@ export interface IssuedToken extends PluginIdentity {
   /** Epoch milliseconds; from this instant on the token is refused. */
   readonly expiresAt: number;
   /** The kind of registration that was removed. The token stays refused even if it is registered again. */
-  readonly unregistered?: Unregistered | undefined;
+  readonly unregistered?: RegistrationNoun | undefined;
 }
-
-type Unregistered = "plugin" | "service account" | "operator";
-
-export type SignedIn = OperatorIdentity;
 
 /** The session that belongs to a cookie. */
 export interface KeptSession {
   /** Undefined until a person signs in. */
-  readonly operator: SignedIn | undefined;
+  readonly operator: OperatorIdentity | undefined;
   /** Epoch milliseconds; from this instant on the session is over. */
   readonly expiresAt: number;
 }
@@ -118,14 +113,12 @@ export interface Deployment {
   /** The only clock, in epoch milliseconds. `time` can move it. */
   readonly clock: () => number;
   readonly time: EmulatorClock;
-  /** The source of every id, code, token and session. */
-  readonly random: RandomSource;
   readonly switches: RuleSwitches;
   /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
   readonly publicUrl: () => string;
   /** The instants (epoch milliseconds) of the admitted token requests of each tenant. */
   readonly rateWindows: ExpiringMap<readonly number[]>;
-  readonly plugins: PluginRegistry;
+  readonly plugins: Plugins;
   readonly serviceAccounts: ServiceAccounts;
   readonly apiClients: ApiClients;
   readonly operators: Operators;
@@ -163,11 +156,10 @@ export function createDeployment(
     settings,
     time,
     clock: () => time.now(),
-    random,
     switches: new RuleSwitches(settings.rules),
     publicUrl: lasting.publicUrl,
     rateWindows: new ExpiringMap(),
-    plugins: new PluginRegistry(settings.narrowingDelayMs, lasting.testKeys),
+    plugins: new Plugins(settings.narrowingDelayMs, lasting.testKeys),
     serviceAccounts,
     apiClients,
     operators: new Operators(),
@@ -188,61 +180,40 @@ export function createDeployment(
   };
 }
 
-// Unregistering also ends for good everything that was issued to a registration, so that a later registration
-// of the same name does not inherit it. Spent jti values and rate windows stay.
+/** The variants in which something is issued to a registration. In Variant B a client_id is unique across tenants. */
+const variantsOf = {
+  plugins: ["A"],
+  serviceAccounts: ["B"],
+  apiClients: ["B"],
+  operators: ["A", "B"],
+} as const;
 
-export function unregisterPlugin(deployment: Deployment, input: unknown): void {
-  const { plugins, accessTokens, launches, launchCodes } = deployment;
-  const { tenantId, clientId } = plugins.unregister(input);
-  const isTheirs = (of: PluginIdentity) => of.tenantId === tenantId && of.clientId === clientId;
-  endTokens(accessTokens, "plugin", (token) => token.variant === "A" && isTheirs(token));
-  launches.forget(isTheirs);
-  launchCodes.forget(isTheirs);
-}
-
-export function unregisterServiceAccount(deployment: Deployment, input: unknown): void {
-  const { clientId } = deployment.serviceAccounts.unregister(input);
-  // In Variant B a client_id is unique across tenants. The tokens of an API client of that name have ended.
-  const isTheirs = (token: IssuedToken) => token.variant === "B" && token.clientId === clientId;
-  endTokens(deployment.accessTokens, "service account", isTheirs);
-}
-
-export function unregisterApiClient(deployment: Deployment, input: unknown): void {
-  const { apiClients, authorizations, authorizationCodes, pendingLogins } = deployment;
-  const { clientId } = apiClients.unregister(input);
-  const isTheirs = (of: { readonly clientId: string }) => of.clientId === clientId;
-  revokeLogins(authorizations, isTheirs);
-  authorizationCodes.forget(isTheirs);
-  pendingLogins.forget(({ request }) => isTheirs(request.client));
-}
-
-export function unregisterOperator(deployment: Deployment, input: unknown): void {
-  const { operators, accessTokens, launches, launchCodes, authorizations, authorizationCodes } = deployment;
-  const { tenantId, userId } = operators.unregister(input);
-  const isTheirs = (of: { readonly tenantId: string; readonly userId?: string | undefined }) =>
-    of.tenantId === tenantId && of.userId === userId;
-  endTokens(accessTokens, "operator", isTheirs);
-  launches.forget(isTheirs);
-  launchCodes.forget(isTheirs);
-  revokeLogins(authorizations, isTheirs);
-  authorizationCodes.forget(isTheirs);
+/**
+ * Unregisters, and ends for good everything that was issued to the registration, so that a later one of the
+ * same name does not inherit it. Spent jti values and rate windows stay.
+ */
+export function unregister(deployment: Deployment, kind: keyof typeof variantsOf, input: unknown): void {
+  const { noun, key } = deployment[kind].kind;
+  const variants: readonly ("A" | "B")[] = variantsOf[kind];
+  type Issued = { readonly [Name in keyof LaunchIdentity]?: string | undefined };
+  const registration: Issued = deployment[kind].unregister(input);
+  const isTheirs = (of: Issued) => key.every((name) => of[name] === registration[name]);
+  // The tokens are refused from now on, but stay stored, so that the log can report why.
+  deployment.accessTokens.revise((token) => {
+    const isEnded = variants.includes(token.variant) && isTheirs(token);
+    return isEnded ? { ...token, unregistered: token.unregistered ?? noun } : token;
+  });
+  if (variants.includes("A")) {
+    deployment.launches.forget(isTheirs);
+    deployment.launchCodes.forget(isTheirs);
+  }
+  if (variants.includes("B")) {
+    // This also ends the refresh tokens of each login.
+    deployment.authorizations.revise((login) => (isTheirs(login) ? { ...login, revoked: true } : login));
+    deployment.authorizationCodes.forget(isTheirs);
+    deployment.pendingLogins.forget(({ request }) => isTheirs(request.client));
+  }
   for (const sessions of [deployment.hostSessions, deployment.loginSessions]) {
     sessions.forget(({ operator }) => operator !== undefined && isTheirs(operator));
   }
-}
-
-/** Ends the access tokens and refresh tokens of each matching login. */
-function revokeLogins(logins: SecretMap<Authorization>, matches: (login: Authorization) => boolean): void {
-  logins.revise((login) => (matches(login) ? { ...login, revoked: true } : login));
-}
-
-/** The tokens are refused from now on, but stay stored, so that the log can report why. */
-function endTokens(
-  tokens: SecretMap<IssuedToken>,
-  unregistered: Unregistered,
-  matches: (token: IssuedToken) => boolean,
-): void {
-  tokens.revise((token) =>
-    token.unregistered === undefined && matches(token) ? { ...token, unregistered } : token,
-  );
 }

@@ -27,8 +27,8 @@ export class ExpiringMap<Value> {
   }
 
   /** Returns a value that may have expired. */
-  find(key: string): Value | undefined {
-    return this.#byHash.get(hashOf(key))?.value;
+  find(key: string | undefined): Value | undefined {
+    return key === undefined ? undefined : this.#byHash.get(hashOf(key))?.value;
   }
 
   set(key: string, value: Value, expiresAt: number, now: number): void {
@@ -45,10 +45,17 @@ export class ExpiringMap<Value> {
     this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(entries.size * 2, this.#capacity + 1));
   }
 
-  /** Replaces the value of a known key. By default it is kept as long as the old one. */
-  replace(key: string, value: Value, now: number, expiresAt?: number): void {
-    const kept = this.#byHash.get(hashOf(key));
-    if (kept !== undefined) this.set(key, value, expiresAt ?? kept.expiresAt, now);
+  /** Changes members of a known value, which it returns as it was. By default `expiresAt` stays the same. */
+  change(
+    key: string | undefined,
+    members: Partial<Value>,
+    now: number,
+    expiresAt?: number,
+  ): Value | undefined {
+    const kept = key === undefined ? undefined : this.#byHash.get(hashOf(key));
+    if (key === undefined || kept === undefined) return undefined;
+    this.set(key, { ...kept.value, ...members }, expiresAt ?? kept.expiresAt, now);
+    return kept.value;
   }
 
   delete(key: string): void {
@@ -70,6 +77,9 @@ export class ExpiringMap<Value> {
   }
 }
 
+/** 256 bits. RFC 6749 section 10.10 asks for 160. */
+const SECRET_BYTES = 32;
+
 export class SecretMap<Value> extends ExpiringMap<Value> {
   readonly #random: RandomSource;
 
@@ -80,7 +90,7 @@ export class SecretMap<Value> extends ExpiringMap<Value> {
 
   /** Stores the value under a new secret, which it returns and stores nowhere. */
   mint(value: Value, expiresAt: number, now: number): string {
-    const secret = this.#random.secret();
+    const secret = this.#random.bytes(SECRET_BYTES).toString("base64url");
     this.set(secret, value, expiresAt, now);
     return secret;
   }
@@ -115,9 +125,6 @@ export class BoundedList<Entry> {
   }
 }
 
-/** 256 bits. RFC 6749 section 10.10 asks for 160. */
-const SECRET_BYTES = 32;
-
 /** With a seed, which is for tests only, every instance returns the same sequence of values. */
 export class RandomSource {
   readonly #seed: number | undefined;
@@ -125,11 +132,6 @@ export class RandomSource {
 
   constructor(seed: number | undefined) {
     this.#seed = seed;
-  }
-
-  /** A random string without any structure that clients could depend on. */
-  secret(): string {
-    return this.bytes(SECRET_BYTES).toString("base64url");
   }
 
   /** `length` must be at most 32. */

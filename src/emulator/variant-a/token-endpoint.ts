@@ -94,16 +94,23 @@ const formChecks: Checks<{ readonly form: URLSearchParams; readonly request: Req
     secondAuthentication(request, "the assertion alone", "client_secret", form.get("client_secret") ?? ""),
 };
 
-type TokenRequest = ReturnType<typeof fieldsOf>;
+/** The fields of section 4.1. */
+const FIELDS = [
+  ...(["grant_type", "client_id", "code", "code_verifier"] as const),
+  ...(["client_assertion_type", "client_assertion"] as const),
+];
+type TokenRequest = Readonly<Record<(typeof FIELDS)[number], string | undefined>>;
 
-/** Reads the form of section 4.1. */
 async function readForm(deployment: Deployment, request: Request): Promise<TokenRequest | Refusal> {
   const { settings, switches } = deployment;
   const body = await readTokenRequest(switches, request, "token-request");
   if ("rule" in body) return body;
   const form = new URLSearchParams(body.text);
   const refusal = firstRefusal(switches, formChecks, { form, request });
-  if (refusal === undefined) return fieldsOf(form);
+  if (refusal === undefined) {
+    // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
+    return Object.fromEntries(FIELDS.map((name) => [name, form.get(name) || undefined])) as TokenRequest;
+  }
   // A malformed attempt spends its code, because it authenticates no plugin, like one with a refused assertion. All
   // values of a repeated parameter count, because a server with other rules could exchange any of them.
   const isExchange = form.getAll("grant_type").includes("authorization_code");
@@ -111,19 +118,6 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
     for (const code of form.getAll("code")) spendCode(deployment, code);
   }
   return refusal;
-}
-
-function fieldsOf(form: URLSearchParams) {
-  // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
-  const field = (name: string) => form.get(name) || undefined;
-  return {
-    grant_type: field("grant_type"),
-    client_id: field("client_id"),
-    code: field("code"),
-    code_verifier: field("code_verifier"),
-    client_assertion_type: field("client_assertion_type"),
-    client_assertion: field("client_assertion"),
-  };
 }
 
 const requestChecks: Checks<TokenRequest> = {
@@ -178,27 +172,25 @@ function findPlugin(
   return { rule: "plugin.enabled", expected: "enabled", actual: "disabled", answer };
 }
 
-/** A code as it was before the attempt, and the instant of the attempt (epoch milliseconds). */
-interface PresentedCode {
+interface Attempt {
+  /** The code as it was before the attempt. */
   readonly code: LaunchCode;
+  /** Epoch milliseconds. */
   readonly at: number;
+  readonly plugin: Plugin;
+  readonly verifier: string | undefined;
 }
+
+type PresentedCode = Pick<Attempt, "code" | "at">;
 
 /**
  * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3).
  * This is synchronous, so that exactly one of concurrent attempts finds the code unspent.
  */
 function spendCode({ clock, launchCodes }: Deployment, value: string | undefined): PresentedCode | undefined {
-  const code = value === undefined ? undefined : launchCodes.find(value);
-  if (value === undefined || code === undefined) return undefined;
   const at = clock();
-  launchCodes.replace(value, { ...code, spent: true }, at);
-  return { code, at };
-}
-
-interface Attempt extends PresentedCode {
-  readonly plugin: Plugin;
-  readonly verifier: string | undefined;
+  const code = launchCodes.change(value, { spent: true }, at);
+  return code && { code, at };
 }
 
 const codeChecks: Checks<Attempt> = {
@@ -220,16 +212,14 @@ function redeemCode(
   request: TokenRequest,
   presented: PresentedCode | undefined,
 ): Operator | Refusal {
-  const unknown = (actual: string): Refusal => {
-    return { rule: "code.known", expected: "a code from the host", actual };
-  };
+  const unknown = { rule: "code.known", expected: "a code from the host" } as const;
   if (presented === undefined) {
-    return unknown(request.code === undefined ? "absent" : "a code that was not handed out");
+    return { ...unknown, actual: request.code === undefined ? "absent" : "a code that was not handed out" };
   }
   const attempt = { ...presented, plugin, verifier: request.code_verifier };
   const { tenantId, userId } = presented.code;
   const refusal = firstRefusal(switches, codeChecks, attempt);
-  return refusal ?? operators.find(tenantId, userId) ?? unknown("a code of an operator who was unregistered");
+  return refusal ?? operators.find(tenantId, userId) ?? { ...unknown, actual: "a code of a former operator" };
 }
 
 /** The answer has the shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
