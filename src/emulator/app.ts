@@ -7,6 +7,7 @@ import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";
 import { asResponse } from "./http/messages.js";
 import type { Endpoint } from "./journal.js";
+import { GRANTS, type Grant } from "./oauth.js";
 import type { Settings } from "./options.js";
 import { assetRoutes } from "./pages/page.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
@@ -15,7 +16,7 @@ import { shown } from "./shown.js";
 import type { Deployment } from "./state.js";
 import { answerTokenRequest } from "./variant-a/token-endpoint.js";
 import { loginRoutes } from "./variant-b/login-pages.js";
-import { answerClientRequest, type GrantPlace } from "./variant-b/token-endpoint.js";
+import { answerClientRequest } from "./variant-b/token-endpoint.js";
 
 type App = (deployment: Deployment, request: Request, connection: Connection) => Promise<Response>;
 
@@ -76,10 +77,10 @@ export function createApp(settings: Settings, prefix: string): App {
 function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   const refreshesHere = refreshPath === TOKEN_PATH_B;
   const token = { endpoint: "token", operation: "requestToken", method: "POST" } as const;
-  const tokenOfB = (path: string, place: GrantPlace): Operation => ({
+  const tokenOfB = (path: string, grants: readonly Grant[]): Operation => ({
     ...{ ...token, variant: "B", path, methodRule: "client-request.method" },
     handler: async ({ req, env: { deployment, note } }) =>
-      asResponse(await answerClientRequest(deployment, req.raw, note, place)),
+      asResponse(await answerClientRequest(deployment, req.raw, note, grants)),
   });
   return [
     {
@@ -90,8 +91,8 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
         return asResponse(await answerTokenRequest(deployment, tenantId, req.raw, note));
       },
     },
-    tokenOfB(TOKEN_PATH_B, refreshesHere ? "every grant" : "every grant but refresh"),
-    ...(refreshesHere ? [] : [tokenOfB(refreshPath, "refresh")]),
+    tokenOfB(TOKEN_PATH_B, refreshesHere ? GRANTS : GRANTS.filter((grant) => grant !== "refresh_token")),
+    ...(refreshesHere ? [] : [tokenOfB(refreshPath, ["refresh_token"])]),
     ...[...hostRoutes, ...loginRoutes, ...assetRoutes].map(
       (route): Operation => ({
         ...route,

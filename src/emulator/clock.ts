@@ -3,8 +3,11 @@ import { EmulatorError } from "./errors.js";
 
 export type Instant = number | string | Date;
 
-/** How a clock differs from the one it is based on. */
-export type ClockState = { readonly offsetMs: number } | { readonly frozenAt: number };
+/** The instant that a clock starts with. */
+export interface ClockStart {
+  readonly at: Instant;
+  readonly frozen?: boolean | undefined;
+}
 
 /** ECMAScript limits a Date to 100,000,000 days before and after 1970. */
 const FURTHEST_MS = 8.64e15;
@@ -24,31 +27,35 @@ const ZONED = /(Z|[+-]\d{2}:?\d{2})$/i;
  */
 export class EmulatorClock {
   readonly #base: () => number;
-  readonly #initial: (base: number) => ClockState;
-  #state: ClockState;
+  readonly #start: ClockStart | undefined;
+  #offsetMs = 0;
+  #frozenAt: number | undefined;
 
   /** @internal */
-  constructor(base: () => number, initial: (base: number) => ClockState = () => ({ offsetMs: 0 })) {
+  constructor(base: () => number, start?: ClockStart) {
     this.#base = () => readBase(base);
-    this.#initial = initial;
-    this.#state = initial(this.#base());
+    this.#start = start;
+    // A wrong option is reported at once.
+    this.#base();
+    this.reset();
   }
 
   /** Epoch milliseconds. */
   now(): number {
-    if ("frozenAt" in this.#state) return this.#state.frozenAt;
+    if (this.#frozenAt !== undefined) return this.#frozenAt;
     // At the limits of Date it stops, so that everything computed from it is a valid date.
-    return Math.max(-FURTHEST_MS, Math.min(FURTHEST_MS, this.#base() + this.#state.offsetMs));
+    return Math.max(-FURTHEST_MS, Math.min(FURTHEST_MS, this.#base() + this.#offsetMs));
   }
 
   get frozen(): boolean {
-    return "frozenAt" in this.#state;
+    return this.#frozenAt !== undefined;
   }
 
   /** Takes epoch milliseconds, a `Date` or a string with a zone. @throws EmulatorError `option_invalid` */
   set(instant: Instant): void {
     const at = readInstant(instant);
-    this.#state = this.frozen ? { frozenAt: at } : { offsetMs: at - this.#base() };
+    if (this.frozen) this.#frozenAt = at;
+    else this.#offsetMs = at - this.#base();
   }
 
   /** Moves the clock, backwards if negative. @throws EmulatorError `option_invalid` */
@@ -59,17 +66,22 @@ export class EmulatorClock {
 
   /** Stops it at `instant`. `set` and `advance` still move it. @throws EmulatorError `option_invalid` */
   freeze(instant: Instant = this.now()): void {
-    this.#state = { frozenAt: readInstant(instant) };
+    this.#frozenAt = readInstant(instant);
   }
 
   /** Lets a frozen clock run on from its instant. */
   resume(): void {
-    if ("frozenAt" in this.#state) this.#state = { offsetMs: this.#state.frozenAt - this.#base() };
+    if (this.#frozenAt === undefined) return;
+    this.#offsetMs = this.#frozenAt - this.#base();
+    this.#frozenAt = undefined;
   }
 
   /** Returns to real time, or to the clock that the seed defines. */
   reset(): void {
-    this.#state = this.#initial(this.#base());
+    this.#frozenAt = undefined;
+    this.#offsetMs = 0;
+    if (this.#start?.frozen) this.freeze(this.#start.at);
+    else if (this.#start !== undefined) this.set(this.#start.at);
   }
 }
 

@@ -31,14 +31,7 @@ import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/key
 import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
 import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
 import { applySeed } from "./seed/seed.js";
-import {
-  createDeployment,
-  type LaunchIdentity,
-  unregisterApiClient,
-  unregisterOperator,
-  unregisterPlugin,
-  unregisterServiceAccount,
-} from "./state.js";
+import { createDeployment, type LaunchIdentity, unregister } from "./state.js";
 import { type LoginRequest, loginInProcess } from "./variant-b/authorization.js";
 
 /** One deployment of the service. Instances share nothing. */
@@ -261,16 +254,16 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     },
     registerPlugin: (registration) => deployment.plugins.register(registration),
     updatePlugin: (update) => deployment.plugins.update(update, deployment.clock()),
-    unregisterPlugin: (plugin) => unregisterPlugin(deployment, plugin),
+    unregisterPlugin: (plugin) => unregister(deployment, "plugins", plugin),
     registerServiceAccount: (registration) => deployment.serviceAccounts.register(registration),
     updateServiceAccount: (update) => deployment.serviceAccounts.update(update, deployment.clock()),
-    unregisterServiceAccount: (account) => unregisterServiceAccount(deployment, account),
+    unregisterServiceAccount: (account) => unregister(deployment, "serviceAccounts", account),
     registerApiClient: (registration) => deployment.apiClients.register(registration),
     updateApiClient: (update) => deployment.apiClients.update(update, deployment.clock()),
-    unregisterApiClient: (client) => unregisterApiClient(deployment, client),
+    unregisterApiClient: (client) => unregister(deployment, "apiClients", client),
     registerOperator: (registration) => deployment.operators.register(registration),
     updateOperator: (update) => deployment.operators.update(update, deployment.clock()),
-    unregisterOperator: (operator) => unregisterOperator(deployment, operator),
+    unregisterOperator: (operator) => unregister(deployment, "operators", operator),
     launch: (identity) => launchInProcess(() => deployment, identity),
     login: (request) => loginInProcess(deployment, request),
     testKey(plugin) {

@@ -10,14 +10,12 @@ export const AUTHORIZATION_PATH = "/v1/auth/authorize";
 export const LOGIN_PATH = "/v1/auth/login";
 export const CONSENT_PATH = "/v1/auth/consent";
 
-/** Returns the path of a request under the public URL, or undefined if it is not under it. */
-export type PathUnder = (request: Request) => string | undefined;
-
 /**
- * `prefix` is the path of the public URL, without a trailing slash. Paths are decoded as far as routing needs it, so
- * that every spelling of the prefix is the same (RFC 3986 section 6.2.2: /%7Euser and /~user are one path).
+ * Returns a function for the path of a request under the public URL, which is undefined if it is not under it. `prefix` is
+ * the path of the public URL, without a trailing slash. Paths are decoded as far as routing needs it, so that every
+ * spelling of the prefix is the same (RFC 3986 section 6.2.2: /%7Euser and /~user are one path).
  */
-export function pathUnder(prefix: string): PathUnder {
+export function pathUnder(prefix: string): (request: Request) => string | undefined {
   if (prefix === "") return getPath;
   const decoded = getPath({ url: `http://emulator.localhost${prefix}` } as Request);
   return (request) => {

@@ -2,41 +2,29 @@
 // flight ends on the deployment on which it began. No other module keeps records.
 import { operationsOf } from "./api/routes.js";
 import { RuleSwitches } from "./checks.js";
-import { type ClockState, EmulatorClock, readInstant } from "./clock.js";
+import { EmulatorClock } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import { EmulatorFaults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow.js";
 import { Journal, type JournalWaiters } from "./journal.js";
 import type { Settings } from "./options.js";
 import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
-import type { JwksSource } from "./registrations/keys.js";
-import { Operators } from "./registrations/operators.js";
-import { PluginRegistry } from "./registrations/plugins.js";
-import type { EmulatorSeed } from "./seed/seed.js";
-import {
-  Authorizations,
-  type IssuedToken,
-  RandomSource,
-  SecretMap,
-  SlidingWindow,
-  type Unregistered,
-  UsedAssertionIds,
-} from "./stores.js";
+import type { JwksSource, PluginIdentity } from "./registrations/keys.js";
+import { type OperatorIdentity, Operators } from "./registrations/operators.js";
+import { Plugins } from "./registrations/plugins.js";
+import type { RegistrationNoun } from "./registrations/registry.js";
+import { ExpiringMap, RandomSource, SecretMap } from "./stores.js";
 
 /** Anyone can begin a login. If there are more (at most 40 MB), the oldest are forgotten. */
 const MOST_PENDING_LOGINS = 10_000;
+/** Each is kept for at most six and a half minutes, so this suffices for 2,500 assertions per second. */
+const MOST_ASSERTION_IDS = 1_000_000;
 
 /** The plugin that is launched, and the operator who launches it. */
-export interface LaunchIdentity {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId: string;
-}
+export type LaunchIdentity = PluginIdentity & OperatorIdentity;
 
 /** The launch that belongs to an opaque_code. */
 interface LaunchRecord extends LaunchIdentity {
-  /** The state that `host:auth-code` repeats. */
-  readonly answers: Settings["launchState"];
   readonly used: boolean;
   /** Epoch milliseconds, the last instant at which it can be authorised. */
   readonly expiresAt: number;
@@ -74,7 +62,7 @@ export interface AuthorizationCode extends LaunchIdentity {
   readonly redirectUri: string;
   readonly codeChallenge: string;
   /** The authorization that an exchange opened; undefined before the exchange. */
-  readonly authorizationId: string | undefined;
+  readonly authorizationId?: string;
   /** Epoch milliseconds, the last instant at which it can be exchanged. */
   readonly expiresAt: number;
 }
@@ -88,36 +76,55 @@ export interface RefreshToken {
   readonly idleAt: number;
 }
 
-export type SignedIn = Omit<LaunchIdentity, "clientId">;
+/** One login that was exchanged for tokens. */
+export interface Authorization extends LaunchIdentity {
+  /** The granted scopes. If undefined, all capabilities of the person. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  readonly revoked: boolean;
+  /** Epoch milliseconds; from this instant on every refresh is refused. */
+  readonly endsAt: number;
+}
+
+/** The data of an access token, fixed when it is minted. */
+export interface IssuedToken extends PluginIdentity {
+  readonly variant: "A" | "B";
+  /** The person who launched the plugin or logged in; undefined if a machine acts for itself. */
+  readonly userId?: string | undefined;
+  /** The login that the token results from (Variant B). If it is revoked, the token is refused. */
+  readonly authorizationId?: string | undefined;
+  /** "The token carries the scopes granted to the registration" (section 5.6). Undefined permits all. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  /** Epoch milliseconds; from this instant on the token is refused. */
+  readonly expiresAt: number;
+  /** The kind of registration that was removed. The token stays refused even if it is registered again. */
+  readonly unregistered?: RegistrationNoun | undefined;
+}
 
 /** The session that belongs to a cookie. */
 export interface KeptSession {
   /** Undefined until a person signs in. */
-  readonly operator: SignedIn | undefined;
+  readonly operator: OperatorIdentity | undefined;
   /** Epoch milliseconds; from this instant on the session is over. */
   readonly expiresAt: number;
 }
-
-/** "The 429 response may carry a Retry-After header, but it may be absent" (description, section 8). */
-export type RetryAfter = "seconds" | "date" | "absent";
 
 export interface Deployment {
   readonly settings: Settings;
   /** The only clock, in epoch milliseconds. `time` can move it. */
   readonly clock: () => number;
   readonly time: EmulatorClock;
-  /** The source of every id, code, token and session. */
-  readonly random: RandomSource;
   readonly switches: RuleSwitches;
   /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
   readonly publicUrl: () => string;
-  readonly rateLimit: { readonly window: SlidingWindow; readonly retryAfter: RetryAfter } | undefined;
-  readonly plugins: PluginRegistry;
+  /** The instants (epoch milliseconds) of the admitted token requests of each tenant. */
+  readonly rateWindows: ExpiringMap<readonly number[]>;
+  readonly plugins: Plugins;
   readonly serviceAccounts: ServiceAccounts;
   readonly apiClients: ApiClients;
   readonly operators: Operators;
   readonly accessTokens: SecretMap<IssuedToken>;
-  readonly usedAssertionIds: UsedAssertionIds;
+  /** For each used jti of a plugin the end (epoch milliseconds) until which a repeat is refused. */
+  readonly usedAssertionIds: ExpiringMap<number>;
   /** The launches of Variant A by opaque_code, then by code. */
   readonly launches: SecretMap<LaunchRecord>;
   readonly launchCodes: SecretMap<LaunchCode>;
@@ -125,7 +132,7 @@ export interface Deployment {
   readonly pendingLogins: SecretMap<PendingLogin>;
   readonly authorizationCodes: SecretMap<AuthorizationCode>;
   readonly refreshTokens: SecretMap<RefreshToken>;
-  readonly authorizations: Authorizations;
+  readonly authorizations: SecretMap<Authorization>;
   /** The sessions of the host application and of the authorization server, by cookie value. */
   readonly hostSessions: SecretMap<KeptSession>;
   readonly loginSessions: SecretMap<KeptSession>;
@@ -142,29 +149,28 @@ export function createDeployment(
   lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource; waiters?: JournalWaiters },
 ): Deployment {
   const random = new RandomSource(settings.randomSeed);
-  const time = new EmulatorClock(settings.now ?? Date.now, firstState(settings.seed.clock));
+  const time = new EmulatorClock(settings.now ?? Date.now, settings.seed.clock);
   const serviceAccounts: ServiceAccounts = new ServiceAccounts((id) => apiClients.find(id) !== undefined);
   const apiClients: ApiClients = new ApiClients((id) => serviceAccounts.find(id) !== undefined);
   return {
     settings,
     time,
     clock: () => time.now(),
-    random,
     switches: new RuleSwitches(settings.rules),
     publicUrl: lasting.publicUrl,
-    rateLimit: rateLimitOf(settings),
-    plugins: new PluginRegistry(settings.narrowingDelayMs, lasting.testKeys),
+    rateWindows: new ExpiringMap(),
+    plugins: new Plugins(settings.narrowingDelayMs, lasting.testKeys),
     serviceAccounts,
     apiClients,
     operators: new Operators(),
     accessTokens: new SecretMap(random),
-    usedAssertionIds: new UsedAssertionIds(),
+    usedAssertionIds: new ExpiringMap(MOST_ASSERTION_IDS),
     launches: new SecretMap(random),
     launchCodes: new SecretMap(random),
     pendingLogins: new SecretMap(random, MOST_PENDING_LOGINS),
     authorizationCodes: new SecretMap(random),
     refreshTokens: new SecretMap(random),
-    authorizations: new Authorizations(random),
+    authorizations: new SecretMap(random),
     hostSessions: new SecretMap(random),
     loginSessions: new SecretMap(random),
     faults: new EmulatorFaults(random, operationsOf(settings)),
@@ -174,71 +180,40 @@ export function createDeployment(
   };
 }
 
-function firstState(clock: EmulatorSeed["clock"]): ((base: number) => ClockState) | undefined {
-  if (clock === undefined) return undefined;
-  const at = readInstant(clock.at);
-  return clock.frozen === true ? () => ({ frozenAt: at }) : (base) => ({ offsetMs: at - base });
-}
+/** The variants in which something is issued to a registration. In Variant B a client_id is unique across tenants. */
+const variantsOf = {
+  plugins: ["A"],
+  serviceAccounts: ["B"],
+  apiClients: ["B"],
+  operators: ["A", "B"],
+} as const;
 
-function rateLimitOf({ rateLimit }: Settings): Deployment["rateLimit"] {
-  if (rateLimit === false) return undefined;
-  const { retryAfter } = rateLimit;
-  const form = retryAfter === false ? "absent" : retryAfter === "date" ? "date" : "seconds";
-  return { window: new SlidingWindow(rateLimit), retryAfter: form };
-}
-
-// Unregistering also ends for good everything that was issued to a registration, so that a later registration
-// of the same name does not inherit it. Spent jti values and rate windows stay.
-
-export function unregisterPlugin(deployment: Deployment, input: unknown): void {
-  const { plugins, accessTokens, launches, launchCodes } = deployment;
-  const { tenantId, clientId } = plugins.unregister(input);
-  const isTheirs = (of: Omit<LaunchIdentity, "userId">) =>
-    of.tenantId === tenantId && of.clientId === clientId;
-  endTokens(accessTokens, "plugin", (token) => token.variant === "A" && isTheirs(token));
-  launches.forget(isTheirs);
-  launchCodes.forget(isTheirs);
-}
-
-export function unregisterServiceAccount(deployment: Deployment, input: unknown): void {
-  const { clientId } = deployment.serviceAccounts.unregister(input);
-  // In Variant B a client_id is unique across tenants. The tokens of an API client of that name have ended.
-  const isTheirs = (token: IssuedToken) => token.variant === "B" && token.clientId === clientId;
-  endTokens(deployment.accessTokens, "service account", isTheirs);
-}
-
-export function unregisterApiClient(deployment: Deployment, input: unknown): void {
-  const { apiClients, authorizations, authorizationCodes, pendingLogins } = deployment;
-  const { clientId } = apiClients.unregister(input);
-  const isTheirs = (of: { readonly clientId: string }) => of.clientId === clientId;
-  // This ends the access tokens and refresh tokens of each login.
-  authorizations.revokeAll(isTheirs);
-  authorizationCodes.forget(isTheirs);
-  pendingLogins.forget(({ request }) => isTheirs(request.client));
-}
-
-export function unregisterOperator(deployment: Deployment, input: unknown): void {
-  const { operators, accessTokens, launches, launchCodes, authorizations, authorizationCodes } = deployment;
-  const { tenantId, userId } = operators.unregister(input);
-  const isTheirs = (of: { readonly tenantId: string; readonly userId?: string | undefined }) =>
-    of.tenantId === tenantId && of.userId === userId;
-  endTokens(accessTokens, "operator", isTheirs);
-  launches.forget(isTheirs);
-  launchCodes.forget(isTheirs);
-  authorizations.revokeAll(isTheirs);
-  authorizationCodes.forget(isTheirs);
+/**
+ * Unregisters, and ends for good everything that was issued to the registration, so that a later one of the
+ * same name does not inherit it. Spent jti values and rate windows stay.
+ */
+export function unregister(deployment: Deployment, kind: keyof typeof variantsOf, input: unknown): void {
+  const { noun, key } = deployment[kind].kind;
+  const variants: readonly ("A" | "B")[] = variantsOf[kind];
+  type Issued = { readonly [Name in keyof LaunchIdentity]?: string | undefined };
+  const registration: Issued = deployment[kind].unregister(input);
+  const isTheirs = (of: Issued) => key.every((name) => of[name] === registration[name]);
+  // The tokens are refused from now on, but stay stored, so that the log can report why.
+  deployment.accessTokens.revise((token) => {
+    const isEnded = variants.includes(token.variant) && isTheirs(token);
+    return isEnded ? { ...token, unregistered: token.unregistered ?? noun } : token;
+  });
+  if (variants.includes("A")) {
+    deployment.launches.forget(isTheirs);
+    deployment.launchCodes.forget(isTheirs);
+  }
+  if (variants.includes("B")) {
+    // This also ends the refresh tokens of each login.
+    deployment.authorizations.revise((login) => (isTheirs(login) ? { ...login, revoked: true } : login));
+    deployment.authorizationCodes.forget(isTheirs);
+    deployment.pendingLogins.forget(({ request }) => isTheirs(request.client));
+  }
   for (const sessions of [deployment.hostSessions, deployment.loginSessions]) {
     sessions.forget(({ operator }) => operator !== undefined && isTheirs(operator));
   }
-}
-
-/** The tokens are refused from now on, but stay stored, so that the log can report why. */
-function endTokens(
-  tokens: SecretMap<IssuedToken>,
-  unregistered: Unregistered,
-  matches: (token: IssuedToken) => boolean,
-): void {
-  tokens.revise((token) =>
-    token.unregistered === undefined && matches(token) ? { ...token, unregistered } : token,
-  );
 }

@@ -1,4 +1,4 @@
-// The stores for records, each limited in size, and the source of ids and secrets.
+// The stores for records, each limited in size, and the source of secrets.
 import { createHash, randomBytes } from "node:crypto";
 
 /** With fewer entries than this, a sweep is not worth its cost. */
@@ -12,12 +12,13 @@ interface Entry<Value> {
 }
 
 /**
- * Keeps each entry at least until `expiresAt` (epoch milliseconds). Each time the map has doubled, a sweep
- * deletes the expired entries, so at most about half of the entries are expired. If there are still more than
- * `capacity`, the oldest are deleted too. Readers must check `expiresAt`, because an entry may have expired.
+ * Keeps each value at least until `expiresAt` (epoch milliseconds). Each time the map has doubled, a sweep deletes the
+ * expired values, so at most about half of them are expired. If there are still more than `capacity`, the oldest are
+ * deleted too. Only hashes of the keys are stored, because a key may be a secret, and callers may choose a long one. It
+ * is synchronous, so that concurrent uses of a key have an order.
  */
-class ExpiringMap<Value> {
-  readonly #entries = new Map<string, Entry<Value>>();
+export class ExpiringMap<Value> {
+  readonly #byHash = new Map<string, Entry<Value>>();
   readonly #capacity: number;
   #sweepAt = SMALLEST_SWEEP;
 
@@ -25,15 +26,16 @@ class ExpiringMap<Value> {
     this.#capacity = capacity;
   }
 
-  get(key: string): Entry<Value> | undefined {
-    return this.#entries.get(key);
+  /** Returns a value that may have expired. */
+  find(key: string | undefined): Value | undefined {
+    return key === undefined ? undefined : this.#byHash.get(hashOf(key))?.value;
   }
 
   set(key: string, value: Value, expiresAt: number, now: number): void {
-    const entries = this.#entries;
-    entries.set(key, { value, expiresAt });
+    const entries = this.#byHash;
+    entries.set(hashOf(key), { value, expiresAt });
     if (entries.size < this.#sweepAt) return;
-    for (const [oldKey, old] of entries) if (old.expiresAt <= now) entries.delete(oldKey);
+    for (const [hash, old] of entries) if (old.expiresAt <= now) entries.delete(hash);
     if (entries.size > this.#capacity) {
       // A tenth is deleted at once. If it were one entry, the next `set` would sweep the whole map again.
       for (const oldest of entries.keys()) {
@@ -43,125 +45,59 @@ class ExpiringMap<Value> {
     this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(entries.size * 2, this.#capacity + 1));
   }
 
-  delete(key: string): void {
-    this.#entries.delete(key);
+  /** Changes members of a known value, which it returns as it was. By default `expiresAt` stays the same. */
+  change(
+    key: string | undefined,
+    members: Partial<Value>,
+    now: number,
+    expiresAt?: number,
+  ): Value | undefined {
+    const kept = key === undefined ? undefined : this.#byHash.get(hashOf(key));
+    if (key === undefined || kept === undefined) return undefined;
+    this.set(key, { ...kept.value, ...members }, expiresAt ?? kept.expiresAt, now);
+    return kept.value;
   }
 
-  /** Replaces each value by the result of `revision`; if that is undefined, deletes the entry. */
+  delete(key: string): void {
+    this.#byHash.delete(hashOf(key));
+  }
+
+  /** Replaces each value by the result of `revision`; if that is undefined, deletes it. */
   revise(revision: (value: Value) => Value | undefined): void {
-    for (const [key, { value, expiresAt }] of this.#entries) {
+    for (const [hash, { value, expiresAt }] of this.#byHash) {
       const revised = revision(value);
-      if (revised === undefined) this.#entries.delete(key);
-      else this.#entries.set(key, { value: revised, expiresAt });
+      if (revised === undefined) this.#byHash.delete(hash);
+      else this.#byHash.set(hash, { value: revised, expiresAt });
     }
+  }
+
+  /** Deletes the matching values. */
+  forget(matches: (value: Value) => boolean): void {
+    this.revise((value) => (matches(value) ? undefined : value));
   }
 }
 
-/** Stores only hashes of secrets. It is synchronous, so that concurrent uses of a secret have an order. */
-export class SecretMap<Value> {
-  readonly #byHash: ExpiringMap<Value>;
+/** 256 bits. RFC 6749 section 10.10 asks for 160. */
+const SECRET_BYTES = 32;
+
+export class SecretMap<Value> extends ExpiringMap<Value> {
   readonly #random: RandomSource;
 
   constructor(random: RandomSource, capacity?: number) {
+    super(capacity);
     this.#random = random;
-    this.#byHash = new ExpiringMap(capacity);
   }
 
-  /** Returns a new secret, which is stored nowhere. It is known at least until `keepUntil`. */
-  mint(value: Value, keepUntil: number, now: number): string {
-    const secret = this.#random.secret();
-    this.#byHash.set(hashOf(secret), value, keepUntil, now);
+  /** Stores the value under a new secret, which it returns and stores nowhere. */
+  mint(value: Value, expiresAt: number, now: number): string {
+    const secret = this.#random.bytes(SECRET_BYTES).toString("base64url");
+    this.set(secret, value, expiresAt, now);
     return secret;
   }
-
-  find(secret: string): Value | undefined {
-    return this.#byHash.get(hashOf(secret))?.value;
-  }
-
-  /** Replaces the value of a known secret. Without `keepUntil` it is kept as long as the old one. */
-  replace(secret: string, value: Value, now: number, keepUntil?: number): void {
-    const key = hashOf(secret);
-    const kept = this.#byHash.get(key);
-    if (kept !== undefined) this.#byHash.set(key, value, keepUntil ?? kept.expiresAt, now);
-  }
-
-  delete(secret: string): void {
-    this.#byHash.delete(hashOf(secret));
-  }
-
-  revise(revision: (value: Value) => Value): void {
-    this.#byHash.revise(revision);
-  }
-
-  /** Deletes the matching values, so that their secrets are unknown. */
-  forget(matches: (value: Value) => boolean): void {
-    this.#byHash.revise((value) => (matches(value) ? undefined : value));
-  }
 }
 
-function hashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("base64url");
-}
-
-/** The data of a token, fixed when it is minted. */
-export interface IssuedToken {
-  readonly variant: "A" | "B";
-  readonly tenantId: string;
-  readonly clientId: string;
-  /** The person who launched the plugin or logged in; undefined if a machine acts for itself. */
-  readonly userId?: string | undefined;
-  /** The login that the token results from (Variant B). If it is revoked, the token is refused. */
-  readonly authorizationId?: string | undefined;
-  /** "The token carries the scopes granted to the registration" (section 5.6). Undefined permits all. */
-  readonly scopes: ReadonlySet<string> | undefined;
-  /** Epoch milliseconds; from this instant on the token is refused. */
-  readonly expiresAt: number;
-  /** The kind of registration that was removed. The token stays refused even if it is registered again. */
-  readonly unregistered?: Unregistered | undefined;
-}
-
-export type Unregistered = "plugin" | "service account" | "operator";
-
-/** One login that was exchanged for tokens. */
-export interface Authorization {
-  readonly tenantId: string;
-  readonly clientId: string;
-  readonly userId: string;
-  /** The granted scopes. If undefined, all capabilities of the person. */
-  readonly scopes: ReadonlySet<string> | undefined;
-  readonly revoked: boolean;
-  /** Epoch milliseconds; from this instant on every refresh is refused. */
-  readonly endsAt: number;
-}
-
-export class Authorizations {
-  readonly #byId = new ExpiringMap<Authorization>();
-  readonly #random: RandomSource;
-
-  constructor(random: RandomSource) {
-    this.#random = random;
-  }
-
-  /** Returns an id, which is not secret and is known at least until `keepUntil` (epoch milliseconds). */
-  open(authorization: Authorization, keepUntil: number, now: number): string {
-    const id = this.#random.uuid();
-    this.#byId.set(id, authorization, keepUntil, now);
-    return id;
-  }
-
-  find(id: string): Authorization | undefined {
-    return this.#byId.get(id)?.value;
-  }
-
-  /** Ends the refresh tokens and access tokens of this authorization. */
-  revoke(id: string, now: number): void {
-    const kept = this.#byId.get(id);
-    if (kept !== undefined) this.#byId.set(id, { ...kept.value, revoked: true }, kept.expiresAt, now);
-  }
-
-  revokeAll(matches: (authorization: Authorization) => boolean): void {
-    this.#byId.revise((value) => (matches(value) ? { ...value, revoked: true } : value));
-  }
+function hashOf(key: string): string {
+  return createHash("sha256").update(key).digest("base64url");
 }
 
 /** Keeps the newest `capacity` entries. Appending takes constant time. */
@@ -189,59 +125,6 @@ export class BoundedList<Entry> {
   }
 }
 
-/**
- * A sliding window per tenant. An admitted request occupies a slot from its instant until just before the
- * instant `windowSeconds` later. A refused request occupies none, so it suffices to wait for a free slot.
- */
-export class SlidingWindow {
-  readonly #requests: number;
-  readonly #windowMs: number;
-  readonly #admitted = new ExpiringMap<number[]>();
-
-  constructor(limit: { requests: number; windowSeconds: number }) {
-    this.#requests = limit.requests;
-    this.#windowMs = limit.windowSeconds * 1000;
-  }
-
-  /** Takes a slot; if there is none, returns the instant (epoch milliseconds) at which one becomes free. */
-  take(tenantId: string, now: number): number | undefined {
-    // Anonymous callers choose the tenant in the path, so it may be long. Its hash is short.
-    const key = hashOf(tenantId);
-    // If the clock was set back, instants that are now in the future do not count.
-    const earlier = this.#admitted.get(key)?.value ?? [];
-    const instants = earlier.filter((at) => at <= now && now < at + this.#windowMs);
-    const [oldest] = instants;
-    if (oldest !== undefined && instants.length >= this.#requests) return oldest + this.#windowMs;
-    instants.push(now);
-    this.#admitted.set(key, instants, now + this.#windowMs, now);
-    return undefined;
-  }
-}
-
-/** Each is kept for at most six and a half minutes, so this suffices for 2,500 assertions per second. */
-const MOST_ASSERTION_IDS = 1_000_000;
-
-/** "A repeat is refused" (description, section 2.2). */
-export class UsedAssertionIds {
-  readonly #uses = new ExpiringMap<true>(MOST_ASSERTION_IDS);
-
-  /**
-   * Marks the jti as used, or returns false if it already was. It is synchronous, so that concurrent posts of
-   * one assertion return true only once. Two plugins, or two tenants, may use the same jti.
-   */
-  use(id: { tenantId: string; clientId: string; jti: string }, expiresAt: number, now: number): boolean {
-    // The key is a hash, because a jti may be long and no part of an assertion may be stored.
-    const key = hashOf(JSON.stringify([id.tenantId, id.clientId, id.jti]));
-    const earlier = this.#uses.get(key);
-    if (earlier !== undefined && now < earlier.expiresAt) return false;
-    this.#uses.set(key, true, expiresAt, now);
-    return true;
-  }
-}
-
-/** 256 bits. RFC 6749 section 10.10 asks for 160. */
-const SECRET_BYTES = 32;
-
 /** With a seed, which is for tests only, every instance returns the same sequence of values. */
 export class RandomSource {
   readonly #seed: number | undefined;
@@ -249,19 +132,6 @@ export class RandomSource {
 
   constructor(seed: number | undefined) {
     this.#seed = seed;
-  }
-
-  /** A random string without any structure that clients could depend on. */
-  secret(): string {
-    return this.bytes(SECRET_BYTES).toString("base64url");
-  }
-
-  /** A version 4 UUID (RFC 9562 section 5.4). */
-  uuid(): string {
-    const bytes = this.bytes(16);
-    bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-    bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-    return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   }
 
   /** `length` must be at most 32. */

@@ -1,7 +1,7 @@
 // One clock for tokens, codes, jti values, the rate window, headers and sessions; it moves forward and back.
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
-import { UsedAssertionIds } from "../../src/emulator/stores.js";
+import { ExpiringMap } from "../../src/emulator/stores.js";
 import { PluginClient, reporter, START } from "./plugin-client.js";
 
 /** The statuses of the answers after each move of the clock. */
@@ -92,13 +92,13 @@ describe("a jti", () => {
 
   test("is forgotten after its end, once 1024 of them are stored", () => {
     const use = (others: number) => {
-      const ids = new UsedAssertionIds();
-      const one = (jti: string, now: number) => ids.use({ ...reporter, jti }, now + 360_000, now);
-      one("first", START);
-      for (let index = 0; index < others; index++) one(`${index}`, START + 3_600_000);
-      return one("first", START);
+      const ids = new ExpiringMap<string>();
+      ids.set("first", "used", START + 360_000, START);
+      for (let index = 0; index < others; index++)
+        ids.set(`${index}`, "", START + 7_200_000, START + 3_600_000);
+      return ids.find("first");
     };
-    expect([use(1022), use(1023)]).toEqual([false, true]);
+    expect([use(1022), use(1023)]).toEqual(["used", undefined]);
   });
 });
 

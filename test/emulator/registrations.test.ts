@@ -476,7 +476,7 @@ describe("an unregistered API client", () => {
     expect(portal.lastRule()).toBe("api-client.authentication");
     expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues: ["authorization.client"] }));
     expect(await portal.statusOf(tokens.access_token)).toBe(401);
-    const actual = "its login was revoked";
+    const actual = "its API client was unregistered";
     expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
     emulator.registerApiClient({ ...client, clientId: "portal" });
     expect(await portal.statusOf(tokens.access_token)).toBe(401);

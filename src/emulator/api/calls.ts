@@ -1,10 +1,10 @@
 // Answers a call of an API route: the bearer token, the rules of the route, then the route's own value.
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
+import { parseJson } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
-import type { Deployment } from "../state.js";
-import type { IssuedToken } from "../stores.js";
+import type { Authorization, Deployment, IssuedToken } from "../state.js";
 import { type ApiRoute, devicesOf, variantOf } from "./routes.js";
 
 export async function answerApiCall(
@@ -16,24 +16,19 @@ export async function answerApiCall(
 ): Promise<Response> {
   const variant = variantOf(route);
   const pathTenantId = variant === "A" ? parameters.tenantId : undefined;
-  const token = findToken(deployment, variant, pathTenantId, request);
+  const token = findToken(deployment, variant, request);
   if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
   const { clientId, userId } = token;
-  Object.assign(note, { tenantId: token.tenantId, clientId });
-  const devices = devicesNamed(route.deviceParameter, parameters, request.url);
-  const refusal = checkCall(deployment, token, route, devices);
-  if (refusal !== undefined) return refuse(deployment, refusal, token);
-  const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
   // The tenants of path and token differ only while bearer.tenant is off.
   const tenantId = pathTenantId ?? token.tenantId;
-  const identity = { variant, tenantId, clientId, userId };
-  const call = {
-    ...identity,
-    parameters,
-    request,
-    devices: devicesOf(deployment.settings.devices, tenantId),
-  };
-  return callAnswer(deployment, await respond(call), request);
+  Object.assign(note, { tenantId, clientId });
+  const named = devicesNamed(route.deviceParameter, parameters, request.url);
+  const refusal = checkCall(deployment, token, tenantId, route, named);
+  if (refusal !== undefined) return refuse(deployment, refusal, { tenantId, clientId });
+  const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
+  const devices = devicesOf(deployment.settings.devices, tenantId);
+  const value = await respond({ variant, tenantId, clientId, userId, parameters, request, devices });
+  return callAnswer(deployment, value, request);
 }
 
 /** Returns the device in the path or, if the path lacks the parameter, all devices in the query. */
@@ -46,31 +41,10 @@ function devicesNamed(name: string | undefined, inPath: Record<string, string>, 
 /** RFC 6750 section 2.1; the scheme's name is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
 
-interface Presented {
-  readonly token: IssuedToken;
-  /** The tenant of the path. Variant B's paths have none, so there the token alone decides. */
-  readonly tenantId: string | undefined;
-  /** How the token was revoked, or undefined if it was not. */
-  readonly revocation: string | undefined;
-  readonly now: number;
-}
-
-const bearerChecks: Checks<Presented> = {
-  "bearer.lifetime"({ token, now }) {
-    const lateMs = now - token.expiresAt;
-    return unless(lateMs < 0, "a token that has not expired", `it expired ${lateMs / 1000} s ago`);
-  },
-  "bearer.revoked": ({ revocation }) =>
-    unless(revocation === undefined, "a token that was not revoked", revocation ?? ""),
-  "bearer.tenant": ({ token, tenantId = token.tenantId }) =>
-    unless(tenantId === token.tenantId, `a token of ${shown(tenantId)}`, "a token of another tenant"),
-};
-
-/** Finds the token that a call presents, and applies the rules that hold for every route. */
+/** Finds the token that a call presents. */
 function findToken(
-  { accessTokens, authorizations, clock, switches }: Deployment,
+  { accessTokens }: Deployment,
   variant: "A" | "B",
-  tenantId: string | undefined,
   request: Request,
 ): IssuedToken | Refusal {
   const authorization = request.headers.get("authorization");
@@ -84,17 +58,15 @@ function findToken(
     const actual = token === undefined ? "an unknown token" : `a token of Variant ${token.variant}`;
     return { rule: "bearer.known", expected: `a token of Variant ${variant}`, actual };
   }
-  const { authorizationId, unregistered } = token;
-  const isRevoked = authorizationId !== undefined && authorizations.find(authorizationId)?.revoked === true;
-  // A plugin that was unregistered breaks bearer.plugin-enabled instead.
-  const isUnregistered = unregistered !== undefined && unregistered !== "plugin";
-  const login = isRevoked ? "its login was revoked" : undefined;
-  const revocation = isUnregistered ? `its ${unregistered} was unregistered` : login;
-  return firstRefusal(switches, bearerChecks, { token, tenantId, revocation, now: clock() }) ?? token;
+  return token;
 }
 
 interface Call {
   readonly token: IssuedToken;
+  /** The login that the token results from; undefined in Variant A and for a machine. */
+  readonly login: Authorization | undefined;
+  /** The tenant of the path. Variant B's paths have none, so there it is the token's. */
+  readonly tenantId: string;
   readonly route: ApiRoute;
   /** The devices that the request names. */
   readonly devices: readonly string[];
@@ -105,7 +77,22 @@ interface Call {
   readonly now: number;
 }
 
-const checksOfEveryToken: Checks<Call> = {
+const bearerChecks: Checks<Call> = {
+  "bearer.lifetime"({ token, now }) {
+    const lateMs = now - token.expiresAt;
+    return unless(lateMs < 0, "a token that has not expired", `it expired ${lateMs / 1000} s ago`);
+  },
+  "bearer.revoked"({ token: { unregistered }, login }) {
+    // A plugin that was unregistered breaks bearer.plugin-enabled instead.
+    const former = unregistered === "plugin" ? undefined : unregistered;
+    const actual = former === undefined ? "its login was revoked" : `its ${former} was unregistered`;
+    return unless(former === undefined && !login?.revoked, "a token that was not revoked", actual);
+  },
+  "bearer.tenant": ({ token, tenantId }) =>
+    unless(tenantId === token.tenantId, `a token of ${shown(tenantId)}`, "a token of another tenant"),
+};
+
+const scopeChecks: Checks<Call> = {
   "route.scope"({ token: { scopes }, route: { scope } }) {
     if (scope === undefined || scopes === undefined) return undefined;
     return unless(scopes.has(scope), scope, [...scopes].join(" ") || "a token without scopes");
@@ -117,7 +104,8 @@ const checksOfEveryToken: Checks<Call> = {
   },
 };
 
-const checksOfPlugins: Checks<Call> = {
+const pluginChecks: Checks<Call> = {
+  ...bearerChecks,
   "bearer.plugin-enabled"({ plugin, token: { unregistered } }) {
     if (plugin?.enabled && unregistered !== "plugin") return undefined;
     const registered = plugin?.enabled ? "registered anew: a token of its former registration" : "disabled";
@@ -125,7 +113,7 @@ const checksOfPlugins: Checks<Call> = {
   },
   "route.opt-in": ({ route }) =>
     unless(route.takesPluginTokens !== false, "a token that is not a plugin's", "a plugin token"),
-  ...checksOfEveryToken,
+  ...scopeChecks,
   "route.narrowed"({ plugin, route: { scope }, now }) {
     if (plugin === undefined || scope === undefined) return undefined;
     const isGranted = grantsInForce(plugin, now).some(({ scopes }) => scopes.has(scope));
@@ -144,20 +132,19 @@ const checksOfPlugins: Checks<Call> = {
 };
 
 function checkCall(
-  { plugins, operators, clock, switches }: Deployment,
+  { authorizations, plugins, operators, clock, switches }: Deployment,
   token: IssuedToken,
+  tenantId: string,
   route: ApiRoute,
   devices: readonly string[],
 ): Refusal | undefined {
-  const { variant, tenantId, clientId, userId } = token;
-  return firstRefusal(switches, variant === "A" ? checksOfPlugins : checksOfEveryToken, {
-    token,
-    route,
-    devices,
-    plugin: variant === "A" ? plugins.find(tenantId, clientId) : undefined,
-    capabilities:
-      userId === undefined ? undefined : (operators.find(tenantId, userId)?.capabilities ?? new Set()),
-    now: clock(),
+  const { variant, clientId, userId } = token;
+  const person = userId === undefined ? undefined : operators.find(token.tenantId, userId);
+  return firstRefusal(switches, variant === "A" ? pluginChecks : { ...bearerChecks, ...scopeChecks }, {
+    ...{ token, tenantId, route, devices, now: clock() },
+    login: authorizations.find(token.authorizationId),
+    plugin: variant === "A" ? plugins.find(token.tenantId, clientId) : undefined,
+    capabilities: userId === undefined ? undefined : (person?.capabilities ?? new Set()),
   });
 }
 
@@ -197,9 +184,6 @@ async function callAnswer({ settings }: Deployment, value: unknown, request: Req
   const text = await response.text();
   const { status, headers } = response;
   headers.delete("content-length");
-  try {
-    return new Response(JSON.stringify({ [member]: JSON.parse(text) }), { status, headers });
-  } catch {
-    return new Response(text, { status, headers });
-  }
+  const json = parseJson(text);
+  return new Response(json === undefined ? text : JSON.stringify({ [member]: json }), { status, headers });
 }

@@ -6,7 +6,7 @@ import type { JsonAnswer } from "../http/messages.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { Operators } from "../registrations/operators.js";
-import type { PluginRegistry } from "../registrations/plugins.js";
+import type { Plugins } from "../registrations/plugins.js";
 import type { RuleId } from "../rules.js";
 
 /** `front` is the host or the authorization server. `client` is the plugin's backend or the API client. */
@@ -143,7 +143,7 @@ interface Person {
 
 /** Begins a flow with a launch. `from` is "process" for a launch by `emulator.launch`. */
 export function recordLaunch(
-  deployment: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
+  deployment: Recording & { readonly plugins: Plugins; readonly operators: Operators },
   { tenantId, clientId, userId }: Person & { readonly clientId: string },
   opened: { readonly url: string; readonly opaqueCode: string } | Refusal,
   from: "page" | "process",
@@ -193,10 +193,10 @@ const AUTHORIZATION_PARAMETERS = [
 export function recordAuthorization(
   { flows }: Recording,
   parameters: URLSearchParams,
-  read: { client: ApiClient } | { refusal: Refusal; callback?: { client: ApiClient } },
+  read: { client: ApiClient } | (Refusal & { callback?: { client: ApiClient } }),
   id?: string,
 ): Flow {
-  const client = "refusal" in read ? read.callback?.client : read.client;
+  const client = "rule" in read ? read.callback?.client : read.client;
   const flow = flows.begin("login", { tenantId: client?.tenantId, clientId: client?.clientId });
   // A registered redirect URI and well-formed scopes are public. Other values may be secrets in the wrong field.
   const redirectUri = parameters.get("redirect_uri") ?? "";
@@ -205,8 +205,8 @@ export function recordAuthorization(
   if (scope.split(" ").every((name) => scopeSchema.safeParse(name).success)) flow.publish(scope);
   const fields = pick(parameters, AUTHORIZATION_PARAMETERS);
   flow.add(TO_FRONT, "Authorization request", { fields, link: id });
-  if ("refusal" in read && read.callback === undefined) {
-    flow.add(TO_BROWSER, "Error page", { refused: read.refusal.rule });
+  if ("rule" in read && read.callback === undefined) {
+    flow.add(TO_BROWSER, "Error page", { refused: read.rule });
   }
   return flow;
 }

@@ -39,7 +39,7 @@ export function openLaunch(
   }
   const now = clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
-  const record = { tenantId, clientId, userId, answers: settings.launchState, used: false, expiresAt };
+  const record = { tenantId, clientId, userId, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const url = new URL(plugins.find(tenantId, clientId)?.pageUrl ?? NO_PAGE);
   url.searchParams.set("opaque_code", opaqueCode);
@@ -80,13 +80,13 @@ export function authorizeLaunch(
   }
   const refusal = checkPlugin(deployment, attempt);
   if (refusal !== undefined) return refusal;
-  launches.replace(opaqueCode, { ...launch, used: true }, now);
+  launches.change(opaqueCode, { used: true }, now);
   const expiresAt = now + settings.codeLifetimeSeconds * 1000;
   const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
   const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
   const isPostedTwice = deployment.faults.strike("launch", struck) !== undefined;
-  const state = launch.answers === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
+  const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
   return { code, state, tenantId, ...(isPostedTwice && { posts: 2 }) };
 }
 

@@ -1,7 +1,8 @@
 // The session of one browser at the host application or at the authorization server, kept by a cookie.
 import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
-import type { KeptSession, SignedIn } from "../state.js";
+import type { OperatorIdentity } from "../registrations/operators.js";
+import type { KeptSession } from "../state.js";
 import type { SecretMap } from "../stores.js";
 import { readText, type Visit } from "./page.js";
 
@@ -28,7 +29,7 @@ type SessionVisit = Pick<Visit, "deployment" | "request">;
 
 export function findSession(visit: SessionVisit, place: SessionPlace): BrowserSession | undefined {
   const value = cookieValue(visit, place);
-  const kept = value === undefined ? undefined : place.sessions.find(value);
+  const kept = place.sessions.find(value);
   if (value === undefined || kept === undefined || visit.deployment.clock() >= kept.expiresAt)
     return undefined;
   return { ...kept, formToken: formTokenOf(value) };
@@ -38,7 +39,11 @@ export function findSession(visit: SessionVisit, place: SessionPlace): BrowserSe
  * Replaces the browser's session by a new one. Each sign-in gets a new cookie value, so that a planted cookie is
  * worthless afterwards (session fixation).
  */
-export function openSession(visit: SessionVisit, place: SessionPlace, person?: SignedIn): BrowserSession {
+export function openSession(
+  visit: SessionVisit,
+  place: SessionPlace,
+  person?: OperatorIdentity,
+): BrowserSession {
   const { clock, publicUrl } = visit.deployment;
   const url = new URL(publicUrl());
   const old = cookieValue(visit, place);

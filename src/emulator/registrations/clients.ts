@@ -77,16 +77,10 @@ export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.str
 
 export interface ServiceAccount extends Pick<ServiceAccountRegistration, "tenantId" | "clientId"> {
   readonly secretDigest: Buffer;
-  /** If undefined, every route of Variant B is permitted. */
   readonly scopes: ReadonlySet<string> | undefined;
 }
 
-export class ServiceAccounts extends Registry<
-  ServiceAccount,
-  readonly [clientId: string],
-  ServiceAccountRegistration
-> {
-  /** `isTaken` reports whether an API client has the client_id. */
+export class ServiceAccounts extends Registry<ServiceAccount, [id: string], ServiceAccountRegistration> {
   constructor(isTaken: (clientId: string) => boolean) {
     super({
       noun: "service account",
@@ -118,17 +112,13 @@ export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject(
 });
 
 export interface ApiClient extends Pick<ApiClientRegistration, "clientId" | "redirectUris"> {
-  /** If undefined, the client is public. */
   readonly secretDigest: Buffer | undefined;
-  /** If undefined, all capabilities of the person are permitted. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly name: string;
-  /** If undefined, people of every tenant may log in. */
   readonly tenantId: string | undefined;
 }
 
-export class ApiClients extends Registry<ApiClient, readonly [clientId: string], ApiClientRegistration> {
-  /** `isTaken` reports whether a service account has the client_id. */
+export class ApiClients extends Registry<ApiClient, [id: string], ApiClientRegistration> {
   constructor(isTaken: (clientId: string) => boolean) {
     super({
       noun: "API client",

@@ -73,8 +73,6 @@ export interface PluginIdentity {
 /** A private RSA key as a JWK (RFC 7518 section 6.3) with its `kid`. */
 export type TestKey = Readonly<Record<string, string>>;
 
-const PUBLIC_MEMBERS = ["kty", "n", "e", "kid"];
-
 /** The source of the JWKS of a plugin that is registered without one. */
 export type JwksSource = Pick<TestKeys, "jwksFor">;
 
@@ -94,7 +92,8 @@ export class TestKeys {
       kid: "test-key",
     };
     this.#keys.set(name, key);
-    return { keys: [Object.fromEntries(PUBLIC_MEMBERS.map((member) => [member, key[member] ?? ""]))] };
+    const { kty = "", n = "", e = "", kid = "" } = key;
+    return { keys: [{ kty, n, e, kid }] };
   }
 
   find(plugin: PluginIdentity): TestKey | undefined {

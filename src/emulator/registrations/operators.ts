@@ -40,20 +40,13 @@ export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
   password: z.string().min(1).optional(),
 });
 
-/** The description shows the shape of a role and no example, so this one is invented. */
-const DEFAULT_ROLES: readonly Role[] = [{ name: "operator", group: "people" }];
-
 export interface Operator extends OperatorIdentity, Pick<OperatorRegistration, "firstname" | "lastname"> {
   readonly capabilities: ReadonlySet<string>;
   readonly roles: readonly Role[];
   readonly passwordDigest: Buffer | undefined;
 }
 
-export class Operators extends Registry<
-  Operator,
-  readonly [tenantId: string, userId: string],
-  OperatorRegistration
-> {
+export class Operators extends Registry<Operator, [tenantId: string, userId: string], OperatorRegistration> {
   constructor() {
     super({
       noun: "operator",
@@ -61,7 +54,8 @@ export class Operators extends Registry<
       update: operatorSchema,
       identity: z.object(identity),
       key: ["tenantId", "userId"],
-      create: ({ password, capabilities, roles = DEFAULT_ROLES, ...names }) => ({
+      // The description shows the shape of a role and no example, so this one is invented.
+      create: ({ password, capabilities, roles = [{ name: "operator", group: "people" }], ...names }) => ({
         ...{ ...names, roles },
         capabilities: new Set(capabilities),
         passwordDigest: password === undefined ? undefined : secretDigest(password),

@@ -78,8 +78,7 @@ interface Grant {
 }
 
 /** A replaced grant, in force from its replacement until before its end; epoch milliseconds. */
-interface FormerGrant {
-  readonly grant: Grant;
+interface FormerGrant extends Grant {
   readonly from: number;
   readonly until: number;
 }
@@ -96,18 +95,10 @@ export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" 
 /** Returns the grants that permit calls at this instant: the current one, and replaced ones still in force. */
 export function grantsInForce(plugin: Plugin, now: number): Grant[] {
   // `from` is compared because setting the clock back must not bring a replaced grant into force.
-  const lingering = plugin.formerGrants.filter(({ from, until }) => from <= now && now < until);
-  return [plugin.grant, ...lingering.map(({ grant }) => grant)];
+  return [plugin.grant, ...plugin.formerGrants.filter(({ from, until }) => from <= now && now < until)];
 }
 
-/** The description shows the shape of a role and no example, so this one is invented. */
-const DEFAULT_ROLES: readonly Role[] = [{ name: "service-plugin", group: "external-plugins" }];
-
-export class PluginRegistry extends Registry<
-  Plugin,
-  readonly [tenantId: string, clientId: string],
-  PluginRegistration
-> {
+export class Plugins extends Registry<Plugin, [tenantId: string, clientId: string], PluginRegistration> {
   constructor(narrowingDelayMs: number, testKeys: JwksSource) {
     super({
       noun: "plugin",
@@ -123,9 +114,11 @@ export class PluginRegistry extends Registry<
         }
         // "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1).
         const until = now + narrowingDelayMs;
-        const former = previous === undefined ? [] : [{ grant: previous.grant, from: now, until }];
+        const former = previous === undefined ? [] : [{ ...previous.grant, from: now, until }];
         return {
-          ...{ tenantId, clientId, type, enabled, name, pageUrl, roles: sheet.roles ?? DEFAULT_ROLES },
+          ...{ tenantId, clientId, type, enabled, name, pageUrl },
+          // The description shows the shape of a role and no example, so this one is invented.
+          roles: sheet.roles ?? [{ name: "service-plugin", group: "external-plugins" }],
           keys: readRegisteredKeys(sheet.jwks ?? testKeys.jwksFor(sheet)),
           grant: { scopes: new Set(sheet.scopes), devices: devices && new Set(devices) },
           formerGrants: [...(previous?.formerGrants ?? []).filter(({ until }) => now < until), ...former],

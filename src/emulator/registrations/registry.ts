@@ -3,17 +3,19 @@ import type { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { shown, shownClientId } from "../shown.js";
 
+export type RegistrationNoun = "plugin" | "service account" | "API client" | "operator";
+
 /** What differs between plugins, service accounts, API clients and operators. */
 interface Kind<Item, Registration> {
   /** The name of the kind in messages. */
-  readonly noun: string;
+  readonly noun: RegistrationNoun;
   readonly registration: z.ZodType<Registration>;
   /** A member that is left out stays, and null puts it back to its default. */
   readonly update: z.ZodType<object>;
   /** Other members are ignored, because a registration or an update may be passed as an identity. */
   readonly identity: z.ZodType<Readonly<Record<string, string | undefined>>>;
   /** The members of the identity that are unique; the last one is the id. */
-  readonly key: readonly string[];
+  readonly key: readonly ("tenantId" | "clientId" | "userId")[];
   /** Whether another kind of registration has this id. */
   isTaken?(id: string): boolean;
   /** `previous` is the record that an update replaces. */
@@ -28,10 +30,10 @@ export class Registry<
 > {
   /** Later updates start from `sheet`, the registration as it was entered. */
   readonly #entries = new Map<string, { readonly sheet: Registration; readonly item: Item }>();
-  readonly #kind: Kind<Item, Registration>;
+  readonly kind: Kind<Item, Registration>;
 
   constructor(kind: Kind<Item, Registration>) {
-    this.#kind = kind;
+    this.kind = kind;
   }
 
   find(...key: Key): Item | undefined {
@@ -45,7 +47,7 @@ export class Registry<
   }
 
   register(input: unknown): void {
-    const { noun, registration, identity, isTaken, create } = this.#kind;
+    const { noun, registration, identity, isTaken, create } = this.kind;
     const sheet = parseInput(registration, input, "registration_invalid", noun);
     const { name, id, tenantId } = this.#nameOf(identity.parse(sheet));
     if (this.#entries.has(name) || isTaken?.(id)) {
@@ -56,7 +58,7 @@ export class Registry<
   }
 
   update(input: unknown, now: number): void {
-    const { noun, update, identity, create } = this.#kind;
+    const { noun, update, identity, create } = this.kind;
     const change = parseInput(update, input, "registration_invalid", `${noun} update`);
     const { name, entry } = this.#registered(identity.parse(change));
     const given = Object.entries(change).filter(([, value]) => value !== undefined);
@@ -66,14 +68,14 @@ export class Registry<
   }
 
   unregister(input: unknown): Item {
-    const { noun, identity } = this.#kind;
+    const { noun, identity } = this.kind;
     const { name, entry } = this.#registered(parseInput(identity, input, "registration_invalid", noun));
     this.#entries.delete(name);
     return entry.item;
   }
 
   #nameOf(identity: Readonly<Record<string, string | undefined>>) {
-    const key = this.#kind.key.map((member) => identity[member] ?? "");
+    const key = this.kind.key.map((member) => identity[member] ?? "");
     return { name: JSON.stringify(key), id: key.at(-1) ?? "", tenantId: identity.tenantId };
   }
 
@@ -84,7 +86,7 @@ export class Registry<
     if (entry !== undefined && (tenantId ?? entry.item.tenantId) === entry.item.tenantId)
       return { name, entry };
     const where = tenantId === undefined ? "" : ` in ${shown(tenantId)}`;
-    const what = `${this.#kind.noun} ${shownClientId(id)}`;
+    const what = `${this.kind.noun} ${shownClientId(id)}`;
     throw new EmulatorError("not_registered", `${what} is not registered${where}`);
   }
 }

@@ -25,7 +25,7 @@ export const apiRules = {
     section: "not shown (RFC 6749 section 4.1.2, RFC 9700 section 4.14.2)",
     says: "The token was not revoked. A reused code or rotated refresh token revokes it, and so does unregistering its person, service account or API client.",
     remedy:
-      "Send the user to the authorization endpoint again; a refresh does not help. If its person, account or client was unregistered, register it first.",
+      "Register the person, account or client if it was unregistered. Then log in again; do not refresh.",
     off: "A token stays valid after its login was revoked or its client or person was unregistered.",
   },
   "bearer.tenant": {

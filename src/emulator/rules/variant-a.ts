@@ -13,8 +13,7 @@ export const launchRules = {
     section: "1, 2.3, 5.3",
     says: "The person who launches is an operator of the tenant, signed in at the host application with their own password.",
     answer: { status: 403, error: "access_denied" },
-    remedy:
-      "Sign in at the host application as a registered operator of the tenant, with the registered password.",
+    remedy: "Sign in at the host application as an operator of the tenant, with the registered password.",
     off: "Any password signs an operator in.",
   },
   "launch.plugin": {
@@ -61,7 +60,7 @@ export const tokenRequestRules = {
     says: "Token requests are limited per tenant in a sliding window.",
     answer: { status: 429 },
     remedy:
-      "Keep tokens until shortly before they expire; honour Retry-After, or double the wait each time, with jitter.",
+      "Keep tokens until shortly before they expire; honour Retry-After, or double the wait, with jitter.",
     off: "The limit is not applied, and requests made meanwhile are not counted later.",
   },
   "rate-limit.tenant": {
@@ -140,8 +139,7 @@ export const tokenRequestRules = {
     section: "7.1",
     says: "error_description is always the same fixed text, so that an anonymous caller cannot tell a missing plugin from a wrong key from a disabled plugin; error differs all the same, because the table of section 7.1 gives the wrong key another code.",
     answer: { status: 400 },
-    remedy:
-      "Look for the reason in the customer's log. The option refusedPluginError settles the contradiction.",
+    remedy: "See the customer's log for the reason; the option refusedPluginError settles the contradiction.",
   },
   "token-request.failure-status": {
     section: "7.1",

@@ -113,16 +113,14 @@ export const clientRequestRules = {
   "client-request.one-authentication": {
     section: "not shown (RFC 6749 section 2.3)",
     says: "The client authenticates by client_id and client_secret in the body: no Authorization header, no client_assertion.",
-    remedy:
-      "Send client_id and client_secret in the body, without an Authorization header; assertions are Variant A's.",
+    remedy: "Send client_id and client_secret in the body alone; client assertions belong to Variant A.",
     off: "The Authorization header and the assertion are ignored.",
   },
   "client-request.grant-type": {
     section: "4.2",
     says: "grant_type is client_credentials or, where this path accepts it, refresh_token; or the body is a code exchange.",
     answer: { status: 400, error: "unsupported_grant_type" },
-    remedy:
-      "Send grant_type client_credentials or refresh_token, or code, code_verifier, client_id and redirect_uri.",
+    remedy: "Send grant_type client_credentials or refresh_token, or the fields of a code exchange.",
   },
   "client-request.fields": {
     section: "4.2",

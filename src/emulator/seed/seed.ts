@@ -1,6 +1,6 @@
 // The state that an emulator starts with and that a reset restores.
 import { z } from "zod";
-import { type Instant, readInstant } from "../clock.js";
+import { type ClockStart, readInstant } from "../clock.js";
 import { EmulatorError, ISSUE_PATH, parseInput } from "../errors.js";
 import type { Fault } from "../faults/faults.js";
 import type { ApiClientRegistration, ServiceAccountRegistration } from "../registrations/clients.js";
@@ -20,7 +20,7 @@ export interface EmulatorSeed {
   readonly operators?: readonly OperatorRegistration[] | undefined;
   readonly faults?: readonly Fault[] | undefined;
   /** By default the clock shows real time and runs. */
-  readonly clock?: { readonly at: Instant; readonly frozen?: boolean | undefined } | undefined;
+  readonly clock?: ClockStart | undefined;
 }
 
 /** Each registration is checked when it is registered. */

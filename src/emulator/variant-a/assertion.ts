@@ -3,27 +3,18 @@ import { verify } from "node:crypto";
 // Loading the whole package would take three times as long.
 import { decodeProtectedHeader } from "jose/decode/protected_header";
 import { decodeJwt } from "jose/jwt/decode";
-import {
-  type Checks,
-  type Finding,
-  firstRefusal,
-  type Refusal,
-  type RuleSwitches,
-  unless,
-} from "../checks.js";
+import { type Checks, type Finding, firstRefusal, type Refusal, unless } from "../checks.js";
 import type { RegisteredKey } from "../registrations/keys.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { shown, shownKeyId } from "../shown.js";
 import type { Deployment } from "../state.js";
 
-/** "at most 5 minutes old" */
-const MAXIMUM_AGE_SECONDS = 300;
 /** "with 30 seconds of clock tolerance" */
 const CLOCK_TOLERANCE_SECONDS = 30;
 /** "at most 5 minutes after iat"; comparing two claims needs no clock tolerance. */
 const MAXIMUM_LIFETIME_SECONDS = 300;
-/** How long after its iat an assertion can still be accepted. */
-const ACCEPTED_AFTER_ISSUE_SECONDS = MAXIMUM_AGE_SECONDS + CLOCK_TOLERANCE_SECONDS;
+/** "at most 5 minutes old", and the tolerance */
+const ACCEPTED_AFTER_ISSUE_SECONDS = 300 + CLOCK_TOLERANCE_SECONDS;
 /** An assertion with an iat ahead by the tolerance is accepted for this long; 30 s are added against rounding. */
 const JTI_MEMORY_MS = (CLOCK_TOLERANCE_SECONDS + ACCEPTED_AFTER_ISSUE_SECONDS + 30) * 1000;
 
@@ -40,7 +31,7 @@ export function checkAssertion(
   tokenUrl: string,
   assertion: string | undefined,
 ): Refusal | undefined {
-  const { clock, switches, settings } = deployment;
+  const { clock, switches } = deployment;
   if (assertion === undefined) {
     return switches.refusal("assertion.present", { expected: "a client_assertion", actual: "absent" });
   }
@@ -49,15 +40,8 @@ export function checkAssertion(
     const finding = { expected: "a JWT in compact form", actual: "something else" };
     return switches.refusal("assertion.form", finding);
   }
-  const { header, claims } = decoded;
-  const { clientId, keys } = plugin;
-  const now = clock();
-  return (
-    firstRefusal(switches, headerChecks, { header, isKidRequired: settings.requireKid }) ??
-    checkSigningKey(assertion, header, keys, switches) ??
-    firstRefusal(switches, claimChecks, { claims, clientId, tokenUrl, now }) ??
-    useId(deployment, plugin, claims, now)
-  );
+  const signer = findSigner(assertion, decoded.header.kid, plugin.keys);
+  return firstRefusal(switches, checks, { ...decoded, deployment, plugin, tokenUrl, signer, now: clock() });
 }
 
 /** RFC 7515 section 7.1. The signature may be empty, so that alg none is refused by assertion.algorithm. */
@@ -75,8 +59,40 @@ function decode(assertion: string): { header: Received; claims: Received } | und
 /** Headers that contain or point to a key; for "jku" and "x5u" a server would fetch (RFC 8725 section 3.10). */
 const KEY_HEADERS = ["jwk", "jku", "x5u", "x5c"];
 
-/** Any `typ` is accepted, because the description shows none. */
-const headerChecks: Checks<{ readonly header: Received; readonly isKidRequired: boolean }> = {
+/**
+ * Returns the registered key that verifies the signature as RS256 (RFC 7518 section 3.3), whatever the header's alg says.
+ * WebCrypto is not used, because it would hand each signature to another thread and back.
+ */
+function findSigner(
+  assertion: string,
+  kid: unknown,
+  keys: readonly RegisteredKey[],
+): RegisteredKey | undefined {
+  const end = assertion.lastIndexOf(".");
+  const signed = Buffer.from(assertion.slice(0, end));
+  const signature = Buffer.from(assertion.slice(end + 1), "base64url");
+  // The key that kid names is tried first, so that a right kid costs one verification.
+  const inOrder = keys.toSorted((a, b) => Number(b.kid === kid) - Number(a.kid === kid));
+  return inOrder.find(({ publicKey }) => verify("sha256", signed, publicKey, signature));
+}
+
+interface DecodedAssertion {
+  readonly header: Received;
+  readonly claims: Received;
+  readonly deployment: Deployment;
+  readonly plugin: Plugin;
+  readonly tokenUrl: string;
+  /** The key that verifies the signature. */
+  readonly signer: RegisteredKey | undefined;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/**
+ * Any `typ` is accepted, because the description shows none. A check of one time claim ignores the form of the others,
+ * because each has a rule of its own.
+ */
+const checks: Checks<DecodedAssertion> = {
   // The algorithm is checked first, because it decides how a key may be used (RFC 8725 section 3.1).
   "assertion.algorithm": ({ header: { alg } }) => unless(alg === "RS256", "alg RS256", shown(alg)),
   "assertion.critical-header": ({ header: { crit, b64 } }) =>
@@ -86,61 +102,23 @@ const headerChecks: Checks<{ readonly header: Received; readonly isKidRequired: 
     const present = KEY_HEADERS.filter((name) => header[name] !== undefined);
     return unless(present.length === 0, "no key in the header", present.join(", "));
   },
-  "assertion.key-id"({ header: { kid }, isKidRequired }) {
-    const isPresent = typeof kid === "string" && kid !== "";
-    const isFine = isPresent || (kid === undefined && !isKidRequired);
-    return unless(isFine, "a kid, the id of the signing key", shownKeyId(kid));
+  "assertion.key-id"({ header: { kid }, deployment: { settings }, plugin: { keys }, signer }) {
+    const isAbsent = kid === undefined && !settings.requireKid;
+    if (!isAbsent && (typeof kid !== "string" || kid === "")) {
+      return { expected: "a kid, the id of the signing key", actual: shownKeyId(kid) };
+    }
+    // "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds more than one key"
+    // (section 2.2).
+    const isRight = keys.length === 1 || signer === undefined || signer.kid === kid;
+    return unless(isRight, `kid ${shownKeyId(signer?.kid)}, the id of the key that signed`, shownKeyId(kid));
   },
-};
-
-/**
- * "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds more than one key"
- * (section 2.2).
- */
-function checkSigningKey(
-  assertion: string,
-  { kid }: Received,
-  keys: readonly RegisteredKey[],
-  switches: RuleSwitches,
-): Refusal | undefined {
-  const refuseKeyId = (expected: string) =>
-    switches.refusal("assertion.key-id", { expected, actual: shownKeyId(kid) });
-  // The key that kid names is tried first, so that a right kid costs one verification.
-  const named = keys.filter((key) => key.kid === kid);
-  const others = keys.filter((key) => key.kid !== kid);
-  const signer = [...named, ...others].find((key) => verifiesRs256(assertion, key));
-  if (signer !== undefined) {
-    if (signer.kid === kid || keys.length === 1) return undefined;
-    return refuseKeyId(`kid ${shownKeyId(signer.kid)}, the id of the key that signed`);
-  }
-  const known = keys.map((key) => `kid ${shownKeyId(key.kid)}`).join(", ");
-  const refusal = switches.refusal("assertion.signature", {
-    expected: `the signature of a registered key (${known})`,
-    actual: `no registered key verifies it; its kid is ${shownKeyId(kid)}`,
-  });
-  if (refusal !== undefined || keys.length === 1 || named.length > 0) return refusal;
-  return refuseKeyId(`the kid of a registered key (${known})`);
-}
-
-/** RFC 7518 section 3.3. WebCrypto is not used, because it would hand each signature to another thread and back. */
-function verifiesRs256(assertion: string, { publicKey }: RegisteredKey): boolean {
-  const end = assertion.lastIndexOf(".");
-  const signature = Buffer.from(assertion.slice(end + 1), "base64url");
-  return verify("sha256", Buffer.from(assertion.slice(0, end)), publicKey, signature);
-}
-
-interface ClaimedAssertion {
-  readonly claims: Received;
-  readonly clientId: string;
-  readonly tokenUrl: string;
-  /** Epoch milliseconds. */
-  readonly now: number;
-}
-
-/** A check of one time claim ignores the form of the others, because each has a rule of its own. */
-const claimChecks: Checks<ClaimedAssertion> = {
-  "assertion.issuer": ({ claims, clientId }) => mustEqual("iss", claims.iss, clientId),
-  "assertion.subject": ({ claims, clientId }) => mustEqual("sub", claims.sub, clientId),
+  "assertion.signature"({ header: { kid }, plugin: { keys }, signer }) {
+    const known = keys.map((key) => `kid ${shownKeyId(key.kid)}`).join(", ");
+    const actual = `no registered key verifies it; its kid is ${shownKeyId(kid)}`;
+    return unless(signer !== undefined, `the signature of a registered key (${known})`, actual);
+  },
+  "assertion.issuer": ({ claims, plugin }) => mustEqual("iss", claims.iss, plugin.clientId),
+  "assertion.subject": ({ claims, plugin }) => mustEqual("sub", claims.sub, plugin.clientId),
   // aud must be one string, equal byte for byte: with an array, a trailing slash or a default port it differs.
   "assertion.audience": ({ claims, tokenUrl }) => mustEqual("aud", claims.aud, tokenUrl),
   "assertion.issued-at"({ claims: { iat }, now }) {
@@ -171,6 +149,17 @@ const claimChecks: Checks<ClaimedAssertion> = {
     const actual = jti === "" ? "an empty string" : shown(jti);
     return unless(typeof jti === "string" && jti !== "", "a jti that is a string", actual);
   },
+  // This comes last, because it uses the jti. Two plugins, or two tenants, may use the same.
+  "assertion.replay"({ claims: { jti }, deployment: { usedAssertionIds }, plugin, now }) {
+    if (typeof jti !== "string" || jti === "") return undefined;
+    const key = JSON.stringify([plugin.tenantId, plugin.clientId, jti]);
+    const refusedUntil = usedAssertionIds.find(key);
+    if (refusedUntil !== undefined && now < refusedUntil) {
+      return { expected: "a jti not used before", actual: "a jti that was used" };
+    }
+    usedAssertionIds.set(key, now + JTI_MEMORY_MS, now + JTI_MEMORY_MS, now);
+    return undefined;
+  },
 };
 
 function mustEqual(name: string, claimed: unknown, expected: string): Finding | undefined {
@@ -186,15 +175,4 @@ function mustBeAtMost(limitSeconds: number, seconds: number, what: string): Find
 /** RFC 7519 section 2: a JSON number of seconds; fractions are allowed. */
 function isNumericDate(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value);
-}
-
-function useId(
-  { switches, usedAssertionIds }: Deployment,
-  { tenantId, clientId }: Plugin,
-  { jti }: Received,
-  now: number,
-): Refusal | undefined {
-  if (!switches.isEnforced("assertion.replay") || typeof jti !== "string" || jti === "") return undefined;
-  if (usedAssertionIds.use({ tenantId, clientId, jti }, now + JTI_MEMORY_MS, now)) return undefined;
-  return { rule: "assertion.replay", expected: "a jti not used before", actual: "a jti that was used" };
 }

@@ -11,11 +11,12 @@ import {
   shownGrantType,
   wrongVerifier,
 } from "../oauth.js";
+import type { RateLimit } from "../options.js";
 import { TOKEN_PATH_A } from "../paths.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
 import { isMadeUpId, shown, shownClientId, shownUri } from "../shown.js";
-import type { Deployment, LaunchCode, RetryAfter } from "../state.js";
+import type { Deployment, LaunchCode } from "../state.js";
 import { checkAssertion } from "./assertion.js";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -51,26 +52,39 @@ export async function answerTokenRequest(
 }
 
 /** "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429 with an empty body. */
-function checkRate(
-  { clock, customerLog, rateLimit, switches }: Deployment,
-  tenantId: string,
-): JsonAnswer | undefined {
-  if (rateLimit === undefined || !switches.isEnforced("token-request.rate-limit")) return undefined;
+function checkRate(deployment: Deployment, tenantId: string): JsonAnswer | undefined {
+  const { clock, customerLog, switches } = deployment;
+  const { rateLimit } = deployment.settings;
+  if (rateLimit === false || !switches.isEnforced("token-request.rate-limit")) return undefined;
   const now = clock();
-  const freesAt = rateLimit.window.take(tenantId, now);
+  const freesAt = takeSlot(deployment, tenantId, rateLimit, now);
   if (freesAt === undefined) return undefined;
   const actual = `one frees in ${freesAt - now} ms`;
   const finding = { expected: "a free slot in the tenant's window", actual };
   customerLog.record(now, { tenantId }, { rule: "token-request.rate-limit", ...finding });
-  const retryAfter = retryAfterHeader(freesAt, now, rateLimit.retryAfter);
-  const headers = { ...NOT_STORED, ...(retryAfter && { "retry-after": retryAfter }) };
-  return { status: 429, headers, body: "" };
+  // Rounded up to whole seconds, so that a client that waits that long is admitted.
+  const date = new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
+  const value = rateLimit.retryAfter === "date" ? date : String(Math.ceil((freesAt - now) / 1000));
+  const header = rateLimit.retryAfter !== false && { "retry-after": value };
+  return { status: 429, headers: { ...NOT_STORED, ...header }, body: "" };
 }
 
-/** The value is rounded up to whole seconds, so that a client that waits that long is admitted. */
-function retryAfterHeader(freesAt: number, now: number, format: RetryAfter): string | undefined {
-  if (format === "seconds") return String(Math.ceil((freesAt - now) / 1000));
-  if (format === "date") return new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
+/**
+ * An admitted request occupies a slot from its instant until just before the instant `windowSeconds` later. A refused
+ * one occupies none, so it suffices to wait for the instant that is returned, at which a slot becomes free.
+ */
+function takeSlot(
+  { rateWindows }: Deployment,
+  tenantId: string,
+  { requests, windowSeconds }: RateLimit,
+  now: number,
+): number | undefined {
+  const windowMs = windowSeconds * 1000;
+  // If the clock was set back, instants that are now in the future do not count.
+  const admitted = (rateWindows.find(tenantId) ?? []).filter((at) => at <= now && now < at + windowMs);
+  const [oldest] = admitted;
+  if (oldest !== undefined && admitted.length >= requests) return oldest + windowMs;
+  rateWindows.set(tenantId, [...admitted, now], now + windowMs, now);
   return undefined;
 }
 
@@ -80,16 +94,23 @@ const formChecks: Checks<{ readonly form: URLSearchParams; readonly request: Req
     secondAuthentication(request, "the assertion alone", "client_secret", form.get("client_secret") ?? ""),
 };
 
-type TokenRequest = ReturnType<typeof fieldsOf>;
+/** The fields of section 4.1. */
+const FIELDS = [
+  ...(["grant_type", "client_id", "code", "code_verifier"] as const),
+  ...(["client_assertion_type", "client_assertion"] as const),
+];
+type TokenRequest = Readonly<Record<(typeof FIELDS)[number], string | undefined>>;
 
-/** Reads the form of section 4.1. */
 async function readForm(deployment: Deployment, request: Request): Promise<TokenRequest | Refusal> {
   const { settings, switches } = deployment;
   const body = await readTokenRequest(switches, request, "token-request");
   if ("rule" in body) return body;
   const form = new URLSearchParams(body.text);
   const refusal = firstRefusal(switches, formChecks, { form, request });
-  if (refusal === undefined) return fieldsOf(form);
+  if (refusal === undefined) {
+    // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
+    return Object.fromEntries(FIELDS.map((name) => [name, form.get(name) || undefined])) as TokenRequest;
+  }
   // A malformed attempt spends its code, because it authenticates no plugin, like one with a refused assertion. All
   // values of a repeated parameter count, because a server with other rules could exchange any of them.
   const isExchange = form.getAll("grant_type").includes("authorization_code");
@@ -97,19 +118,6 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
     for (const code of form.getAll("code")) spendCode(deployment, code);
   }
   return refusal;
-}
-
-function fieldsOf(form: URLSearchParams) {
-  // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
-  const field = (name: string) => form.get(name) || undefined;
-  return {
-    grant_type: field("grant_type"),
-    client_id: field("client_id"),
-    code: field("code"),
-    code_verifier: field("code_verifier"),
-    client_assertion_type: field("client_assertion_type"),
-    client_assertion: field("client_assertion"),
-  };
 }
 
 const requestChecks: Checks<TokenRequest> = {
@@ -164,27 +172,25 @@ function findPlugin(
   return { rule: "plugin.enabled", expected: "enabled", actual: "disabled", answer };
 }
 
-/** A code as it was before the attempt, and the instant of the attempt (epoch milliseconds). */
-interface PresentedCode {
+interface Attempt {
+  /** The code as it was before the attempt. */
   readonly code: LaunchCode;
+  /** Epoch milliseconds. */
   readonly at: number;
+  readonly plugin: Plugin;
+  readonly verifier: string | undefined;
 }
+
+type PresentedCode = Pick<Attempt, "code" | "at">;
 
 /**
  * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3).
  * This is synchronous, so that exactly one of concurrent attempts finds the code unspent.
  */
 function spendCode({ clock, launchCodes }: Deployment, value: string | undefined): PresentedCode | undefined {
-  const code = value === undefined ? undefined : launchCodes.find(value);
-  if (value === undefined || code === undefined) return undefined;
   const at = clock();
-  launchCodes.replace(value, { ...code, spent: true }, at);
-  return { code, at };
-}
-
-interface Attempt extends PresentedCode {
-  readonly plugin: Plugin;
-  readonly verifier: string | undefined;
+  const code = launchCodes.change(value, { spent: true }, at);
+  return code && { code, at };
 }
 
 const codeChecks: Checks<Attempt> = {
@@ -206,16 +212,14 @@ function redeemCode(
   request: TokenRequest,
   presented: PresentedCode | undefined,
 ): Operator | Refusal {
-  const unknown = (actual: string): Refusal => {
-    return { rule: "code.known", expected: "a code from the host", actual };
-  };
+  const unknown = { rule: "code.known", expected: "a code from the host" } as const;
   if (presented === undefined) {
-    return unknown(request.code === undefined ? "absent" : "a code that was not handed out");
+    return { ...unknown, actual: request.code === undefined ? "absent" : "a code that was not handed out" };
   }
   const attempt = { ...presented, plugin, verifier: request.code_verifier };
   const { tenantId, userId } = presented.code;
   const refusal = firstRefusal(switches, codeChecks, attempt);
-  return refusal ?? operators.find(tenantId, userId) ?? unknown("a code of an operator who was unregistered");
+  return refusal ?? operators.find(tenantId, userId) ?? { ...unknown, actual: "a code of a former operator" };
 }
 
 /** The answer has the shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { recordAuthorization, recordCallback } from "../flow/flow.js";
+import { type Flow, recordAuthorization, recordCallback } from "../flow/flow.js";
 import { isCodeChallenge, repeatedParameter } from "../oauth.js";
 import { AUTHORIZATION_PATH } from "../paths.js";
 import type { ApiClient } from "../registrations/clients.js";
@@ -19,10 +19,7 @@ const MAXIMUM_QUERY_LENGTH = 4096;
 export type Callback = Pick<AuthorizationRequest, "client" | "redirectUri" | "state">;
 
 /** `callback` is absent if the answer must not go to the client (RFC 6749 section 4.1.2.1). */
-export interface RefusedAuthorization {
-  readonly refusal: Refusal;
-  readonly callback?: Callback;
-}
+export type RefusedAuthorization = Refusal & { readonly callback?: Callback };
 
 /** The checks that come before client and redirect URI are known. */
 const queryChecks: Checks<URLSearchParams> = {
@@ -63,26 +60,41 @@ export function readAuthorizationRequest(
   parameters: URLSearchParams,
 ): AuthorizationRequest | RefusedAuthorization {
   const malformed = firstRefusal(switches, queryChecks, parameters);
-  if (malformed !== undefined) return { refusal: malformed };
+  if (malformed !== undefined) return malformed;
   // RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted".
   const read = (name: string) => parameters.get(name) || undefined;
   const client = apiClients.find(read("client_id") ?? "");
   if (client === undefined) {
     // It is not quoted, because a caller that swaps two settings sends the secret as client_id.
     const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
-    return { refusal: { rule: "authorization.client", expected: "a registered API client", actual } };
+    return { rule: "authorization.client", expected: "a registered API client", actual };
   }
   const redirectUri = read("redirect_uri");
   if (redirectUri === undefined || !client.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) {
     const expected = `one of ${client.redirectUris.map(shown).join(", ")}`;
-    return { refusal: { rule: "authorization.redirect-uri", expected, actual: shownUri(redirectUri) } };
+    return { rule: "authorization.redirect-uri", expected, actual: shownUri(redirectUri) };
   }
   const callback = { client, redirectUri, state: read("state") };
   const refusal = firstRefusal(switches, requestChecks, { client, read });
-  if (refusal !== undefined) return { refusal, callback };
+  if (refusal !== undefined) return { ...refusal, callback };
   const requested = read("scope")?.split(" ");
   const scopes = requested ? new Set(requested) : client.scopes;
   return { ...callback, codeChallenge: read("code_challenge") ?? "", scopes };
+}
+
+/** Logs a refused request. Returns the callback with the error, or undefined if only the person may see it. */
+export function refuseAuthorization(
+  deployment: Deployment,
+  flow: Flow,
+  refused: RefusedAuthorization,
+): string | undefined {
+  const { clock, customerLog } = deployment;
+  const { rule, callback } = refused;
+  customerLog.record(clock(), callback?.client ?? {}, refused);
+  if (callback === undefined) return undefined;
+  const url = refusedCallback(deployment, callback, rule);
+  recordCallback(deployment, flow, url, { rule });
+  return url;
 }
 
 /** The description does not show this lifetime. */
@@ -107,12 +119,6 @@ export function findPending(
   const late = pending?.isDecided ? "one that was decided" : "one that is too old";
   const actual = pending === undefined ? "an unknown one" : late;
   return { rule: "login.pending", expected: "a login in progress", actual };
-}
-
-/** Marks a login as decided, because only its first decision counts. */
-export function finishPending({ clock, pendingLogins }: Deployment, id: string): void {
-  const pending = pendingLogins.find(id);
-  if (pending !== undefined) pendingLogins.replace(id, { ...pending, isDecided: true }, clock());
 }
 
 /** The person named in the login form. The tenant may be left out if only one tenant has the user id. */
@@ -159,12 +165,9 @@ export function decide(
     const { tenantId, userId } = person;
     const expiresAt = now + settings.codeLifetimeSeconds * 1000;
     const bound = { tenantId, userId, clientId, redirectUri, codeChallenge, scopes, expiresAt };
-    const code = authorizationCodes.mint(
-      { ...bound, authorizationId: undefined },
-      expiresAt + MEMORY_MS,
-      now,
-    );
-    return callbackUrl(deployment, request, { code });
+    return callbackUrl(deployment, request, {
+      code: authorizationCodes.mint(bound, expiresAt + MEMORY_MS, now),
+    });
   }
   const caller = { tenantId: person?.tenantId ?? client.tenantId, clientId };
   const finding = { expected: "the person's consent", actual: "the person refused" };
@@ -173,7 +176,7 @@ export function decide(
 }
 
 /** Returns the callback with an error, for a broken rule or a refusal by the person (section 4.1.2.1). */
-export function refusedCallback(deployment: Deployment, callback: Callback, rule: RuleId): string {
+function refusedCallback(deployment: Deployment, callback: Callback, rule: RuleId): string {
   const { answer, says } = rules[rule];
   return callbackUrl(deployment, callback, { error: answer.error ?? "", error_description: says });
 }
@@ -209,37 +212,36 @@ export interface LoginRequest {
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
   const { clock, customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;
-  const schema: z.ZodType<LoginRequest> = z.strictObject({
+  const schema = z.strictObject({
     url: z.string().refine((url) => URL.canParse(url, base), "must be a URL"),
     userId: z.string(),
     tenantId: z.string().optional(),
-    decision: z.enum(["allow", "deny"]).optional(),
+    decision: z.enum(["allow", "deny"]).default("allow"),
   });
   const login = parseInput(schema, input, "option_invalid", "login");
   const url = new URL(login.url, base);
-  if (!url.pathname.endsWith(AUTHORIZATION_PATH))
-    throw new EmulatorError(
-      "login_refused",
-      `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`,
-    );
-  const refuse = (refusal: Refusal, clientId: string | undefined) => {
-    customerLog.record(clock(), { tenantId: login.tenantId, clientId }, refusal);
-    const { says } = rules[refusal.rule];
-    const message = `the page refuses the login: ${says} Expected ${refusal.expected}, got ${refusal.actual}.`;
-    return new EmulatorError("login_refused", message, { issues: [refusal.rule] });
+  if (!url.pathname.endsWith(AUTHORIZATION_PATH)) {
+    const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;
+    throw new EmulatorError("login_refused", message);
+  }
+  const refused = ({ rule, expected, actual }: Refusal) => {
+    const message = `the page refuses the login: ${rules[rule].says} Expected ${expected}, got ${actual}.`;
+    return new EmulatorError("login_refused", message, { issues: [rule] });
   };
   const read = readAuthorizationRequest(deployment, url.searchParams);
   const flow = recordAuthorization(deployment, url.searchParams, read);
-  if ("refusal" in read) {
-    if (read.callback === undefined) throw refuse(read.refusal, undefined);
-    customerLog.record(clock(), { clientId: read.callback.client.clientId }, read.refusal);
-    const callbackUrl = refusedCallback(deployment, read.callback, read.refusal.rule);
-    recordCallback(deployment, flow, callbackUrl, { rule: read.refusal.rule });
+  if ("rule" in read) {
+    const callbackUrl = refuseAuthorization(deployment, flow, read);
+    if (callbackUrl === undefined) throw refused(read);
     return { callbackUrl };
   }
   const person = findPerson(deployment, read.client, login);
-  if ("rule" in person) throw refuse(person, read.client.clientId);
-  const { decision = "allow" } = login;
+  if ("rule" in person) {
+    const caller = { tenantId: login.tenantId, clientId: read.client.clientId };
+    customerLog.record(clock(), caller, person);
+    throw refused(person);
+  }
+  const { decision } = login;
   const callbackUrl = decide(deployment, read, decision, person);
   recordCallback(deployment, flow, callbackUrl, { decision, person });
   return { callbackUrl };

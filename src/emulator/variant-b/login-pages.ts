@@ -29,9 +29,8 @@ import {
   decide,
   findPending,
   findPerson,
-  finishPending,
   readAuthorizationRequest,
-  refusedCallback,
+  refuseAuthorization,
 } from "./authorization.js";
 
 interface LoginVisit extends Visit {
@@ -119,13 +118,13 @@ ${postForm(deployment, CONSENT_PATH, { request: id, form_token: session.formToke
 /** An error that only the person may see, not the client. */
 function loginErrorPage(deployment: Deployment, rule: RuleId): Promise<Response> {
   const { answer, says, remedy } = rules[rule];
+  const title = "This login cannot go on";
   const body = html`<main>
-<h1>This login cannot go on</h1>
+<h1>${title}</h1>
 <p class="alarm">It breaks the rule: ${says}</p>
 <p>${remedy}</p>
 </main>`;
-  const status = answer.status;
-  return renderPage(deployment, { title: "This login cannot go on", layout: "card", body, status });
+  return renderPage(deployment, { title, layout: "card", body, status: answer.status });
 }
 
 export const loginRoutes: readonly PageRoute[] = [
@@ -169,20 +168,15 @@ async function authorize(visit: Visit): Promise<Response> {
   const { deployment, request, note } = visit;
   const { searchParams: fields } = new URL(request.url);
   const read = readAuthorizationRequest(deployment, fields);
-  if (!("refusal" in read)) {
+  if (!("rule" in read)) {
     const id = beginPending(deployment, read);
     recordAuthorization(deployment, fields, read, id);
     const place = placeOf(deployment);
     return nextPage({ ...visit, id, asked: read, fields, place, session: findSession(visit, place) });
   }
-  const flow = recordAuthorization(deployment, fields, read);
-  const { refusal, callback } = read;
-  if (callback?.client.tenantId !== undefined) note.tenantId = callback.client.tenantId;
-  record(deployment, callback, refusal);
-  if (callback === undefined) return loginErrorPage(deployment, refusal.rule);
-  const location = refusedCallback(deployment, callback, refusal.rule);
-  recordCallback(deployment, flow, location, { rule: refusal.rule });
-  return redirect(location, undefined, 302);
+  note.tenantId = read.callback?.client.tenantId;
+  const location = refuseAuthorization(deployment, recordAuthorization(deployment, fields, read), read);
+  return location === undefined ? loginErrorPage(deployment, read.rule) : redirect(location, undefined, 302);
 }
 
 /** Shows the consent page to a logged-in person, otherwise the login page. Consent is asked for every time. */
@@ -198,7 +192,8 @@ async function logIn(visit: LoginVisit): Promise<Response> {
   const person = authenticatePerson(deployment, asked.client, claimed, fields.get("password") ?? "");
   recordLogin(deployment, id, claimed, fields.get("password") ?? undefined, person);
   if ("rule" in person) {
-    record(deployment, asked, person, claimed.tenantId);
+    const { tenantId = asked.client.tenantId } = claimed;
+    deployment.customerLog.record(deployment.clock(), { tenantId, clientId: asked.client.clientId }, person);
     return loginPage(visit, claimed);
   }
   note.tenantId = person.tenantId;
@@ -218,7 +213,8 @@ function finish(
   decision: "allow" | "deny",
   person: Operator | undefined,
 ): Response {
-  finishPending(deployment, id);
+  // Only the first decision counts.
+  deployment.pendingLogins.change(id, { isDecided: true }, deployment.clock());
   const location = decide(deployment, asked, decision, person);
   recordCallback(deployment, deployment.flows.find(id), location, { decision, person });
   return redirect(location);
@@ -231,16 +227,7 @@ function personOf({ deployment, session, asked }: LoginVisit): Operator | undefi
   return "rule" in person ? undefined : person;
 }
 
-function record(
-  { clock, customerLog }: Deployment,
-  asked: Pick<AuthorizationRequest, "client"> | undefined,
-  refusal: Refusal,
-  tenantId: string | undefined = asked?.client.tenantId,
-): void {
-  customerLog.record(clock(), { tenantId, clientId: asked?.client.clientId }, refusal);
-}
-
 function refuse(deployment: Deployment, refusal: Refusal): Promise<Response> {
-  record(deployment, undefined, refusal);
+  deployment.customerLog.record(deployment.clock(), {}, refusal);
   return loginErrorPage(deployment, refusal.rule);
 }

@@ -5,7 +5,6 @@ import { recordTokenRequest } from "../flow/flow.js";
 import { type JsonAnswer, jsonAnswer, NOT_STORED, parseObject } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import {
-  asGrant,
   type Grant,
   readTokenRequest,
   secondAuthentication,
@@ -14,42 +13,35 @@ import {
 } from "../oauth.js";
 import type { Settings } from "../options.js";
 import type { ApiClient } from "../registrations/clients.js";
-import { isSecretOf, scopeSchema, secretDigest } from "../registrations/fields.js";
+import { isSecretOf, scopeSchema } from "../registrations/fields.js";
 import { rules } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
-import type { AuthorizationCode, Deployment, RefreshToken } from "../state.js";
-import type { Authorization, IssuedToken } from "../stores.js";
+import type { Authorization, AuthorizationCode, Deployment, IssuedToken, RefreshToken } from "../state.js";
 
-/** The grants of a path: "Exchange of a refresh_token ... (path and body): not shown". */
-export type GrantPlace = "every grant" | "every grant but refresh" | "refresh";
-
-/** Answers one POST with 200 or an error of RFC 6749 section 5.2. */
+/**
+ * Answers one POST with 200 or an error of RFC 6749 section 5.2. `grants` are those of the path: "Exchange of a
+ * refresh_token ... (path and body): not shown".
+ */
 export async function answerClientRequest(
   deployment: Deployment,
   request: Request,
   note: RequestNote,
-  place: GrantPlace,
+  grants: readonly Grant[],
 ): Promise<JsonAnswer> {
   const { clock, customerLog, settings, switches } = deployment;
-  const read = await readRequest(switches, request, place);
+  const read = await readRequest(switches, request, grants);
   const answered = recordTokenRequest(deployment, read);
-  const outcome = "rule" in read ? read : grantTokens(deployment, read);
   const caller = "rule" in read ? {} : callerOf(deployment, read);
-  if (!("rule" in read)) Object.assign(note, { grant: read.grant, clientId: caller.clientId });
+  if (!("rule" in read)) Object.assign(note, { grant: read.grant, ...caller });
+  const outcome = "rule" in read ? read : grantTokens(deployment, read);
   if ("rule" in outcome) {
-    if (caller.tenantId !== undefined) note.tenantId = caller.tenantId;
     customerLog.record(clock(), caller, outcome);
     // Error bodies are not shown. This one has the shape of RFC 6749 section 5.2 and quotes the rule.
     const { answer, says } = rules[outcome.rule];
     const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
     return answered(jsonAnswer(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
   }
-  note.tenantId = outcome.tenantId;
-  // "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
-  // response fields: not shown" (section 4.2): the option `tokenResponseExtras` adds others.
-  const { accessToken, refreshToken } = outcome;
-  const body = { access_token: accessToken, refresh_token: refreshToken, ...settings.tokenResponseExtras };
-  return answered(jsonAnswer(body, { headers: NOT_STORED }));
+  return answered(jsonAnswer({ ...outcome, ...settings.tokenResponseExtras }, { headers: NOT_STORED }));
 }
 
 const text = z.string().min(1);
@@ -72,7 +64,7 @@ type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange 
 async function readRequest(
   switches: RuleSwitches,
   request: Request,
-  place: GrantPlace,
+  grants: readonly Grant[],
 ): Promise<ClientRequest | Refusal> {
   const body = await readTokenRequest(switches, request, "client-request");
   if ("rule" in body) return body;
@@ -84,7 +76,7 @@ async function readRequest(
   const second = secondAuthentication(request, alone, "client_assertion", fields.client_assertion);
   const refusal = second && switches.refusal("client-request.one-authentication", second);
   if (refusal !== undefined) return refusal;
-  const grant = grantOf(fields, place);
+  const grant = grantOf(fields, grants);
   if (typeof grant !== "string") return grant;
   const parsed = schemas[grant].safeParse({ ...fields, grant });
   if (parsed.success) return parsed.data;
@@ -94,23 +86,25 @@ async function readRequest(
   return { rule: "client-request.fields", expected: expected.join(", "), actual };
 }
 
-function grantOf(fields: Readonly<Record<string, unknown>>, place: GrantPlace): Grant | Refusal {
+function grantOf(fields: Readonly<Record<string, unknown>>, grants: readonly Grant[]): Grant | Refusal {
   // The code exchange of section 4.2 shows no grant_type; a request that names it is accepted as well.
-  const implied = place === "refresh" ? "refresh_token" : fields.code !== undefined && "authorization_code";
-  const named = fields.grant_type ?? (implied || undefined);
-  const grant = asGrant(named);
-  const isTaken = grant === "refresh_token" ? place !== "every grant but refresh" : place !== "refresh";
-  if (grant !== undefined && isTaken) return grant;
+  const exchange = fields.code === undefined ? undefined : "authorization_code";
+  const named = fields.grant_type ?? (grants.length === 1 ? grants[0] : exchange);
+  const grant = grants.find((one) => one === named);
+  if (grant !== undefined) return grant;
   const actual = shownGrantType(named);
   if (typeof named !== "string") return { rule: "client-request.fields", expected: "a grant_type", actual };
   return { rule: "client-request.grant-type", expected: "a grant of this path", actual };
 }
 
+/**
+ * "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
+ * response fields: not shown" (section 4.2): the option `tokenResponseExtras` adds others.
+ */
 interface IssuedTokens {
-  readonly tenantId: string;
-  readonly accessToken: string;
+  readonly access_token: string;
   /** If undefined, the old one stays valid, or the grant has none. */
-  readonly refreshToken?: string | undefined;
+  readonly refresh_token?: string | undefined;
 }
 
 function grantTokens(deployment: Deployment, request: ClientRequest): IssuedTokens | Refusal {
@@ -123,9 +117,7 @@ function grantTokens(deployment: Deployment, request: ClientRequest): IssuedToke
       : exchangeCode(deployment, client, request);
   }
   const account = serviceAccounts.find(request.client_id);
-  // The comparison takes the same time whether or not the account exists.
-  const expectedDigest = account?.secretDigest ?? secretDigest(request.client_secret);
-  const isTheirs = isSecretOf(expectedDigest, request.client_secret);
+  const isTheirs = account !== undefined && isSecretOf(account.secretDigest, request.client_secret);
   if (account === undefined || (!isTheirs && switches.isEnforced("client.authentication"))) {
     return {
       rule: "client.authentication",
@@ -135,7 +127,7 @@ function grantTokens(deployment: Deployment, request: ClientRequest): IssuedToke
     };
   }
   const { tenantId, clientId, scopes } = account;
-  return mintAccessToken(deployment, { tenantId, clientId, scopes }, clock());
+  return { access_token: mintAccessToken(deployment, { tenantId, clientId, scopes }, clock()) };
 }
 
 function authenticateClient(
@@ -145,10 +137,7 @@ function authenticateClient(
   const client = apiClients.find(client_id);
   const digest = client?.secretDigest;
   // A public client must not send a secret.
-  const isTheirs =
-    digest && client_secret
-      ? isSecretOf(digest, client_secret)
-      : digest === undefined && client_secret === undefined;
+  const isTheirs = digest ? isSecretOf(digest, client_secret ?? "") : client_secret === undefined;
   if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication"))) return client;
   const secret = client_secret === undefined ? "no client_secret" : "another client_secret";
   const sent = digest === undefined ? "a client_secret, but the client is public" : secret;
@@ -164,16 +153,12 @@ function callerOf(
   { serviceAccounts, apiClients, authorizationCodes, authorizations, refreshTokens }: Deployment,
   request: ClientRequest,
 ): { tenantId?: string | undefined; clientId?: string | undefined } {
-  if (request.grant === "client_credentials") {
-    const account = serviceAccounts.find(request.client_id);
-    return { tenantId: account?.tenantId, clientId: account?.clientId };
-  }
-  const client = apiClients.find(request.client_id);
-  const person =
-    request.grant === "refresh_token"
-      ? authorizations.find(refreshTokens.find(request.refresh_token)?.authorizationId ?? "")
-      : authorizationCodes.find(request.code);
-  return { tenantId: person?.tenantId ?? client?.tenantId, clientId: client?.clientId };
+  const { grant, client_id } = request;
+  const client = (grant === "client_credentials" ? serviceAccounts : apiClients).find(client_id);
+  const code = "code" in request ? authorizationCodes.find(request.code) : undefined;
+  const token = "refresh_token" in request ? refreshTokens.find(request.refresh_token) : undefined;
+  const login = code ?? authorizations.find(token?.authorizationId);
+  return { tenantId: login?.tenantId ?? client?.tenantId, clientId: client?.clientId };
 }
 
 interface CodeAttempt {
@@ -213,18 +198,20 @@ function exchangeCode(
   const refusal = firstRefusal(switches, codeChecks, { code, request, now });
   if (refusal !== undefined) {
     // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on that code".
-    const isReuse = refusal.rule === "client-code.unspent" && code.authorizationId !== undefined;
-    if (isReuse) authorizations.revoke(code.authorizationId, now);
+    const isReuse = refusal.rule === "client-code.unspent";
+    if (isReuse) authorizations.change(code.authorizationId, { revoked: true }, now);
     return refusal;
   }
   const { tenantId, userId, scopes } = code;
   const endsAt = now + settings.refreshTokens.lifetimeSeconds * 1000;
   const granted = { tenantId, clientId: client.clientId, userId, scopes };
   const authorization = { ...granted, revoked: false, endsAt };
-  const authorizationId = authorizations.open(authorization, keepUntil(settings, endsAt), now);
-  authorizationCodes.replace(request.code, { ...code, authorizationId }, now, keepUntil(settings, endsAt));
-  const refreshToken = mintRefreshToken(deployment, authorizationId, authorization, now);
-  return { ...mintAccessToken(deployment, { ...granted, authorizationId }, now), refreshToken };
+  const authorizationId = authorizations.mint(authorization, keepUntil(settings, endsAt), now);
+  authorizationCodes.change(request.code, { authorizationId }, now, keepUntil(settings, endsAt));
+  return {
+    access_token: mintAccessToken(deployment, { ...granted, authorizationId }, now),
+    refresh_token: mintRefreshToken(deployment, authorizationId, authorization, now),
+  };
 }
 
 interface RefreshAttempt {
@@ -257,7 +244,7 @@ function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequ
   const { rotation, reuseDetection, idleSeconds } = settings.refreshTokens;
   const now = clock();
   const token = refreshTokens.find(request.refresh_token);
-  const authorization = token && authorizations.find(token.authorizationId);
+  const authorization = authorizations.find(token?.authorizationId);
   if (token === undefined || authorization === undefined) {
     const expected = `a refresh token of ${shown(client.clientId)}`;
     return { rule: "refresh.known", expected, actual: "a refresh token that was not issued" };
@@ -266,30 +253,30 @@ function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequ
   const refusal = firstRefusal(switches, refreshChecks, { token, authorization, request, now });
   if (refusal !== undefined) {
     // One of its two users stole it, and the server cannot know which (RFC 9700 section 4.14.2).
-    if (refusal.rule === "refresh.reuse" && reuseDetection) authorizations.revoke(authorizationId, now);
+    const isTheft = refusal.rule === "refresh.reuse" && reuseDetection;
+    if (isTheft) authorizations.change(authorizationId, { revoked: true }, now);
     return refusal;
   }
   const idleAt = now + idleSeconds * 1000;
-  refreshTokens.replace(request.refresh_token, { ...token, rotated: rotation, idleAt }, now);
+  refreshTokens.change(request.refresh_token, { rotated: rotation, idleAt }, now);
   const { tenantId, clientId, userId } = authorization;
   // Narrows the grant for this access token alone (RFC 6749 section 6).
   const scopes = request.scope === undefined ? authorization.scopes : new Set(request.scope.split(" "));
   const granted = { tenantId, clientId, userId, authorizationId, scopes };
-  const refreshToken = rotation
-    ? mintRefreshToken(deployment, authorizationId, authorization, now)
-    : undefined;
-  return { ...mintAccessToken(deployment, granted, now), refreshToken };
+  return {
+    access_token: mintAccessToken(deployment, granted, now),
+    refresh_token: rotation ? mintRefreshToken(deployment, authorizationId, authorization, now) : undefined,
+  };
 }
 
 /** Mints a token of Variant B for an account or, with `authorizationId`, for a person. */
 function mintAccessToken(
   { accessTokens, settings }: Deployment,
-  granted: Pick<IssuedToken, "tenantId" | "clientId" | "userId" | "authorizationId" | "scopes">,
+  granted: Omit<IssuedToken, "variant" | "expiresAt">,
   now: number,
-): IssuedTokens {
+): string {
   const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  const accessToken = accessTokens.mint({ variant: "B", ...granted, expiresAt }, expiresAt, now);
-  return { tenantId: granted.tenantId, accessToken };
+  return accessTokens.mint({ variant: "B", ...granted, expiresAt }, expiresAt, now);
 }
 
 function mintRefreshToken(
