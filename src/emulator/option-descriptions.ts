@@ -1,7 +1,12 @@
 // The option table: every choice that the description leaves to the emulator, as data.
-import { DEFAULT_PUBLIC_URL, withDefaults } from "./options.js";
+import {
+  DEFAULT_PUBLIC_URL,
+  type EmulatorOptions,
+  type RefreshTokenOptions,
+  withDefaults,
+} from "./options.js";
 
-/** One choice: an option of `createEmulator`. The id of an option inside another has a dot. */
+/** One choice: an option of `createEmulator`. */
 export interface Option {
   /** The section of the description that leaves the choice open. */
   readonly section: string;
@@ -11,7 +16,13 @@ export interface Option {
   readonly default: unknown;
 }
 
-const table = {
+/** Every option but those that decide nothing about the service. The id of an option inside another has a dot. */
+export type OptionId =
+  | Exclude<keyof EmulatorOptions, "now" | "refreshTokens" | "rules" | "seed" | "randomSeed">
+  | "rateLimit.retryAfter"
+  | `refreshTokens.${keyof RefreshTokenOptions}`;
+
+const table: Readonly<Record<OptionId, readonly [section: string, says: string]>> = {
   variants: ["5.11", "Which variants are served."],
   publicUrl: ["2.2", "The base URL of every path and of aud. By default the emulator's own URL."],
   rateLimit: ["8", "The requests per tenant and the window in seconds of the rate limit. False: no limit."],
@@ -41,9 +52,12 @@ const table = {
   envelope: ["4.3, 9", "The values of X-Envelope, and the member that then holds the body."],
   devices: ["4.3", "The device list, for all tenants or by tenant. A device restriction does not filter it."],
   admin: ["not shown", "Who may use the page at /_emulator: loopback, everywhere, or false for no caller."],
-} as const;
+};
 
-export type OptionId = keyof typeof table;
+const { refreshTokens, ...settings } = withDefaults({});
+const parts = Object.entries(refreshTokens).map(([name, value]) => [`refreshTokens.${name}`, value]);
+const others = { publicUrl: DEFAULT_PUBLIC_URL, "rateLimit.retryAfter": "seconds" };
+const defaults: Record<string, unknown> = { ...settings, ...others, ...Object.fromEntries(parts) };
 
 /**
  * Every option that is a choice, by its id: what it decides, the section that leaves it open, and the default. The
@@ -53,12 +67,5 @@ export type OptionId = keyof typeof table;
  * options.narrowingDelayMs.default; // 0
  */
 export const options: Readonly<Record<OptionId, Option>> = Object.fromEntries(
-  Object.entries(table).map(([id, [section, says]]) => [id, { section, says, default: defaultOf(id) }]),
+  Object.entries(table).map(([id, [section, says]]) => [id, { section, says, default: defaults[id] }]),
 ) as Record<OptionId, Option>;
-
-function defaultOf(id: string): unknown {
-  const { refreshTokens, ...defaults } = withDefaults({});
-  const parts = Object.entries(refreshTokens).map(([name, value]) => [`refreshTokens.${name}`, value]);
-  const others = { publicUrl: DEFAULT_PUBLIC_URL, "rateLimit.retryAfter": "seconds" };
-  return { ...defaults, ...others, ...Object.fromEntries(parts) }[id] as unknown;
-}

@@ -169,13 +169,6 @@ const schema = z.strictObject({
   randomSeed: z.number().int().optional(),
 });
 
-/** The name of every option; an option inside another is named `outer.inner`. */
-export const optionNames: readonly string[] = [
-  ...Object.keys(schema.shape),
-  ...Object.keys(rateLimit.shape).map((name) => `rateLimit.${name}`),
-  ...Object.keys(refreshTokens.shape).map((name) => `refreshTokens.${name}`),
-];
-
 type Defaulted = Exclude<keyof EmulatorOptions, "now" | "publicUrl" | "randomSeed">;
 
 export type Settings = EmulatorOptions &

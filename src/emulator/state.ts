@@ -6,7 +6,7 @@ import { type ClockState, EmulatorClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import { EmulatorFaults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow.js";
-import { Journal, type JournalWaiters } from "./journal.js";
+import { Journal } from "./journal.js";
 import type { Settings } from "./options.js";
 import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
 import type { JwksSource } from "./registrations/keys.js";
@@ -139,7 +139,7 @@ export interface Deployment {
 /** The deployment has no registrations; `applySeed` adds those of the seed. `lasting` outlives a reset. */
 export function createDeployment(
   settings: Settings,
-  lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource; waiters?: JournalWaiters },
+  lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource },
 ): Deployment {
   const random = new RandomSource(settings.randomSeed);
   const time = new EmulatorClock(settings.now ?? Date.now, firstState(settings.seed.clock));
@@ -169,7 +169,7 @@ export function createDeployment(
     loginSessions: new SecretMap(random),
     faults: new EmulatorFaults(random, operationsOf(settings)),
     customerLog: new CustomerLog(),
-    journal: new Journal(lasting.waiters),
+    journal: new Journal(),
     flows: new FlowRecord(() => time.now()),
   };
 }
