@@ -5,7 +5,6 @@ import { routeTable, variantOf } from "./api/routes.js";
 import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
 import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";
-import { asResponse } from "./http/messages.js";
 import type { Endpoint } from "./journal.js";
 import type { Settings } from "./options.js";
 import { assetRoutes } from "./pages/page.js";
@@ -35,6 +34,9 @@ interface Operation {
   readonly methodRule?: RuleId;
 }
 
+/** A path that has the version of section 9. */
+const VERSIONED = /^\/(api\/)?v1\//;
+
 /** `prefix` is the path of the public URL. */
 export function createApp(settings: Settings, prefix: string): App {
   const { variants } = settings;
@@ -44,19 +46,13 @@ export function createApp(settings: Settings, prefix: string): App {
   const operations = operationsOf(settings).filter(({ variant }) =>
     variant === undefined ? variants.length > 0 : variants.includes(variant),
   );
-  for (const served of operations) hono.on(served.method, patternOf(served), withFaults(served));
+  for (const served of operations) hono.on(served.method, patternOf(served.path), withFaults(served));
   // If no route matched, the path may be served under another method (RFC 9110 section 15.5.6).
   for (const served of operations)
-    hono.all(patternOf(served), (context) => refuseMethod(context, served, operations));
-  hono.notFound(({ req, env: { deployment } }) => {
-    const tenantId = tenantOfUnversioned(req.path, operations);
-    if (tenantId !== undefined) {
-      const finding = { expected: "the segment v1", actual: "a path without a version" };
-      const caller = tenantId === "" ? {} : { tenantId };
-      deployment.customerLog.record(deployment.clock(), caller, { rule: "path.version", ...finding });
-    }
-    return Response.json({ error: "not_found" }, { status: 404 });
-  });
+    hono.all(patternOf(served.path), (context) => refuseMethod(context, served, operations));
+  for (const { path } of operations.filter(({ path }) => VERSIONED.test(path)))
+    hono.all(patternOf(path).replace("/v1/", "/"), refuseVersionless);
+  hono.notFound(notFound);
   return async (deployment, request, connection) => {
     const { clock, journal, customerLog } = deployment;
     const at = clock();
@@ -78,16 +74,15 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   const token = { endpoint: "token", operation: "requestToken", method: "POST" } as const;
   const tokenOfB = (path: string, place: GrantPlace): Operation => ({
     ...{ ...token, variant: "B", path, methodRule: "client-request.method" },
-    handler: async ({ req, env: { deployment, note } }) =>
-      asResponse(await answerClientRequest(deployment, req.raw, note, place)),
+    handler: ({ req, env: { deployment, note } }) => answerClientRequest(deployment, req.raw, note, place),
   });
   return [
     {
       ...{ ...token, variant: "A", path: TOKEN_PATH_A, methodRule: "token-request.method" },
-      async handler({ req, env: { deployment, note } }) {
+      handler({ req, env: { deployment, note } }) {
         const tenantId = req.param("tenantId") ?? "";
         note.tenantId = tenantId;
-        return asResponse(await answerTokenRequest(deployment, tenantId, req.raw, note));
+        return answerTokenRequest(deployment, tenantId, req.raw, note);
       },
     },
     tokenOfB(TOKEN_PATH_B, refreshesHere ? "every grant" : "every grant but refresh"),
@@ -113,7 +108,7 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   ];
 }
 
-function patternOf({ path }: Operation): string {
+function patternOf(path: string): string {
   return path.replace(/\{([^}]+)\}/g, ":$1");
 }
 
@@ -144,20 +139,16 @@ function refuseMethod(
   return new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
 }
 
-/**
- * Finds paths that lack only the version (section 9). Returns the tenant of such a path, or "" if none.
- * Undefined if the path has a version, or would not be served with one either.
- */
-function tenantOfUnversioned(path: string, operations: readonly Operation[]): string | undefined {
-  if (/^\/(api\/)?v1\//.test(path)) return undefined;
-  const candidates = [path.replace(/^\/api\//, "/api/v1/"), `/v1${path}`];
-  for (const { path: served } of operations.filter(({ path }) => /^\/(api\/)?v1\//.test(path))) {
-    const literal = served.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
-    const pattern = literal.replace("{tenantId}", "(?<tenantId>[^/]+)").replace(/\{[^}]+\}/g, "[^/]+");
-    for (const candidate of candidates) {
-      const match = new RegExp(`^${pattern}$`).exec(candidate);
-      if (match !== null) return match.groups?.tenantId ?? "";
-    }
+/** The parameter of a pattern may stand for the version of a path that is not served: that path has a version. */
+function refuseVersionless({ req, env }: RoutedContext): Response {
+  if (!VERSIONED.test(req.path)) {
+    const { clock, customerLog } = env.deployment;
+    const finding = { expected: "the segment v1", actual: "a path without a version" };
+    customerLog.record(clock(), { tenantId: req.param("tenantId") }, { rule: "path.version", ...finding });
   }
-  return undefined;
+  return notFound();
+}
+
+function notFound(): Response {
+  return Response.json({ error: "not_found" }, { status: 404 });
 }

@@ -2,7 +2,6 @@
 // Secrets are reduced to their length.
 import { createHash } from "node:crypto";
 import type { Refusal } from "../checks.js";
-import type { JsonAnswer } from "../http/messages.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { Operators } from "../registrations/operators.js";
@@ -249,16 +248,16 @@ export function recordCallback(
 export function recordTokenRequest(
   { flows }: Recording,
   read: object,
-): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
+): (answer: Response, refused?: RuleId) => Promise<Response> {
   const code = "code" in read ? read.code : undefined;
   const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
   // Variant B's code exchange has no grant_type (section 4.2).
   const { grant, ...others }: Readonly<Record<string, unknown>> = { ...read };
   const sent = grant === "refresh_token" ? { grant_type: grant, ...others } : others;
   flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: sent });
-  return (answer, refused) => {
+  return async (answer, refused) => {
     if (flow === undefined) return answer;
-    const fields = JSON.parse(answer.body) as Readonly<Record<string, string>>;
+    const fields = (await answer.clone().json()) as Readonly<Record<string, string>>;
     flow.publish(fields.error, fields.error_description);
     const name = `${refused === undefined ? "Token response" : "Refused"}, ${answer.status}`;
     flow.add(FROM_TOKEN, name, { fields, refused, link: fields.refresh_token });

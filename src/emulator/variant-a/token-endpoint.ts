@@ -1,7 +1,7 @@
 // Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is opaque.
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
-import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
+import { NOT_STORED } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import {
   asGrant,
@@ -30,7 +30,7 @@ export async function answerTokenRequest(
   tenantId: string,
   request: Request,
   note: RequestNote,
-): Promise<JsonAnswer> {
+): Promise<Response> {
   const { clock, customerLog, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) return limited;
@@ -47,14 +47,14 @@ export async function answerTokenRequest(
   customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, outcome);
   const { status, error } = answerTo(outcome);
   const error_description = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
-  return answered(jsonAnswer({ error, error_description }, { status, headers: NOT_STORED }), outcome.rule);
+  return answered(Response.json({ error, error_description }, { status, headers: NOT_STORED }), outcome.rule);
 }
 
 /** "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429 with an empty body. */
 function checkRate(
   { clock, customerLog, rateLimit, switches }: Deployment,
   tenantId: string,
-): JsonAnswer | undefined {
+): Response | undefined {
   if (rateLimit === undefined || !switches.isEnforced("token-request.rate-limit")) return undefined;
   const now = clock();
   const freesAt = rateLimit.window.take(tenantId, now);
@@ -63,8 +63,8 @@ function checkRate(
   const finding = { expected: "a free slot in the tenant's window", actual };
   customerLog.record(now, { tenantId }, { rule: "token-request.rate-limit", ...finding });
   const retryAfter = retryAfterHeader(freesAt, now, rateLimit.retryAfter);
-  const headers = { ...NOT_STORED, ...(retryAfter && { "retry-after": retryAfter }) };
-  return { status: 429, headers, body: "" };
+  const headers = { ...NOT_STORED, "content-length": "0", ...(retryAfter && { "retry-after": retryAfter }) };
+  return new Response(null, { status: 429, headers });
 }
 
 /** The value is rounded up to whole seconds, so that a client that waits that long is admitted. */
@@ -124,7 +124,7 @@ const requestChecks: Checks<TokenRequest> = {
   "token-request.client-id": ({ client_id }) => unless(client_id !== undefined, "a client_id", "absent"),
 };
 
-function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): JsonAnswer | Refusal {
+function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): Response | Refusal {
   const { publicUrl, settings, switches } = deployment;
   const code = request.grant_type === "authorization_code" ? request.code : undefined;
   // This comes before every rule, because an attempt that fails for any reason spends the code too.
@@ -223,7 +223,7 @@ function issueToken(
   { accessTokens, clock, settings }: Deployment,
   plugin: Plugin,
   operator: Operator | undefined,
-): JsonAnswer {
+): Response {
   const now = clock();
   const { tenantId, clientId, grant } = plugin;
   const { userId, firstname, lastname, roles = plugin.roles } = operator ?? {};
@@ -238,5 +238,5 @@ function issueToken(
       ? { revo: { tenant: tenantId, user, roles } }
       : { "revo.tenant": tenantId, "revo.user": user, "revo.roles": roles }),
   };
-  return jsonAnswer(body, { headers: NOT_STORED });
+  return Response.json(body, { headers: NOT_STORED });
 }

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type Checks, firstRefusal, type Refusal, type RuleSwitches, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
-import { type JsonAnswer, jsonAnswer, NOT_STORED, parseObject } from "../http/messages.js";
+import { NOT_STORED, parseObject } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import {
   asGrant,
@@ -29,7 +29,7 @@ export async function answerClientRequest(
   request: Request,
   note: RequestNote,
   place: GrantPlace,
-): Promise<JsonAnswer> {
+): Promise<Response> {
   const { clock, customerLog, settings, switches } = deployment;
   const read = await readRequest(switches, request, place);
   const answered = recordTokenRequest(deployment, read);
@@ -42,14 +42,14 @@ export async function answerClientRequest(
     // Error bodies are not shown. This one has the shape of RFC 6749 section 5.2 and quotes the rule.
     const { answer, says } = rules[outcome.rule];
     const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
-    return answered(jsonAnswer(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
+    return answered(Response.json(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
   }
   note.tenantId = outcome.tenantId;
   // "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
   // response fields: not shown" (section 4.2): the option `tokenResponseExtras` adds others.
   const { accessToken, refreshToken } = outcome;
   const body = { access_token: accessToken, refresh_token: refreshToken, ...settings.tokenResponseExtras };
-  return answered(jsonAnswer(body, { headers: NOT_STORED }));
+  return answered(Response.json(body, { headers: NOT_STORED }));
 }
 
 const text = z.string().min(1);
