@@ -4,8 +4,6 @@ import { createHash } from "node:crypto";
 import type { Refusal } from "../checks.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
-import type { Operators } from "../registrations/operators.js";
-import type { PluginRegistry } from "../registrations/plugins.js";
 import type { RuleId } from "../rules.js";
 
 /** `front` is the host or the authorization server. `client` is the plugin's backend or the API client. */
@@ -50,8 +48,8 @@ const WORDS: ReadonlySet<string> = new Set([
 /** Even the length of these is kept secret, because people choose them and keep them for long. */
 const UNMEASURED: ReadonlySet<string> = new Set(["password", "client_secret"]);
 
-const TO_FRONT = { from: "browser", to: "front" } as const;
-const TO_BROWSER = { from: "front", to: "browser" } as const;
+export const TO_FRONT = { from: "browser", to: "front" } as const;
+export const TO_BROWSER = { from: "front", to: "browser" } as const;
 const TO_CLIENT = { from: "front", to: "client" } as const;
 const TO_TOKEN = { from: "client", to: "token" } as const;
 const FROM_TOKEN = { from: "token", to: "client" } as const;
@@ -138,48 +136,6 @@ interface Recording {
 interface Person {
   readonly tenantId: string;
   readonly userId: string;
-}
-
-/** Begins a flow with a launch. `from` is "process" for a launch by `emulator.launch`. */
-export function recordLaunch(
-  deployment: Recording & { readonly plugins: PluginRegistry; readonly operators: Operators },
-  { tenantId, clientId, userId }: Person & { readonly clientId: string },
-  opened: { readonly url: string; readonly opaqueCode: string } | Refusal,
-  from: "page" | "process",
-): void {
-  const plugin = deployment.plugins.find(tenantId, clientId);
-  const operator = deployment.operators.find(tenantId, userId);
-  const flow = deployment.flows.begin("launch", {
-    tenantId: plugin?.tenantId ?? operator?.tenantId,
-    clientId: plugin?.clientId,
-    userId: operator?.userId,
-  });
-  if (from === "page") flow.add(TO_FRONT, "Plugin chosen", { fields: { clientId } });
-  if ("rule" in opened) {
-    flow.add(TO_BROWSER, "Launch refused", { refused: opened.rule });
-    return;
-  }
-  const { opaque_code, state } = Object.fromEntries(new URL(opened.url).searchParams);
-  flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code, state }, link: opened.opaqueCode });
-}
-
-export function recordAuthCode(
-  { flows }: Recording,
-  asked: { readonly opaqueCode: unknown; readonly codeChallenge: unknown },
-  answer:
-    | { readonly code: string; readonly state: string; readonly tenantId: string; readonly posts?: number }
-    | Refusal,
-): void {
-  const flow = flows.find(asked.opaqueCode);
-  const sent = { challenge: asked.codeChallenge, opaque_code: asked.opaqueCode };
-  flow?.add(TO_FRONT, "plugin:pkce-init", { fields: sent });
-  if ("rule" in answer) {
-    flow?.add(TO_BROWSER, "Code refused", { refused: answer.rule });
-    return;
-  }
-  const { code, state, tenantId, posts } = answer;
-  const name = posts === undefined ? "host:auth-code" : `host:auth-code, posted ${posts} times`;
-  flow?.add(TO_BROWSER, name, { fields: { code, state, tenantId }, link: code });
 }
 
 /** RFC 6749 section 4.1.1 and RFC 7636 section 4.3. Other parameters are not recorded. */
