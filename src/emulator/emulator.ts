@@ -292,7 +292,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       given = changed;
     },
   };
-  const admin = createAdmin(emulator, () => deployment, prefix);
+  const admin = createAdmin(emulator.reset, () => deployment, prefix);
   return emulator;
 }
 

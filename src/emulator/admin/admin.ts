@@ -10,27 +10,38 @@ import { stylesheet } from "../pages/stylesheet.js";
 import { pathUnder } from "../paths.js";
 import type { Deployment } from "../state.js";
 import { type AdminRefusal, refuseCall } from "./admin-access.js";
-import { faultsPage } from "./faults-page.js";
+import { faultsPage, overviewPage, rulesPage } from "./control-pages.js";
 import { outcome } from "./form.js";
 import { flowPage, logPage } from "./log-page.js";
-import { overviewPage } from "./overview-page.js";
 import { registrationPages } from "./registrations-page.js";
-import { rulesPage } from "./rules-page.js";
-import { ADMIN_PATH, type AdminPage, type AdminView, type SteeredEmulator } from "./view.js";
+import { ADMIN_PATH, type AdminPage, type AdminView } from "./view.js";
 
 /** In the order of their links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
-const actions = new Map(
-  pages.flatMap((page) => Object.entries(page.actions ?? {}).map(([path, act]) => [path, { page, act }])),
-);
-const parts = new Map(pages.flatMap((page) => Object.entries(page.parts ?? {})));
+
+type Content = (view: AdminView) => Response | Promise<Response>;
+const contents = new Map<string, Content>([
+  ["/admin.js", () => file("text/javascript", adminScript)],
+  ["/admin.css", () => file("text/css", stylesheet)],
+]);
+type Action = (view: AdminView, request: Request) => Promise<Response>;
+const actions = new Map<string, Action>();
+for (const page of pages) {
+  contents.set(page.path, (view) => render(view, page));
+  for (const [name, part] of Object.entries(page.parts ?? {})) {
+    contents.set(`/live/${name}`, async (view) => file("text/html", String(await part(view))));
+  }
+  for (const [path, act] of Object.entries(page.actions ?? {})) {
+    actions.set(path, (view, request) => answerPost(view, page, act, request));
+  }
+}
 
 /**
  * Returns a function that answers a request, or resolves with undefined for a request to another path. `current` returns
- * the current deployment, which a reset replaces; `prefix` is the path of the public URL.
+ * the current deployment, which `reset` replaces; `prefix` is the path of the public URL.
  */
 export function createAdmin(
-  emulator: SteeredEmulator,
+  reset: () => void,
   current: () => Deployment,
   prefix: string,
 ): (request: Request, connection: Connection) => Promise<Response | undefined> {
@@ -49,15 +60,15 @@ export function createAdmin(
     const refusal = refuseCall({ access, request, remoteAddress, publicUrl: deployment.publicUrl() });
     if (refusal !== undefined) return refuse(refusal);
     const query = new URL(request.url).searchParams;
-    const view = { emulator, deployment, formToken, query };
+    const view = { reset, deployment, formToken, query };
     const name = path.slice(ADMIN_PATH.length).replace(/\/$/, "");
     const action = actions.get(name);
-    const serve = findContent(name);
-    if (action !== undefined && request.method === "POST") return answerPost(view, action, request);
-    const allow = [...(serve ? ["GET", "HEAD"] : []), ...(action ? ["POST"] : [])];
+    const content = contents.get(name);
+    if (action !== undefined && request.method === "POST") return action(view, request);
+    const allow = [...(content ? ["GET", "HEAD"] : []), ...(action ? ["POST"] : [])];
     if (allow.length === 0) return plain(404, "not_found: There is no such page.");
     if (!allow.includes(request.method)) return plain(405, "method_not_allowed", { allow: allow.join(", ") });
-    return serve?.(view);
+    return content?.(view);
   };
   return async (request, connection) => {
     const response = await answer(request, connection);
@@ -65,18 +76,10 @@ export function createAdmin(
   };
 }
 
-function findContent(name: string): ((view: AdminView) => Promise<Response>) | undefined {
-  const page = pages.find(({ path }) => path === name);
-  if (page !== undefined) return (view) => render(view, page);
-  if (name === "/admin.js") return async () => file("text/javascript", adminScript);
-  if (name === "/admin.css") return async () => file("text/css", stylesheet);
-  const part = name.startsWith("/live/") ? parts.get(name.slice("/live/".length)) : undefined;
-  return part && (async (view) => file("text/html", String(await part(view))));
-}
-
 async function answerPost(
   view: AdminView,
-  { page, act }: { page: AdminPage; act: NonNullable<AdminPage["actions"]>[string] },
+  page: AdminPage,
+  act: (view: AdminView, fields: URLSearchParams) => void,
   request: Request,
 ): Promise<Response> {
   const body = await readBody(request);

@@ -32,10 +32,10 @@ function body(view: AdminView): Markup {
 <section aria-labelledby="journal"><h2 id="journal">Journal</h2>${livePart(view, "journal", journal)}</section>`;
 }
 
-function customerLog({ emulator }: AdminView): Markup {
-  const entries = emulator.customerLog.entries();
+function customerLog({ deployment }: AdminView): Markup {
+  const entries = deployment.customerLog.entries();
   if (entries.length === 0) return html`<p class="quiet">Nothing was refused yet.</p>`;
-  const requests = new Map(emulator.journal.entries().map((entry) => [entry.id, entry]));
+  const requests = new Map(deployment.journal.entries().map((entry) => [entry.id, entry]));
   const shown = entries.slice(-SHOWN_ENTRIES).reverse();
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
 <ol class="refusals">${shown.map((entry) => refusal(entry, requests.get(entry.requestId ?? 0)))}</ol>`;
@@ -57,8 +57,8 @@ function refusal(entry: CustomerLogEntry, request: JournalEntry | undefined): Ma
 <p class="quiet">${instant(at)} ${identityLine(entry)}</p>${facts(rows)}</li>`;
 }
 
-function journal({ emulator }: AdminView): Markup {
-  const entries = emulator.journal.entries();
+function journal({ deployment }: AdminView): Markup {
+  const entries = deployment.journal.entries();
   if (entries.length === 0) return html`<p class="quiet">No request was made yet.</p>`;
   const shown = entries.slice(-SHOWN_ENTRIES).reverse();
   const row = (
