@@ -7,7 +7,6 @@ import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";
 import type { Endpoint } from "./journal.js";
 import type { Settings } from "./options.js";
-import { assetRoutes } from "./pages/page.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
 import type { RuleId } from "./rules.js";
 import { shown } from "./shown.js";
@@ -23,8 +22,7 @@ type Handler = (context: RoutedContext) => Promise<Response>;
 
 interface Operation {
   readonly endpoint: Endpoint;
-  /** If undefined, it is served in a deployment of any variant. */
-  readonly variant?: "A" | "B" | undefined;
+  readonly variant: "A" | "B";
   readonly operation: string;
   readonly method: string;
   /** The path may have `{parameters}`. */
@@ -34,7 +32,7 @@ interface Operation {
   readonly methodRule?: RuleId;
 }
 
-/** A path that has the version of section 9. */
+/** The start of a path with a version. */
 const VERSIONED = /^\/(api\/)?v1\//;
 
 /** `prefix` is the path of the public URL. */
@@ -43,23 +41,32 @@ export function createApp(settings: Settings, prefix: string): App {
   const under = pathUnder(prefix);
   // No route has the empty path, so a request outside of the prefix is not found.
   const hono = new Hono<{ Bindings: Exchange }>({ getPath: (request) => under(request) ?? "" });
-  const operations = operationsOf(settings).filter(({ variant }) =>
-    variant === undefined ? variants.length > 0 : variants.includes(variant),
-  );
+  const operations = operationsOf(settings).filter(({ variant }) => variants.includes(variant));
   for (const served of operations) hono.on(served.method, patternOf(served.path), withFaults(served));
   // If no route matched, the path may be served under another method (RFC 9110 section 15.5.6).
   for (const served of operations)
     hono.all(patternOf(served.path), (context) => refuseMethod(context, served, operations));
-  for (const { path } of operations.filter(({ path }) => VERSIONED.test(path)))
-    hono.all(patternOf(path).replace("/v1/", "/"), refuseVersionless);
-  hono.notFound(notFound);
+  hono.notFound(({ req, env: { deployment } }) => {
+    const match = operations
+      .map(({ path }) => versionless(path).exec(req.path))
+      .find((found) => found !== null);
+    if (match !== undefined && !VERSIONED.test(req.path)) {
+      const finding = { expected: "the segment v1", actual: "a path without a version" };
+      const caller = { tenantId: match.groups?.tenantId };
+      deployment.customerLog.record(deployment.clock(), caller, { rule: "path.version", ...finding });
+    }
+    return Response.json({ error: "not_found" }, { status: 404 });
+  });
   return async (deployment, request, connection) => {
     const { clock, journal, customerLog } = deployment;
     const at = clock();
     const note = journal.arrived();
     const sending: Sending = {};
     const own = { ...deployment, customerLog: customerLog.of(note) };
-    const answer = await hono.fetch(request, { deployment: own, note, sending, connection });
+    // The router looks methods up in an object, and must not find a member that every object has.
+    const isOdd = request.method in Object.prototype;
+    const routed = isOdd ? new Request(request.url, { method: "OPTIONS" }) : request;
+    const answer = await hono.fetch(routed, { deployment: own, note, sending, connection });
     // Clients that take the server's time from the Date header must get the time of this clock.
     answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
     const isSent = await holdBack(sending, connection);
@@ -87,7 +94,7 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
     },
     tokenOfB(TOKEN_PATH_B, refreshesHere ? "every grant" : "every grant but refresh"),
     ...(refreshesHere ? [] : [tokenOfB(refreshPath, "refresh")]),
-    ...[...hostRoutes, ...loginRoutes, ...assetRoutes].map(
+    ...[...hostRoutes, ...loginRoutes].map(
       (route): Operation => ({
         ...route,
         endpoint: "page",
@@ -139,16 +146,9 @@ function refuseMethod(
   return new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
 }
 
-/** The parameter of a pattern may stand for the version of a path that is not served: that path has a version. */
-function refuseVersionless({ req, env }: RoutedContext): Response {
-  if (!VERSIONED.test(req.path)) {
-    const { clock, customerLog } = env.deployment;
-    const finding = { expected: "the segment v1", actual: "a path without a version" };
-    customerLog.record(clock(), { tenantId: req.param("tenantId") }, { rule: "path.version", ...finding });
-  }
-  return notFound();
-}
-
-function notFound(): Response {
-  return Response.json({ error: "not_found" }, { status: 404 });
+/** Matches a path that lacks only the version (section 9). */
+function versionless(path: string): RegExp {
+  const literal = path.replace(VERSIONED, (version) => version.replace("v1/", "")).replaceAll(".", "\\.");
+  const pattern = literal.replace("{tenantId}", "(?<tenantId>[^/]+)").replace(/\{[^}]+\}/g, "[^/]+");
+  return new RegExp(`^${pattern}$`);
 }

@@ -1,4 +1,4 @@
-// The journal of all answered requests. It stores nothing that may be a credential.
+// The journal of all answered requests, without those under /_emulator. It stores nothing that may be a credential.
 
 import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
@@ -9,7 +9,7 @@ import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores.js";
 
-/** The target of a request: a token endpoint, an API route, or a page and what it loads. */
+/** The target of a request: a token endpoint, an API route, or a page. */
 export type Endpoint = "token" | "api" | "page";
 
 /** One answered request. No headers, query or body. */

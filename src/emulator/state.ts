@@ -35,8 +35,6 @@ export interface LaunchIdentity {
 
 /** The launch that belongs to an opaque_code. */
 interface LaunchRecord extends LaunchIdentity {
-  /** The state that `host:auth-code` repeats. */
-  readonly answers: Settings["launchState"];
   readonly used: boolean;
   /** Epoch milliseconds, the last instant at which it can be authorised. */
   readonly expiresAt: number;

@@ -1,11 +1,12 @@
-// Answers requests to /_emulator. They bypass the deployment: no journal or log records them, and a reset does not end them.
+// Answers requests under /_emulator, for its pages and for the files of all pages. They bypass the deployment: no
+// journal or log records them, and a reset does not end them.
 import { randomBytes } from "node:crypto";
 import { html } from "hono/html";
 import { EmulatorError } from "../errors.js";
 import type { Connection } from "../http/connection.js";
 import { readBody } from "../http/messages.js";
-import { ASSET_PATHS, linkTo, renderPage, textFile } from "../pages/page.js";
-import { adminScript } from "../pages/scripts.js";
+import { HOST_SCRIPT_PATH, linkTo, renderPage, STYLESHEET_PATH, textFile } from "../pages/page.js";
+import { adminScript, hostScript } from "../pages/scripts.js";
 import { stylesheet } from "../pages/stylesheet.js";
 import { pathUnder } from "../paths.js";
 import type { Deployment } from "../state.js";
@@ -16,14 +17,17 @@ import { flowPage, logPage } from "./log-page.js";
 import { registrationPages } from "./registrations-page.js";
 import { ADMIN_PATH, type AdminPage, type AdminView } from "./view.js";
 
+/** Served to every caller, whatever the option `admin` says. */
+const sharedFiles = new Map<string, () => Response>([
+  [STYLESHEET_PATH, () => textFile("text/css", stylesheet, { "cache-control": "no-cache" })],
+  [HOST_SCRIPT_PATH, () => textFile("text/javascript", hostScript, { "cache-control": "no-cache" })],
+]);
+
 /** In the order of their links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 
 type Content = (view: AdminView) => Response | Promise<Response>;
-const contents = new Map<string, Content>([
-  ["/admin.js", () => file("text/javascript", adminScript)],
-  ["/admin.css", () => file("text/css", stylesheet)],
-]);
+const contents = new Map<string, Content>([["/admin.js", () => file("text/javascript", adminScript)]]);
 type Action = (view: AdminView, request: Request) => Promise<Response>;
 const actions = new Map<string, Action>();
 for (const page of pages) {
@@ -54,8 +58,9 @@ export function createAdmin(
     const deployment = current();
     const { admin: access, variants } = deployment.settings;
     const path = under(request) ?? "";
-    // The deployment serves the files of all pages, whatever the option `admin` says.
-    const isOurs = path === ADMIN_PATH || (path.startsWith(`${ADMIN_PATH}/`) && !ASSET_PATHS.includes(path));
+    const shared = variants.length > 0 && request.method === "GET" ? sharedFiles.get(path) : undefined;
+    if (shared !== undefined) return shared();
+    const isOurs = path === ADMIN_PATH || path.startsWith(`${ADMIN_PATH}/`);
     if (!isOurs || access === false || variants.length === 0) return undefined;
     const refusal = refuseCall({ access, request, remoteAddress, publicUrl: deployment.publicUrl() });
     if (refusal !== undefined) return refuse(refusal);
@@ -118,8 +123,6 @@ function render(view: AdminView, page: AdminPage, status = 200): Promise<Respons
     body,
     status,
     script: `${ADMIN_PATH}/admin.js`,
-    // The shared stylesheet would appear in the journal.
-    stylesheet: `${ADMIN_PATH}/admin.css`,
     policy: ["script-src 'self'", "connect-src 'self'", "form-action 'self'"],
     headers: { "cross-origin-resource-policy": "same-origin" },
   });

@@ -49,7 +49,7 @@ export function openLaunch(
   }
   const now = clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
-  const record = { tenantId, clientId, userId, answers: settings.launchState, used: false, expiresAt };
+  const record = { tenantId, clientId, userId, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : undefined;
   flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code: opaqueCode, state }, link: opaqueCode });
@@ -114,7 +114,7 @@ function issueCode(deployment: Deployment, attempt: AuthorizationAttempt): Launc
   const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
   const isPostedTwice = deployment.faults.strike("launch", struck) !== undefined;
-  const state = launch.answers === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
+  const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;
   return { code, state, tenantId, ...(isPostedTwice && { posts: 2 }) };
 }
 
