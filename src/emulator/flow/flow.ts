@@ -16,7 +16,7 @@ export interface FlowStep {
   readonly from: Party;
   readonly to: Party;
   /** A public value is unchanged. Any other value is replaced by a description of it. */
-  readonly fields: readonly { readonly name: string; readonly shown: string }[];
+  readonly fields: Readonly<Record<string, string>>;
   /** The rule that the message reports as broken. */
   readonly refused: RuleId | undefined;
   /** The hash of a secret that identifies later requests of the flow. */
@@ -79,11 +79,17 @@ export class Flow {
   }
 
   add(parties: Pick<FlowStep, "from" | "to">, name: string, { fields = {}, refused, link }: Message): void {
-    const shown = Object.entries(fields)
-      .filter(([, value]) => value !== undefined)
-      .map(([field, value]) => ({ name: field, shown: shownValue(field, value, this.#public) }));
+    const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const shown = given.map(([field, value]) => [field, shownValue(field, value, this.#public)]);
     const hashed = link === undefined ? undefined : hash(link);
-    this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused, link: hashed });
+    this.steps.push({
+      at: this.#clock(),
+      name,
+      ...parties,
+      fields: Object.fromEntries(shown),
+      refused,
+      link: hashed,
+    });
     if (this.steps.length > MAXIMUM_STEPS) this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
   }
 
