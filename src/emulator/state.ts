@@ -1,7 +1,7 @@
 // The settings and records of one emulated deployment. A reset replaces the whole deployment, so a request in
 // flight ends on the deployment on which it began. No other module keeps records.
 import { operationsOf } from "./api/routes.js";
-import { RuleSwitches } from "./checks.js";
+import { EmulatorRules } from "./checks.js";
 import { type ClockState, EmulatorClock, readInstant } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import { EmulatorFaults } from "./faults/faults.js";
@@ -106,7 +106,7 @@ export interface Deployment {
   readonly time: EmulatorClock;
   /** The source of every id, code, token and session. */
   readonly random: RandomSource;
-  readonly switches: RuleSwitches;
+  readonly switches: EmulatorRules;
   /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
   readonly publicUrl: () => string;
   readonly rateLimit: { readonly window: SlidingWindow; readonly retryAfter: RetryAfter } | undefined;
@@ -148,7 +148,7 @@ export function createDeployment(
     time,
     clock: () => time.now(),
     random,
-    switches: new RuleSwitches(settings.rules),
+    switches: new EmulatorRules(settings.rules),
     publicUrl: lasting.publicUrl,
     rateLimit: rateLimitOf(settings),
     plugins: new PluginRegistry(settings.narrowingDelayMs, lasting.testKeys),

@@ -5,10 +5,10 @@ import { decodeProtectedHeader } from "jose/decode/protected_header";
 import { decodeJwt } from "jose/jwt/decode";
 import {
   type Checks,
+  type EmulatorRules,
   type Finding,
   firstRefusal,
   type Refusal,
-  type RuleSwitches,
   unless,
 } from "../checks.js";
 import type { RegisteredKey } from "../registrations/keys.js";
@@ -101,7 +101,7 @@ function checkSigningKey(
   assertion: string,
   { kid }: Received,
   keys: readonly RegisteredKey[],
-  switches: RuleSwitches,
+  switches: EmulatorRules,
 ): Refusal | undefined {
   const refuseKeyId = (expected: string) =>
     switches.refusal("assertion.key-id", { expected, actual: shownKeyId(kid) });

@@ -1,6 +1,6 @@
 // Variant B's token endpoint: it takes JSON and answers an access token, with a refresh token if a person logged in.
 import { z } from "zod";
-import { type Checks, firstRefusal, type Refusal, type RuleSwitches, unless } from "../checks.js";
+import { type Checks, type EmulatorRules, firstRefusal, type Refusal, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
 import { NOT_STORED, parseObject } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
@@ -70,7 +70,7 @@ type RefreshRequest = z.output<typeof schemas.refresh_token>;
 type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange | RefreshRequest;
 
 async function readRequest(
-  switches: RuleSwitches,
+  switches: EmulatorRules,
   request: Request,
   place: GrantPlace,
 ): Promise<ClientRequest | Refusal> {
