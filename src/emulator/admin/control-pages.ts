@@ -5,7 +5,7 @@ import { type Fault, type FaultName, type FaultReport, faultMoments, faultSchema
 import { linkTo, type Markup } from "../pages/page.js";
 import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
 import { type RuleId, rules } from "../rules.js";
-import { confirmation, form, readSchemaFields, schemaFields, textField } from "./form.js";
+import { confirmation, form, formField, readSchemaFields, schemaFields } from "./form.js";
 import {
   ADMIN_PATH,
   type AdminPage,
@@ -69,7 +69,7 @@ function clockForms(view: AdminView): Markup {
   const button = (id: string, text: string) => html`<button name="do" value="${id}">${text}</button>`;
   const toggle = view.deployment.time.frozen ? button("resume", "Resume") : button("freeze", "Freeze");
   const line = (id: string, field: object, submit: Markup) => {
-    const content = html`${textField(view, { form: id, name: "clock", ...field })}${submit}`;
+    const content = html`${formField(view, { form: id, name: "clock", ...field })}${submit}`;
     return form(view, { id, action: "/clock", className: "line", content });
   };
   const seconds = { label: "Advance by seconds", value: "120", hint: "A negative number goes back." };

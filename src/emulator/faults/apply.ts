@@ -10,7 +10,6 @@ import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./fau
 const DEFAULT_BYTES_PER_SECOND = 10;
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 
-/** One request that is being answered. */
 export interface Exchange {
   readonly deployment: Deployment;
   readonly note: RequestNote;
@@ -18,7 +17,6 @@ export interface Exchange {
   readonly connection: Connection;
 }
 
-/** A request of a token endpoint or of an API route. */
 interface FaultyRequest extends Exchange {
   readonly request: Request;
   readonly endpoint: "token" | "api";
@@ -74,7 +72,6 @@ function answerInstead({ deployment, sending }: FaultyRequest, fault: Fault): Re
   return fault.name === "reset" || fault.name === "lost-answer" ? noAnswer(sending) : undefined;
 }
 
-/** The real answer, changed by the fault. */
 async function changed(
   { deployment, sending }: FaultyRequest,
   fault: Fault,
@@ -187,7 +184,6 @@ async function withJson(answer: Response, edit: (text: string) => string): Promi
   return new Response(edit(await answer.text()), { status: statusWithContent(answer), headers });
 }
 
-/** The status for the same answer with a body. */
 const statusWithContent = ({ status }: Response) => (canHaveContent(status) ? status : 200);
 
 function brokenJson(text: string): string {
@@ -208,7 +204,6 @@ function otherFields(text: string, { fields }: FaultOf<"fields">): string {
 
 /** A fault fills this in, and the sender reads it. If it is empty, the answer is sent unchanged. */
 export interface Sending {
-  /** Whether the connection is reset instead of an answer. */
   reset?: boolean;
   /** The body is cut after this many bytes, or after half of its bytes. */
   cutAfter?: number | "half";

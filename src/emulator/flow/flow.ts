@@ -17,7 +17,6 @@ export interface FlowStep {
   readonly to: Party;
   /** A public value is unchanged. Any other value is replaced by a description of it. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The rule that the message reports as broken. */
   readonly refused: RuleId | undefined;
   /** The hash of a secret that identifies later requests of the flow. */
   readonly link: string | undefined;
@@ -63,9 +62,10 @@ export class Flow {
   readonly #clock: () => number;
   readonly #public = new Set<string>();
 
-  constructor(kind: Flow["kind"], clock: () => number) {
+  constructor(kind: Flow["kind"], identity: FlowIdentity, clock: () => number) {
     this.kind = kind;
     this.#clock = clock;
+    this.identify(identity);
   }
 
   identify(identity: FlowIdentity): void {
@@ -99,7 +99,6 @@ export class Flow {
   }
 }
 
-/** Keeps the last flow only. */
 export class FlowRecord {
   last: Flow | undefined;
   readonly #clock: () => number;
@@ -109,8 +108,7 @@ export class FlowRecord {
   }
 
   begin(kind: Flow["kind"], identity: FlowIdentity): Flow {
-    this.last = new Flow(kind, this.#clock);
-    this.last.identify(identity);
+    this.last = new Flow(kind, identity, this.#clock);
     return this.last;
   }
 

@@ -30,7 +30,6 @@ export async function readBody(request: Request): Promise<ReadBody> {
   }
 }
 
-/** The value of a JSON text, or undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
