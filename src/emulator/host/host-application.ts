@@ -143,7 +143,7 @@ async function showHost(visit: HostVisit): Promise<Response> {
 async function signIn(visit: HostVisit): Promise<Response> {
   const { deployment, tenantId, place } = visit;
   const form = await readOwnForm(visit, place, visit.session);
-  if (form === undefined) return backToHost(visit, FOREIGN_REQUEST);
+  if (form === undefined) return backToHost(visit);
   const userId = form.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
   const isRight = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
@@ -157,14 +157,13 @@ async function signIn(visit: HostVisit): Promise<Response> {
 
 async function signOut(visit: HostVisit): Promise<Response> {
   const form = await readOwnForm(visit, visit.place, visit.session);
-  return backToHost(visit, form === undefined ? FOREIGN_REQUEST : openSession(visit, visit.place));
+  return backToHost(visit, form && openSession(visit, visit.place));
 }
 
-/** Redirects to the host's page, either with a new session or because the request is refused. */
-function backToHost(visit: HostVisit, outcome: BrowserSession | Refusal): Response {
-  const isRefused = "rule" in outcome;
-  if (isRefused) logged(visit, outcome);
-  return redirect(linkTo(visit.deployment, visit.place.path), isRefused ? undefined : outcome.setCookie);
+/** Redirects to the host's page, with a new session unless the request comes from elsewhere. */
+function backToHost(visit: HostVisit, session?: BrowserSession): Response {
+  if (session === undefined) logged(visit, FOREIGN_REQUEST);
+  return redirect(linkTo(visit.deployment, visit.place.path), session?.setCookie);
 }
 
 const FOREIGN_REQUEST: Refusal = {

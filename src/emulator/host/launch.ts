@@ -1,7 +1,7 @@
 // A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Refusal } from "../checks.js";
+import { type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
 import { TO_BROWSER, TO_FRONT } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
@@ -40,9 +40,9 @@ export function openLaunch(
     userId: operator?.userId,
   });
   flow.add(TO_FRONT, "Plugin chosen", { fields: { clientId } });
-  const finding = { expected: "an operator of the tenant", actual: shown(userId) };
-  const unknownOperator = operator ? undefined : { rule: "launch.signed-in" as const, ...finding };
-  const refusal = checkPlugin(deployment, identity) ?? unknownOperator;
+  const signedIn = unless(operator !== undefined, "an operator of the tenant", shown(userId));
+  const refusal =
+    checkPlugin(deployment, identity) ?? (signedIn && { rule: "launch.signed-in" as const, ...signedIn });
   if (refusal !== undefined) {
     flow.add(TO_BROWSER, "Launch refused", { refused: refusal.rule });
     return logged(deployment, identity, refusal);
