@@ -5,7 +5,7 @@ import { html } from "hono/html";
 import { EmulatorError } from "../errors.js";
 import type { Connection } from "../http/connection.js";
 import { readBody } from "../http/messages.js";
-import { HOST_SCRIPT_PATH, linkTo, renderPage, STYLESHEET_PATH, textFile } from "../pages/page.js";
+import { HOST_SCRIPT_PATH, linkTo, redirect, renderPage, STYLESHEET_PATH, textFile } from "../pages/page.js";
 import { adminScript, hostScript } from "../pages/scripts.js";
 import { stylesheet } from "../pages/stylesheet.js";
 import { pathUnder } from "../paths.js";
@@ -103,7 +103,7 @@ async function answerPost(
   }
   view.query.set("saved", id);
   const target = `${linkTo(view.deployment, ADMIN_PATH + page.path)}?${view.query}#${encodeURIComponent(id)}`;
-  return new Response(null, { status: 303, headers: { location: target, "cache-control": "no-store" } });
+  return redirect(target);
 }
 
 /** Renders a page in the frame that all pages share, with the links. */

@@ -81,18 +81,13 @@ ${script === undefined ? "" : html`<script src="${linkTo(deployment, script)}" d
 ${body}
 </body>
 </html>`;
-  return new Response(String(markup), {
-    status: page.status ?? 200,
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "cache-control": "no-store",
-      "content-security-policy": [...COMMON_POLICY, ...(page.policy ?? [])].join("; "),
-      "referrer-policy": "same-origin",
-      "x-content-type-options": "nosniff",
-      ...(page.session?.setCookie && { "set-cookie": page.session.setCookie }),
-      ...page.headers,
-    },
-  });
+  const headers = {
+    "content-security-policy": [...COMMON_POLICY, ...(page.policy ?? [])].join("; "),
+    "referrer-policy": "same-origin",
+    ...(page.session?.setCookie && { "set-cookie": page.session.setCookie }),
+    ...page.headers,
+  };
+  return textFile("text/html", String(markup), headers, page.status);
 }
 
 export function redirect(location: string, setCookie?: string, status = 303): Response {
