@@ -5,11 +5,9 @@ import { routeTable, variantOf } from "./api/routes.js";
 import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
 import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";
-import { asResponse } from "./http/messages.js";
 import type { Endpoint } from "./journal.js";
 import { GRANTS, type Grant } from "./oauth.js";
 import type { Settings } from "./options.js";
-import { assetRoutes } from "./pages/page.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
 import type { RuleId } from "./rules.js";
 import { shown } from "./shown.js";
@@ -25,8 +23,7 @@ type Handler = (context: RoutedContext) => Promise<Response>;
 
 interface Operation {
   readonly endpoint: Endpoint;
-  /** If undefined, it is served in a deployment of any variant. */
-  readonly variant?: "A" | "B" | undefined;
+  readonly variant: "A" | "B";
   readonly operation: string;
   readonly method: string;
   /** The path may have `{parameters}`. */
@@ -36,24 +33,27 @@ interface Operation {
   readonly methodRule?: RuleId;
 }
 
+/** The start of a path with a version. */
+const VERSIONED = /^\/(api\/)?v1\//;
+
 /** `prefix` is the path of the public URL. */
 export function createApp(settings: Settings, prefix: string): App {
   const { variants } = settings;
   const under = pathUnder(prefix);
   // No route has the empty path, so a request outside of the prefix is not found.
   const hono = new Hono<{ Bindings: Exchange }>({ getPath: (request) => under(request) ?? "" });
-  const operations = operationsOf(settings).filter(({ variant }) =>
-    variant === undefined ? variants.length > 0 : variants.includes(variant),
-  );
-  for (const served of operations) hono.on(served.method, patternOf(served), withFaults(served));
+  const operations = operationsOf(settings).filter(({ variant }) => variants.includes(variant));
+  for (const served of operations) hono.on(served.method, patternOf(served.path), withFaults(served));
   // If no route matched, the path may be served under another method (RFC 9110 section 15.5.6).
   for (const served of operations)
-    hono.all(patternOf(served), (context) => refuseMethod(context, served, operations));
+    hono.all(patternOf(served.path), (context) => refuseMethod(context, served, operations));
   hono.notFound(({ req, env: { deployment } }) => {
-    const tenantId = tenantOfUnversioned(req.path, operations);
-    if (tenantId !== undefined) {
+    const match = operations
+      .map(({ path }) => versionless(path).exec(req.path))
+      .find((found) => found !== null);
+    if (match !== undefined && !VERSIONED.test(req.path)) {
       const finding = { expected: "the segment v1", actual: "a path without a version" };
-      const caller = tenantId === "" ? {} : { tenantId };
+      const caller = { tenantId: match.groups?.tenantId };
       deployment.customerLog.record(deployment.clock(), caller, { rule: "path.version", ...finding });
     }
     return Response.json({ error: "not_found" }, { status: 404 });
@@ -64,7 +64,10 @@ export function createApp(settings: Settings, prefix: string): App {
     const note = journal.arrived();
     const sending: Sending = {};
     const own = { ...deployment, customerLog: customerLog.of(note) };
-    const answer = await hono.fetch(request, { deployment: own, note, sending, connection });
+    // The router looks methods up in an object, and must not find a member that every object has.
+    const isOdd = request.method in Object.prototype;
+    const routed = isOdd ? new Request(request.url, { method: "OPTIONS" }) : request;
+    const answer = await hono.fetch(routed, { deployment: own, note, sending, connection });
     // Clients that take the server's time from the Date header must get the time of this clock.
     answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
     const isSent = await holdBack(sending, connection);
@@ -79,21 +82,20 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   const token = { endpoint: "token", operation: "requestToken", method: "POST" } as const;
   const tokenOfB = (path: string, grants: readonly Grant[]): Operation => ({
     ...{ ...token, variant: "B", path, methodRule: "client-request.method" },
-    handler: async ({ req, env: { deployment, note } }) =>
-      asResponse(await answerClientRequest(deployment, req.raw, note, grants)),
+    handler: ({ req, env: { deployment, note } }) => answerClientRequest(deployment, req.raw, note, grants),
   });
   return [
     {
       ...{ ...token, variant: "A", path: TOKEN_PATH_A, methodRule: "token-request.method" },
-      async handler({ req, env: { deployment, note } }) {
+      handler({ req, env: { deployment, note } }) {
         const tenantId = req.param("tenantId") ?? "";
         note.tenantId = tenantId;
-        return asResponse(await answerTokenRequest(deployment, tenantId, req.raw, note));
+        return answerTokenRequest(deployment, tenantId, req.raw, note);
       },
     },
     tokenOfB(TOKEN_PATH_B, refreshesHere ? GRANTS : GRANTS.filter((grant) => grant !== "refresh_token")),
     ...(refreshesHere ? [] : [tokenOfB(refreshPath, ["refresh_token"])]),
-    ...[...hostRoutes, ...loginRoutes, ...assetRoutes].map(
+    ...[...hostRoutes, ...loginRoutes].map(
       (route): Operation => ({
         ...route,
         endpoint: "page",
@@ -114,7 +116,7 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   ];
 }
 
-function patternOf({ path }: Operation): string {
+function patternOf(path: string): string {
   return path.replace(/\{([^}]+)\}/g, ":$1");
 }
 
@@ -145,20 +147,9 @@ function refuseMethod(
   return new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
 }
 
-/**
- * Finds paths that lack only the version (section 9). Returns the tenant of such a path, or "" if none.
- * Undefined if the path has a version, or would not be served with one either.
- */
-function tenantOfUnversioned(path: string, operations: readonly Operation[]): string | undefined {
-  if (/^\/(api\/)?v1\//.test(path)) return undefined;
-  const candidates = [path.replace(/^\/api\//, "/api/v1/"), `/v1${path}`];
-  for (const { path: served } of operations.filter(({ path }) => /^\/(api\/)?v1\//.test(path))) {
-    const literal = served.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
-    const pattern = literal.replace("{tenantId}", "(?<tenantId>[^/]+)").replace(/\{[^}]+\}/g, "[^/]+");
-    for (const candidate of candidates) {
-      const match = new RegExp(`^${pattern}$`).exec(candidate);
-      if (match !== null) return match.groups?.tenantId ?? "";
-    }
-  }
-  return undefined;
+/** Matches a path that lacks only the version (section 9). */
+function versionless(path: string): RegExp {
+  const literal = path.replace(VERSIONED, (version) => version.replace("v1/", "")).replaceAll(".", "\\.");
+  const pattern = literal.replace("{tenantId}", "(?<tenantId>[^/]+)").replace(/\{[^}]+\}/g, "[^/]+");
+  return new RegExp(`^${pattern}$`);
 }

@@ -30,7 +30,7 @@ export function unless(holds: boolean, expected: string, actual: string): Findin
 
 /** Returns the refusal of the first rule that is broken and not switched off. */
 export function firstRefusal<Subject>(
-  switches: RuleSwitches,
+  switches: EmulatorRules,
   checks: Checks<Subject>,
   subject: Subject,
 ): Refusal | undefined {
@@ -52,17 +52,10 @@ export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
  * @example
  * emulator.rules.enforce("assertion.replay", false); // what a server without a jti store would do
  */
-export interface EmulatorRules {
-  isEnforced(rule: RuleId): boolean;
-  /** @throws EmulatorError `option_invalid` for an unknown rule, or one without a switch. */
-  enforce(rule: RuleId, enforced: boolean): void;
-  /** The rules that are off. */
-  off(): RuleId[];
-}
-
-export class RuleSwitches implements EmulatorRules {
+export class EmulatorRules {
   readonly #off = new Set<RuleId>();
 
+  /** @internal */
   constructor(settings: RuleSettings = {}) {
     for (const [rule, enforced] of Object.entries(settings)) this.enforce(rule as RuleId, enforced);
   }
@@ -71,6 +64,7 @@ export class RuleSwitches implements EmulatorRules {
     return !this.#off.has(rule);
   }
 
+  /** @throws EmulatorError `option_invalid` for an unknown rule, or one without a switch. */
   enforce(rule: RuleId, enforced: boolean): void {
     const problem = switchProblem(rule, enforced);
     const issue = `rules: ${problem}`;
@@ -79,11 +73,12 @@ export class RuleSwitches implements EmulatorRules {
     else this.#off.add(rule);
   }
 
+  /** The rules that are off. */
   off(): RuleId[] {
     return [...this.#off];
   }
 
-  /** Returns the refusal of a broken rule, or undefined if the rule is off. */
+  /** Returns the refusal of a broken rule, or undefined if the rule is off. @internal */
   refusal(rule: RuleId, finding: Finding): Refusal | undefined {
     return this.isEnforced(rule) ? { rule, ...finding } : undefined;
   }

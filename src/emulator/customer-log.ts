@@ -97,7 +97,7 @@ export class CustomerLog {
       at,
       ...(request !== undefined && { requestId: request.id }),
       ...(tenantId !== undefined && { tenantId: shownTenant(tenantId) }),
-      ...(clientId !== undefined && isQuotable(clientId) && { clientId }),
+      ...(clientId && isQuotable(clientId) && { clientId }),
       outcome: answerTo(refusal),
       ...{ rule, section, expected, actual, remedy },
     });

@@ -11,7 +11,7 @@ import type { EmulatorFaults } from "./faults/faults.js";
 import { type Launch, launchInProcess } from "./host/launch.js";
 import { abortable, asRequest, type Connection, InProcessConnection } from "./http/connection.js";
 import type { Listening } from "./http/listen.js";
-import { type Journal, JournalWaiters } from "./journal.js";
+import type { Journal } from "./journal.js";
 import {
   DEFAULT_PUBLIC_URL,
   type EmulatorOptions,
@@ -204,10 +204,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const publicUrl = () => ((given.publicUrl === undefined && listening?.origin) || origin) + prefix;
 
   const testKeys = new TestKeys(randomSeed);
-  const waiters = new JournalWaiters();
   const build = (options: EmulatorOptions) => {
     const settings = withDefaults(options);
-    const deployment = createDeployment(settings, { publicUrl, testKeys, waiters });
+    const deployment = createDeployment(settings, { publicUrl, testKeys });
     applySeed(deployment, settings.seed);
     return { deployment, app: createApp(settings, prefix) };
   };
@@ -281,12 +280,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const changed = { ...given, ...parseChanges(changes) };
       const fresh = build(changed);
       deployment.faults.ended.abort();
+      fresh.deployment.journal.replace(deployment.journal);
       ({ deployment, app } = fresh);
-      waiters.startOver();
       given = changed;
     },
   };
-  const admin = createAdmin(emulator, () => deployment, prefix);
+  const admin = createAdmin(emulator.reset, () => deployment, prefix);
   return emulator;
 }
 

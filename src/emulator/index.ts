@@ -19,8 +19,14 @@ export {
 export type { Launch, LaunchAnswer } from "./host/launch.js";
 export type { Endpoint, Journal, JournalEntry, JournalFilter, WaitOptions } from "./journal.js";
 export type { Grant } from "./oauth.js";
-export { type Option, type OptionId, options } from "./option-descriptions.js";
-export type { EmulatorOptions, RateLimit, RefreshTokenOptions } from "./options.js";
+export {
+  type EmulatorOptions,
+  type Option,
+  type OptionId,
+  options,
+  type RateLimit,
+  type RefreshTokenOptions,
+} from "./options.js";
 export type {
   ApiClientIdentity,
   ApiClientRegistration,

@@ -1,4 +1,4 @@
-// The journal of all answered requests. It stores nothing that may be a credential.
+// The journal of all answered requests, without those under /_emulator. It stores nothing that may be a credential.
 
 import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
@@ -9,7 +9,7 @@ import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
 import { BoundedList } from "./stores.js";
 
-/** The target of a request: a token endpoint, an API route, or a page and what it loads. */
+/** The target of a request: a token endpoint, an API route, or a page. */
 export type Endpoint = "token" | "api" | "page";
 
 /** One answered request. No headers, query or body. */
@@ -113,13 +113,9 @@ const MOST_ENTRIES = 10_000;
  */
 export class Journal {
   readonly #entries = new BoundedList<JournalEntry>(MOST_ENTRIES);
-  readonly #waiters: JournalWaiters;
+  /** Each is called with every new entry, and with undefined after a reset. */
+  #waiting = new Set<(entry: JournalEntry | undefined) => void>();
   #arrived = 0;
-
-  /** `waiters` outlive a reset, but this journal does not. */
-  constructor(waiters: JournalWaiters = new JournalWaiters()) {
-    this.#waiters = waiters;
-  }
 
   entries(filter: JournalFilter = {}): JournalEntry[] {
     return this.#entries.newest().filter(journalFilter(filter));
@@ -154,7 +150,38 @@ export class Journal {
    * expect(renewal).toMatchObject({ status: 200 });
    */
   async waitFor(filter: JournalFilter = {}, options: WaitOptions = {}): Promise<JournalEntry[]> {
-    return this.#waiters.wait(journalFilter(filter), this.entries(filter), options);
+    const matches = journalFilter(filter);
+    const { count, signal, timeoutMs } = parseInput(waitSchema, options, "option_invalid", "waitFor");
+    signal?.throwIfAborted();
+    let seen = this.#entries.newest().filter(matches);
+    if (seen.length >= count) return seen;
+    const waiting = this.#waiting;
+    return new Promise<JournalEntry[]>((resolve, reject) => {
+      const see = (entry: JournalEntry | undefined) => {
+        if (entry === undefined) seen = [];
+        else if (matches(entry) && seen.push(entry) >= count) end(() => resolve(seen));
+      };
+      const end = (settle: () => void) => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+        waiting.delete(see);
+        settle();
+      };
+      const abort = () => end(() => reject(signal?.reason));
+      const timer = setTimeout(() => {
+        const came = `${seen.length} of ${count} such ${count === 1 ? "request" : "requests"} came`;
+        const late = new EmulatorError("journal_timeout", `waitFor: ${came} within ${timeoutMs} ms`);
+        end(() => reject(late));
+      }, timeoutMs);
+      signal?.addEventListener("abort", abort, { once: true });
+      waiting.add(see);
+    });
+  }
+
+  /** Called after a reset: calls of `waitFor` on the former journal go on here, and count from 0 again. @internal */
+  replace(former: Journal): void {
+    this.#waiting = former.#waiting;
+    for (const see of this.#waiting) see(undefined);
   }
 
   clear(): void {
@@ -174,7 +201,7 @@ export class Journal {
     const given = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
     const entry: JournalEntry = { id, at, method, path: shownPath(new URL(url).pathname), status, ...given };
     this.#entries.add(entry);
-    this.#waiters.notify(entry);
+    for (const see of this.#waiting) see(entry);
   }
 }
 
@@ -187,67 +214,9 @@ export interface WaitOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Test runners end a test after five seconds. A shorter time makes them report this error instead. */
-const DEFAULT_TIMEOUT_MS = 4000;
-
 const waitSchema = z.strictObject({
-  count: z.number().int().min(1).optional(),
+  count: z.number().int().min(1).default(1),
   signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal").optional(),
-  timeoutMs: z.number().min(0).max(LONGEST_TIMER_MS).optional(),
+  // Test runners end a test after five seconds. A shorter time makes them report this error instead.
+  timeoutMs: z.number().min(0).max(LONGEST_TIMER_MS).default(4000),
 });
-
-interface Waiter {
-  readonly matches: (entry: JournalEntry) => boolean;
-  readonly count: number;
-  seen: JournalEntry[];
-  /** Resolves with the requests seen so far. */
-  readonly finish: () => void;
-}
-
-export class JournalWaiters {
-  readonly #waiting = new Set<Waiter>();
-
-  /** Counts the entries `before` too. @throws EmulatorError `journal_timeout`, or the signal's reason */
-  async wait(
-    matches: Waiter["matches"],
-    before: readonly JournalEntry[],
-    options: WaitOptions,
-  ): Promise<JournalEntry[]> {
-    const read = parseInput(waitSchema, options, "option_invalid", "waitFor");
-    const { count = 1, signal, timeoutMs = DEFAULT_TIMEOUT_MS } = read;
-    signal?.throwIfAborted();
-    if (before.length >= count) return [...before];
-    return new Promise<JournalEntry[]>((resolve, reject) => {
-      const end = (settle: () => void) => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", abort);
-        this.#waiting.delete(waiter);
-        settle();
-      };
-      const finish = () => end(() => resolve(waiter.seen));
-      const waiter: Waiter = { matches, count, seen: [...before], finish };
-      const abort = () => end(() => reject(signal?.reason));
-      const timer = setTimeout(() => end(() => reject(tooLate(waiter, timeoutMs))), timeoutMs);
-      signal?.addEventListener("abort", abort, { once: true });
-      this.#waiting.add(waiter);
-    });
-  }
-
-  notify(entry: JournalEntry): void {
-    for (const waiter of this.#waiting) {
-      if (!waiter.matches(entry)) continue;
-      waiter.seen.push(entry);
-      if (waiter.seen.length >= waiter.count) waiter.finish();
-    }
-  }
-
-  /** Called after a reset: earlier requests no longer count. */
-  startOver(): void {
-    for (const waiter of this.#waiting) waiter.seen = [];
-  }
-}
-
-function tooLate({ count, seen }: Waiter, timeoutMs: number): EmulatorError {
-  const came = `${seen.length} of ${count} such ${count === 1 ? "request" : "requests"} came`;
-  return new EmulatorError("journal_timeout", `waitFor: ${came} within ${timeoutMs} ms`);
-}

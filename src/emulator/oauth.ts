@@ -1,6 +1,6 @@
 // The OAuth that both variants share: grant types, PKCE, and the reading of a token request.
 import { createHash } from "node:crypto";
-import type { Finding, Refusal, RuleSwitches } from "./checks.js";
+import type { EmulatorRules, Finding, Refusal } from "./checks.js";
 import { isMediaType, MAXIMUM_BODY_BYTES, readBody } from "./http/messages.js";
 import { shown } from "./shown.js";
 
@@ -48,7 +48,7 @@ const bodies = {
 
 /** Reads the body of a token request, under the rules that begin with the given name. */
 export async function readTokenRequest(
-  switches: RuleSwitches,
+  switches: EmulatorRules,
   request: Request,
   rules: keyof typeof bodies,
 ): Promise<{ readonly text: string } | Refusal> {

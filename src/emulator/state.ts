@@ -1,12 +1,12 @@
 // The settings and records of one emulated deployment. A reset replaces the whole deployment, so a request in
 // flight ends on the deployment on which it began. No other module keeps records.
 import { operationsOf } from "./api/routes.js";
-import { RuleSwitches } from "./checks.js";
+import { EmulatorRules } from "./checks.js";
 import { EmulatorClock } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
 import { EmulatorFaults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow.js";
-import { Journal, type JournalWaiters } from "./journal.js";
+import { Journal } from "./journal.js";
 import type { Settings } from "./options.js";
 import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
 import type { JwksSource, PluginIdentity } from "./registrations/keys.js";
@@ -113,7 +113,7 @@ export interface Deployment {
   /** The only clock, in epoch milliseconds. `time` can move it. */
   readonly clock: () => number;
   readonly time: EmulatorClock;
-  readonly switches: RuleSwitches;
+  readonly switches: EmulatorRules;
   /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
   readonly publicUrl: () => string;
   /** The instants (epoch milliseconds) of the admitted token requests of each tenant. */
@@ -146,7 +146,7 @@ export interface Deployment {
 /** The deployment has no registrations; `applySeed` adds those of the seed. `lasting` outlives a reset. */
 export function createDeployment(
   settings: Settings,
-  lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource; waiters?: JournalWaiters },
+  lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource },
 ): Deployment {
   const random = new RandomSource(settings.randomSeed);
   const time = new EmulatorClock(settings.now ?? Date.now, settings.seed.clock);
@@ -156,7 +156,7 @@ export function createDeployment(
     settings,
     time,
     clock: () => time.now(),
-    switches: new RuleSwitches(settings.rules),
+    switches: new EmulatorRules(settings.rules),
     publicUrl: lasting.publicUrl,
     rateWindows: new ExpiringMap(),
     plugins: new Plugins(settings.narrowingDelayMs, lasting.testKeys),
@@ -175,7 +175,7 @@ export function createDeployment(
     loginSessions: new SecretMap(random),
     faults: new EmulatorFaults(random, operationsOf(settings)),
     customerLog: new CustomerLog(),
-    journal: new Journal(lasting.waiters),
+    journal: new Journal(),
     flows: new FlowRecord(() => time.now()),
   };
 }

@@ -202,7 +202,7 @@ describe("the page's server", () => {
     const emulator = createEmulator({ publicUrl: `${PUBLIC}/base` });
     expect((await emulator.fetch("/_emulator")).status).toBe(404);
     const browser = await new AdminBrowser(emulator).open("/base/_emulator");
-    expect(browser.html).toContain('href="/base/_emulator/admin.css"');
+    expect(browser.html).toContain('href="/base/_emulator/style.css"');
     await browser.send("run", { do: "freeze" });
     expect(emulator.clock.frozen).toBe(true);
   });

@@ -131,6 +131,17 @@ describe("fetch", () => {
     await expect(never).rejects.toBe(reason);
   });
 
+  test.each(["__proto__", "constructor"])(
+    "answers the method %s with 405, and changes no object",
+    async (method) => {
+      const ambiguous = { operationId: "any", method: "GET", path: "/v1/{list}/newest" } as const;
+      const { fetch, journal } = createEmulator({ routes: [ambiguous] });
+      expect((await fetch("/v1/devices", { method })).status).toBe(405);
+      expect(journal.last()?.method).toBe(method);
+      expect(["params" in Object.prototype, "params" in Object]).toEqual([false, false]);
+    },
+  );
+
   test("rejects a Request whose body was read", async () => {
     const request = new Request("http://h.example/v1/auth/token", { method: "POST", body: "{}" });
     await request.text();

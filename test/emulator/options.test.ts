@@ -2,7 +2,6 @@
 // value is refused at once with a typed error that changes nothing.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEmulator, type Emulator, options } from "../../src/emulator/index.js";
-import { optionNames } from "../../src/emulator/options.js";
 import { accessTokenIn, PluginClient, requestAccountToken, START } from "./plugin-client.js";
 
 const wrong = <Wrong>(value: unknown) => value as Wrong;
@@ -10,16 +9,6 @@ const circular: Record<string, unknown> = {};
 circular.self = circular;
 
 describe("the option table", () => {
-  /** These options are not choices that the description leaves open, so the table lacks them. */
-  const machinery = ["now", "rules", "seed", "randomSeed"];
-  /** These options are described by other entries. */
-  const parts = ["refreshTokens", "rateLimit.requests", "rateLimit.windowSeconds"];
-
-  test("has every option of createEmulator that is a choice, and nothing else", () => {
-    const choices = optionNames.filter((name) => !machinery.includes(name) && !parts.includes(name));
-    expect(Object.keys(options).sort()).toEqual([...choices].sort());
-  });
-
   test("has a section, a sentence and a default for each", () => {
     for (const { section, says, default: value } of Object.values(options)) {
       expect(section).toMatch(/^(\d|not shown)/);

@@ -1,36 +1,51 @@
-// Answers requests to /_emulator. They bypass the deployment: no journal or log records them, and a reset does not end them.
+// Answers requests under /_emulator, for its pages and for the files of all pages. They bypass the deployment: no
+// journal or log records them, and a reset does not end them.
 import { randomBytes } from "node:crypto";
 import { html } from "hono/html";
 import { EmulatorError } from "../errors.js";
 import type { Connection } from "../http/connection.js";
 import { readBody } from "../http/messages.js";
-import { ASSET_PATHS, linkTo, renderPage, textFile } from "../pages/page.js";
-import { adminScript } from "../pages/scripts.js";
+import { HOST_SCRIPT_PATH, linkTo, redirect, renderPage, STYLESHEET_PATH, textFile } from "../pages/page.js";
+import { adminScript, hostScript } from "../pages/scripts.js";
 import { stylesheet } from "../pages/stylesheet.js";
 import { pathUnder } from "../paths.js";
 import type { Deployment } from "../state.js";
 import { type AdminRefusal, refuseCall } from "./admin-access.js";
-import { faultsPage } from "./faults-page.js";
+import { faultsPage, overviewPage, rulesPage } from "./control-pages.js";
 import { outcome } from "./form.js";
 import { flowPage, logPage } from "./log-page.js";
-import { overviewPage } from "./overview-page.js";
 import { registrationPages } from "./registrations-page.js";
-import { rulesPage } from "./rules-page.js";
-import { ADMIN_PATH, type AdminPage, type AdminView, type SteeredEmulator } from "./view.js";
+import { ADMIN_PATH, type AdminPage, type AdminView } from "./view.js";
+
+/** Served to every caller, whatever the option `admin` says. */
+const sharedFiles = new Map<string, () => Response>([
+  [STYLESHEET_PATH, () => textFile("text/css", stylesheet, { "cache-control": "no-cache" })],
+  [HOST_SCRIPT_PATH, () => textFile("text/javascript", hostScript, { "cache-control": "no-cache" })],
+]);
 
 /** In the order of their links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
-const actions = new Map(
-  pages.flatMap((page) => Object.entries(page.actions ?? {}).map(([path, act]) => [path, { page, act }])),
-);
-const parts = new Map(pages.flatMap((page) => Object.entries(page.parts ?? {})));
+
+type Content = (view: AdminView) => Response | Promise<Response>;
+const contents = new Map<string, Content>([["/admin.js", () => file("text/javascript", adminScript)]]);
+type Action = (view: AdminView, request: Request) => Promise<Response>;
+const actions = new Map<string, Action>();
+for (const page of pages) {
+  contents.set(page.path, (view) => render(view, page));
+  for (const [name, part] of Object.entries(page.parts ?? {})) {
+    contents.set(`/live/${name}`, async (view) => file("text/html", String(await part(view))));
+  }
+  for (const [path, act] of Object.entries(page.actions ?? {})) {
+    actions.set(path, (view, request) => answerPost(view, page, act, request));
+  }
+}
 
 /**
  * Returns a function that answers a request, or resolves with undefined for a request to another path. `current` returns
- * the current deployment, which a reset replaces; `prefix` is the path of the public URL.
+ * the current deployment, which `reset` replaces; `prefix` is the path of the public URL.
  */
 export function createAdmin(
-  emulator: SteeredEmulator,
+  reset: () => void,
   current: () => Deployment,
   prefix: string,
 ): (request: Request, connection: Connection) => Promise<Response | undefined> {
@@ -43,21 +58,22 @@ export function createAdmin(
     const deployment = current();
     const { admin: access, variants } = deployment.settings;
     const path = under(request) ?? "";
-    // The deployment serves the files of all pages, whatever the option `admin` says.
-    const isOurs = path === ADMIN_PATH || (path.startsWith(`${ADMIN_PATH}/`) && !ASSET_PATHS.includes(path));
+    const shared = variants.length > 0 && request.method === "GET" ? sharedFiles.get(path) : undefined;
+    if (shared !== undefined) return shared();
+    const isOurs = path === ADMIN_PATH || path.startsWith(`${ADMIN_PATH}/`);
     if (!isOurs || access === false || variants.length === 0) return undefined;
     const refusal = refuseCall({ access, request, remoteAddress, publicUrl: deployment.publicUrl() });
     if (refusal !== undefined) return refuse(refusal);
     const query = new URL(request.url).searchParams;
-    const view = { emulator, deployment, formToken, query };
+    const view = { reset, deployment, formToken, query };
     const name = path.slice(ADMIN_PATH.length).replace(/\/$/, "");
     const action = actions.get(name);
-    const serve = findContent(name);
-    if (action !== undefined && request.method === "POST") return answerPost(view, action, request);
-    const allow = [...(serve ? ["GET", "HEAD"] : []), ...(action ? ["POST"] : [])];
+    const content = contents.get(name);
+    if (action !== undefined && request.method === "POST") return action(view, request);
+    const allow = [...(content ? ["GET", "HEAD"] : []), ...(action ? ["POST"] : [])];
     if (allow.length === 0) return plain(404, "not_found: There is no such page.");
     if (!allow.includes(request.method)) return plain(405, "method_not_allowed", { allow: allow.join(", ") });
-    return serve?.(view);
+    return content?.(view);
   };
   return async (request, connection) => {
     const response = await answer(request, connection);
@@ -65,18 +81,10 @@ export function createAdmin(
   };
 }
 
-function findContent(name: string): ((view: AdminView) => Promise<Response>) | undefined {
-  const page = pages.find(({ path }) => path === name);
-  if (page !== undefined) return (view) => render(view, page);
-  if (name === "/admin.js") return async () => file("text/javascript", adminScript);
-  if (name === "/admin.css") return async () => file("text/css", stylesheet);
-  const part = name.startsWith("/live/") ? parts.get(name.slice("/live/".length)) : undefined;
-  return part && (async (view) => file("text/html", String(await part(view))));
-}
-
 async function answerPost(
   view: AdminView,
-  { page, act }: { page: AdminPage; act: NonNullable<AdminPage["actions"]>[string] },
+  page: AdminPage,
+  act: (view: AdminView, fields: URLSearchParams) => void,
   request: Request,
 ): Promise<Response> {
   const body = await readBody(request);
@@ -95,7 +103,7 @@ async function answerPost(
   }
   view.query.set("saved", id);
   const target = `${linkTo(view.deployment, ADMIN_PATH + page.path)}?${view.query}#${encodeURIComponent(id)}`;
-  return new Response(null, { status: 303, headers: { location: target, "cache-control": "no-store" } });
+  return redirect(target);
 }
 
 /** Renders a page in the frame that all pages share, with the links. */
@@ -115,8 +123,6 @@ function render(view: AdminView, page: AdminPage, status = 200): Promise<Respons
     body,
     status,
     script: `${ADMIN_PATH}/admin.js`,
-    // The shared stylesheet would appear in the journal.
-    stylesheet: `${ADMIN_PATH}/admin.css`,
     policy: ["script-src 'self'", "connect-src 'self'", "form-action 'self'"],
     headers: { "cross-origin-resource-policy": "same-origin" },
   });

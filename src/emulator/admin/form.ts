@@ -49,48 +49,51 @@ export function outcome({ failed, query }: AdminView): Markup | "" {
 <ul>${failed.issues.map((issue) => html`<li>${issue}</li>`)}</ul></div>`;
 }
 
-export interface TextField {
+type Kind = "choice" | "boolean" | "number" | "text" | "secret" | "lines" | "json";
+
+interface FormField {
   readonly form: string;
   readonly name: string;
   readonly label?: string;
   /** The text in the field, unless refused input is shown again. */
   readonly value?: string;
-  readonly hint?: string | undefined;
+  readonly hint?: string;
   readonly required?: boolean;
-  readonly rows?: number | undefined;
-  /** A secret field shows neither the current value nor what was typed. */
-  readonly isSecret?: boolean;
+  /** Default: "text". A field of the kind "secret" shows neither the current value nor what was typed. */
+  readonly kind?: Kind;
+  readonly choices?: readonly string[];
 }
 
 const PRIVATE_KEY = /PRIVATE KEY|"(d|p|q|dp|dq|qi|oth|k)"\s*:/;
 
-export function textField(view: AdminView, field: TextField): Markup {
-  const { rows, isSecret = false } = field;
-  const typed = shownText(view, field);
+export function formField(view: AdminView, field: FormField): Markup {
+  const { form: of, name, label = name, value = "", hint, required, kind = "text" } = field;
+  const failed = view.failed?.id === of ? view.failed : undefined;
+  const typed = failed?.typed.get(name) ?? value;
   // A private key that was typed instead of a public one is not shown again.
-  const shown = isSecret || PRIVATE_KEY.test(typed) ? "" : typed;
-  return labelled(view, field, (attributes) =>
-    rows === undefined
-      ? html`<input${attributes} type="${isSecret ? "password" : "text"}" autocomplete="${isSecret ? "new-password" : "off"}" spellcheck="false" value="${shown}">`
-      : html`<textarea${attributes} rows="${rows}" autocomplete="off" spellcheck="false">
-${shown}</textarea>`,
-  );
-}
-
-function shownText({ failed }: AdminView, { form: of, name, value = "" }: TextField): string {
-  return (failed?.id === of ? failed.typed.get(name) : undefined) ?? value;
-}
-
-function labelled(view: AdminView, field: TextField, control: (attributes: Markup) => Markup): Markup {
-  const { form: of, name, label = name, hint, required } = field;
+  const shown = kind === "secret" || PRIVATE_KEY.test(typed) ? "" : typed;
   const id = `${of}-${name}`;
-  const issues = view.failed?.id === of ? view.failed.issues : [];
   // "devices.0: must be …" belongs to the field `devices`.
-  const isAtFault = issues.some((issue) => `${/^[\w.]+/.exec(issue)?.[0]}.`.startsWith(`${name}.`));
+  const isOwn = (issue: string) => `${/^[\w.]+/.exec(issue)?.[0]}.`.startsWith(`${name}.`);
+  const isAtFault = failed?.issues.some(isOwn) === true;
   const described = [hint && `${id}-hint`, isAtFault && "issues"].filter(Boolean).join(" ");
   const attributes = html` id="${id}" name="${name}"${described === "" ? "" : html` aria-describedby="${described}"`}${isAtFault ? html` aria-invalid="true"` : ""}${required ? html` required` : ""}`;
-  return html`<div class="field"><label for="${id}">${label}</label>${control(attributes)}
+  return html`<div class="field"><label for="${id}">${label}</label>${control(kind, attributes, shown, field.choices)}
 ${hint ? html`<p class="quiet" id="${id}-hint">${hint}</p>` : ""}</div>`;
+}
+
+function control(kind: Kind, attributes: Markup, shown: string, choices: readonly string[] = []): Markup {
+  if (kind === "choice" || kind === "boolean") {
+    const option = (one: string) =>
+      html`<option value="${one}"${one === shown ? html` selected` : ""}>${one || "default"}</option>`;
+    return html`<select${attributes}>${choices.map(option)}</select>`;
+  }
+  if (kind === "lines" || kind === "json") {
+    return html`<textarea${attributes} rows="3" autocomplete="off" spellcheck="false">
+${shown}</textarea>`;
+  }
+  const [type, autocomplete] = kind === "secret" ? ["password", "new-password"] : ["text", "off"];
+  return html`<input${attributes} type="${type}" autocomplete="${autocomplete}" spellcheck="false" value="${shown}">`;
 }
 
 interface SchemaShape {
@@ -105,7 +108,7 @@ interface SchemaShape {
 interface Member {
   /** Its path in the input, such as "match.tenantId". */
   readonly path: string;
-  readonly kind: "choice" | "boolean" | "number" | "text" | "secret" | "lines" | "json";
+  readonly kind: Kind;
   readonly required: boolean;
   /** Whether `null` is a value of its own. */
   readonly nullable: boolean;
@@ -124,28 +127,18 @@ function memberField(view: AdminView, form: string, shape: SchemaShape, member: 
   const isUnchanged = values !== undefined && (kind === "json" || kind === "secret");
   const format = kind === "lines" ? "One per line." : kind === "json" && "JSON.";
   const hint = [hints[path], format, isUnchanged && "Empty: unchanged."].filter(Boolean).join(" ");
-  const field = { form, name: path, required, hint, value: textOf(kind, value) };
-  if (kind === "choice" || kind === "boolean") {
-    const all = required || values !== undefined ? choices : ["", ...choices];
-    const chosen = shownText(view, field);
-    const options = all.map(
-      (one) =>
-        html`<option value="${one}"${one === chosen ? html` selected` : ""}>${one || "default"}</option>`,
-    );
-    return labelled(view, field, (attributes) => html`<select${attributes}>${options}</select>`);
-  }
-  const rows = kind === "lines" || kind === "json" ? 3 : undefined;
-  const input = textField(view, { ...field, rows, isSecret: kind === "secret" });
+  const all = required || values !== undefined ? choices : ["", ...choices];
+  const field = { form, name: path, required, hint, value: textOf(kind, value), kind, choices: all };
   // Distinguishes a list that was emptied from a list that was never set.
   const isList = kind === "lines" && Array.isArray(value);
   const marker = isList ? html`<input type="hidden" name="${path}.list" value="yes">` : "";
   const isRemovable = nullable && values !== undefined && value !== null;
   const remove = html`<p class="box"><input type="checkbox" id="${form}-${path}.remove" name="${path}.remove" value="yes">
 <label for="${form}-${path}.remove">Remove ${path}</label></p>`;
-  return html`<div>${input}${marker}${isRemovable ? remove : ""}</div>`;
+  return html`<div>${formField(view, field)}${marker}${isRemovable ? remove : ""}</div>`;
 }
 
-function textOf(kind: Member["kind"], value: unknown): string {
+function textOf(kind: Kind, value: unknown): string {
   if (value === undefined || value === null) return "";
   if (kind === "lines" && Array.isArray(value)) return value.join("\n");
   return kind === "json" ? JSON.stringify(value) : String(value);
@@ -210,7 +203,7 @@ function schemaMembers(path: string, schema: JsonSchema, required: boolean): Mem
   const types = choices.map(({ type }) => type);
   const [inner = schema] = choices.filter(({ type }) => type !== "null");
   const nullable = types.includes("null");
-  const member = (kind: Member["kind"], named: readonly string[] = []) => [
+  const member = (kind: Kind, named: readonly string[] = []) => [
     { path, kind, required, nullable, choices: named },
   ];
   if (types.includes("boolean")) return member("boolean", ["true", "false"]);

@@ -1,4 +1,4 @@
-// What happened: the customer log, the journal of requests, and the last launch or login as a sequence diagram.
+// What happened: the customer log, the journal of requests, and the last launch or login step by step.
 import { html } from "hono/html";
 import type { CustomerLogEntry } from "../customer-log.js";
 import type { Flow, FlowStep, Party } from "../flow/flow.js";
@@ -32,10 +32,10 @@ function body(view: AdminView): Markup {
 <section aria-labelledby="journal"><h2 id="journal">Journal</h2>${livePart(view, "journal", journal)}</section>`;
 }
 
-function customerLog({ emulator }: AdminView): Markup {
-  const entries = emulator.customerLog.entries();
+function customerLog({ deployment }: AdminView): Markup {
+  const entries = deployment.customerLog.entries();
   if (entries.length === 0) return html`<p class="quiet">Nothing was refused yet.</p>`;
-  const requests = new Map(emulator.journal.entries().map((entry) => [entry.id, entry]));
+  const requests = new Map(deployment.journal.entries().map((entry) => [entry.id, entry]));
   const shown = entries.slice(-SHOWN_ENTRIES).reverse();
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
 <ol class="refusals">${shown.map((entry) => refusal(entry, requests.get(entry.requestId ?? 0)))}</ol>`;
@@ -57,8 +57,8 @@ function refusal(entry: CustomerLogEntry, request: JournalEntry | undefined): Ma
 <p class="quiet">${instant(at)} ${identityLine(entry)}</p>${facts(rows)}</li>`;
 }
 
-function journal({ emulator }: AdminView): Markup {
-  const entries = emulator.journal.entries();
+function journal({ deployment }: AdminView): Markup {
+  const entries = deployment.journal.entries();
   if (entries.length === 0) return html`<p class="quiet">No request was made yet.</p>`;
   const shown = entries.slice(-SHOWN_ENTRIES).reverse();
   const row = (
@@ -72,37 +72,31 @@ function journal({ emulator }: AdminView): Markup {
 <th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
 }
 
-const LANES: readonly Party[] = ["browser", "front", "client", "token"];
 const COMMON = { browser: "Browser", token: "Token endpoint" };
 const PARTIES: Readonly<Record<Flow["kind"], Readonly<Record<Party, string>>>> = {
   launch: { ...COMMON, front: "Host application", client: "Plugin backend" },
   login: { ...COMMON, front: "Authorization server", client: "Client" },
 };
 
-/** Characters. A longer value takes two columns. */
-const LONG = 20;
-
-/** Each step is drawn between the lanes of its two parties. */
 function lastFlow({ deployment }: AdminView): Markup {
   const flow = deployment.flows.last;
   if (flow === undefined) {
     return html`<p class="quiet">No plugin was launched and no person logged in yet. The overview links to the host application.</p>`;
   }
-  const parties = PARTIES[flow.kind];
-  return html`<p>${flow.kind === "launch" ? "A launch in Variant A" : "A login in Variant B"} ${identityLine(flow.identity)}</p>
+  const { kind, identity, steps, forgotten } = flow;
+  const parties = PARTIES[kind];
+  const step = ({
+    at,
+    name,
+    from,
+    to,
+    fields,
+    refused,
+  }: FlowStep) => html`<li class="step panel"><h2>${name}</h2>
+<p class="quiet">${parties[from]} to ${parties[to]} · ${instant(at)}</p>
+${refused === undefined ? "" : html`<p><span class="mark bad">refused</span> <code class="rule">${refused}</code></p>`}${facts(fields)}</li>`;
+  return html`<p>${kind === "launch" ? "A launch in Variant A" : "A login in Variant B"} ${identityLine(identity)}</p>
 <p class="quiet">A secret is shown by its length only; a password is not shown at all.</p>
-<div class="sequence"><div class="lanes" aria-hidden="true">${LANES.map((lane) => html`<span>${parties[lane]}</span>`)}</div>
-<ol>${flow.steps.map((step) => drawn(step, parties))}</ol></div>
-${flow.forgotten === 0 ? "" : html`<p class="quiet">${flow.forgotten} steps before the newest ones are left out.</p>`}`;
-}
-
-function drawn(step: FlowStep, parties: Readonly<Record<Party, string>>): Markup {
-  const { at, name, from, to, fields, refused } = step;
-  const [start, end] = [LANES.indexOf(from), LANES.indexOf(to)];
-  const direction = start < end ? "right" : "left";
-  const span = `from-${Math.min(start, end)} to-${Math.max(start, end)}`;
-  return html`<li class="step ${span} ${direction} ${refused === undefined ? "" : "refused"}"><div class="arrow" aria-hidden="true"></div>
-<div class="message"><h2>${name}</h2><p class="quiet">${parties[from]} to ${parties[to]} · ${instant(at)}</p>
-${refused === undefined ? "" : html`<p><code class="rule">${refused}</code></p>`}
-${fields.length === 0 ? "" : html`<dl class="carried">${fields.map((field) => html`<div${field.shown.length > LONG ? html` class="wide"` : ""}><dt>${field.name}</dt><dd>${field.shown}</dd></div>`)}</dl>`}</div></li>`;
+<ol class="steps">${steps.map(step)}</ol>
+${forgotten === 0 ? "" : html`<p class="quiet">${forgotten} steps before the newest ones are left out.</p>`}`;
 }

@@ -12,22 +12,20 @@ import {
 import type { RegisteredKey } from "../registrations/keys.js";
 import { operatorSchema } from "../registrations/operators.js";
 import { pluginSchema, pluginUpdateSchema } from "../registrations/plugins.js";
-import type { Deployment } from "../state.js";
+import { unregister } from "../state.js";
 import { confirmation, foldedForm, formId, readSchemaFields, schemaFields } from "./form.js";
-import { type AdminPage, type AdminView, facts, type RecordNoun } from "./view.js";
+import { type AdminPage, type AdminView, facts } from "./view.js";
 
 interface RecordKind {
   readonly path: string;
   readonly title: string;
   readonly one: string;
-  /** Completes the names of the emulator's methods, as in registerPlugin. */
-  readonly noun: RecordNoun;
   readonly note: string;
   readonly unregistering: string;
   readonly identity: readonly string[];
   readonly schema: z.ZodType;
   readonly update: z.ZodType;
-  list(deployment: Deployment): readonly object[];
+  readonly registry: "plugins" | "serviceAccounts" | "apiClients" | "operators";
 }
 
 const kinds: readonly RecordKind[] = [
@@ -35,50 +33,46 @@ const kinds: readonly RecordKind[] = [
     path: "/plugins",
     title: "Plugins",
     one: "plugin",
-    noun: "Plugin",
     note: "A change takes effect with the next request, also for tokens already issued. A narrowing takes effect after narrowingDelayMs. A plugin without jwks gets a test key.",
     unregistering: "Its tokens, launches and codes are refused for good, its token requests from now on.",
     identity: ["tenantId", "clientId"],
     schema: pluginSchema,
     update: pluginUpdateSchema,
-    list: ({ plugins }) => plugins.list().map(({ grant, ...plugin }) => ({ ...plugin, ...grant })),
+    registry: "plugins",
   },
   {
     path: "/accounts",
     title: "Service accounts",
     one: "service account",
-    noun: "ServiceAccount",
     note: "A secret takes effect with the next request, scopes with the next token. Without a list of scopes an account may call every route of Variant B.",
     unregistering: "Its secret is refused from the next request on, and its tokens are revoked for good.",
     identity: ["tenantId", "clientId"],
     schema: serviceAccountSchema,
     update: serviceAccountUpdateSchema,
-    list: ({ serviceAccounts }) => serviceAccounts.list(),
+    registry: "serviceAccounts",
   },
   {
     path: "/clients",
     title: "API clients",
     one: "API client",
-    noun: "ApiClient",
     note: "A secret takes effect with the next request, everything else with the next login. A client without a secret is public, and one without a tenant serves the people of every tenant. Without a list of scopes it may ask for every capability of the person.",
     unregistering:
       "All consent given to it and all its tokens are revoked for good, and logins in progress end.",
     identity: ["clientId"],
     schema: apiClientSchema,
     update: apiClientUpdateSchema,
-    list: ({ apiClients }) => apiClients.list(),
+    registry: "apiClients",
   },
   {
     path: "/operators",
     title: "Operators",
     one: "operator",
-    noun: "Operator",
     note: "Capabilities take effect with the next call: a token permits only what its person may do.",
     unregistering: "The person is signed out, and every token that acts for them is revoked for good.",
     identity: ["tenantId", "userId"],
     schema: operatorSchema,
     update: operatorSchema,
-    list: ({ operators }) => operators.list(),
+    registry: "operators",
   },
 ];
 
@@ -92,30 +86,28 @@ const HINTS = {
 };
 
 export const registrationPages: readonly AdminPage[] = kinds.map((kind) => {
-  const { path, title, noun, identity, schema, update } = kind;
+  const { path, title, identity, schema, update, registry } = kind;
   const namesOf = (fields: URLSearchParams) =>
     Object.fromEntries(identity.map((name) => [name, fields.get(name) ?? ""]));
   return {
     path,
     title,
     body: (view) => body(view, kind),
-    // The emulator checks the input itself.
     actions: {
-      [`${path}/register`]: ({ emulator }, fields) =>
-        emulator[`register${noun}`](readSchemaFields(fields, { schema, omit: [] }) as never),
-      [`${path}/update`]: ({ emulator }, fields) => {
+      [`${path}/register`]: ({ deployment }, fields) =>
+        deployment[registry].register(readSchemaFields(fields, { schema, omit: [] })),
+      [`${path}/update`]: ({ deployment }, fields) => {
         const changes = readSchemaFields(fields, { schema: update, omit: identity });
-        emulator[`update${noun}`]({ ...changes, ...namesOf(fields) } as never);
+        deployment[registry].update({ ...changes, ...namesOf(fields) }, deployment.clock());
       },
-      [`${path}/unregister`]: ({ emulator }, fields) =>
-        emulator[`unregister${noun}`](namesOf(fields) as never),
+      [`${path}/unregister`]: ({ deployment }, fields) => unregister(deployment, registry, namesOf(fields)),
     },
   };
 });
 
 function body(view: AdminView, kind: RecordKind): Markup {
-  const { path, one, note, schema } = kind;
-  const records = kind.list(view.deployment);
+  const { path, one, note, schema, registry } = kind;
+  const records: readonly object[] = view.deployment[registry].list();
   const fields = schemaFields(view, "register", { schema, omit: [], hints: HINTS });
   const content = html`${fields}<button class="primary">Register</button>`;
   return html`<p>${note}</p>
@@ -126,8 +118,9 @@ ${records.length === 0 ? html`<p class="quiet">No ${one} is registered.</p>` : r
 function registration(
   view: AdminView,
   { path, identity, update, unregistering }: RecordKind,
-  { keys, secretDigest, passwordDigest, formerGrants: _, ...record }: Readonly<Record<string, unknown>>,
+  { keys, secretDigest, passwordDigest, formerGrants: _, grant, ...own }: Readonly<Record<string, unknown>>,
 ): Markup {
+  const record = { ...own, ...(grant as object | undefined) };
   const values = Object.fromEntries(Object.entries(record).map(([name, value]) => [name, plain(value)]));
   const hidden = Object.fromEntries(identity.map((name) => [name, String(values[name])]));
   const id = (of: string) => formId(of, Object.values(hidden));

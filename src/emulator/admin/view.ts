@@ -1,33 +1,16 @@
 // What the pages at /_emulator share: the shape of a page, and small pieces of markup.
 import { html } from "hono/html";
-import type { EmulatorRules } from "../checks.js";
-import type { EmulatorClock } from "../clock.js";
-import type { CustomerLog } from "../customer-log.js";
-import type { EmulatorFaults } from "../faults/faults.js";
 import type { FlowIdentity } from "../flow/flow.js";
-import type { Journal } from "../journal.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import type { Deployment } from "../state.js";
 
 /** The path of the overview; every other path of the admin page is under it. */
 export const ADMIN_PATH = "/_emulator";
 
-export type RecordNoun = "Plugin" | "ServiceAccount" | "ApiClient" | "Operator";
-type RecordMethod = `${"register" | "update" | "unregister"}${RecordNoun}`;
-
-/** The members of an `Emulator` that the pages use. */
-export interface SteeredEmulator extends Readonly<Record<RecordMethod, (input: never) => void>> {
-  readonly clock: EmulatorClock;
-  readonly rules: EmulatorRules;
-  readonly faults: EmulatorFaults;
-  readonly customerLog: CustomerLog;
-  readonly journal: Journal;
-  reset(): void;
-}
-
 export interface AdminView {
-  readonly emulator: SteeredEmulator;
   readonly deployment: Deployment;
+  /** Resets the emulator, which replaces the deployment. */
+  readonly reset: () => void;
   readonly formToken: string;
   readonly query: URLSearchParams;
   /** The form whose input was refused, if there is one, and what was typed. */

@@ -10,7 +10,6 @@ import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./fau
 const DEFAULT_BYTES_PER_SECOND = 10;
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 
-/** One request that is being answered. */
 export interface Exchange {
   readonly deployment: Deployment;
   readonly note: RequestNote;
@@ -18,7 +17,6 @@ export interface Exchange {
   readonly connection: Connection;
 }
 
-/** A request of a token endpoint or of an API route. */
 interface FaultyRequest extends Exchange {
   readonly request: Request;
   readonly endpoint: "token" | "api";
@@ -30,9 +28,8 @@ export async function underFaults(asked: FaultyRequest, handle: () => Promise<Re
   const { deployment, endpoint, note } = asked;
   const { faults } = deployment;
   const isApi = endpoint === "api";
-  const isArmed = isApi ? faults.isArmedFor("resource") : faults.isArmedFor("before-token", "after-commit");
   // A fault that is armed from here on applies to the next request.
-  if (!isArmed) return handle();
+  if (!faults.isArmed) return handle();
   // This must precede the handler, which consumes the body.
   const caller = await identifyCaller(asked);
   const first = faults.strike(isApi ? "resource" : "before-token", factsOf(asked, caller));
@@ -41,14 +38,18 @@ export async function underFaults(asked: FaultyRequest, handle: () => Promise<Re
     note.tenantId ??= caller.tenantId;
     note.grant ??= caller.grant;
     if (caller.isKnown) note.clientId ??= caller.clientId;
-    const instead = await beforeHandler(asked, first);
+    const instead = first.name === "lost-answer" ? undefined : answerInstead(asked, first);
     if (instead !== undefined) return instead;
+    if (first.name === "slow" && !isApi) {
+      await wait(first.delayMs ?? 0, asked.connection.gone, faults.ended.signal);
+      if (asked.connection.gone.aborted) return noAnswer(asked.sending);
+    }
   }
   const answer = await handle();
   const last = isApi ? first : faults.strike("after-commit", factsOf(asked, caller));
   if (last === undefined) return answer;
   note.fault = last.name;
-  return afterHandler(asked, last, answer);
+  return answerInstead(asked, last) ?? changed(asked, last, answer);
 }
 
 function factsOf({ request, tenantId, note }: FaultyRequest, caller: Caller): FaultMatch {
@@ -64,30 +65,19 @@ function factsOf({ request, tenantId, note }: FaultyRequest, caller: Caller): Fa
   };
 }
 
-/** The answer that replaces the handler's, if the handler must not run. */
-async function beforeHandler(
-  { deployment, endpoint, sending, connection }: FaultyRequest,
-  fault: Fault,
-): Promise<Response | undefined> {
+/** The answer of a fault that does not need the real one. */
+function answerInstead({ deployment, sending }: FaultyRequest, fault: Fault): Response | undefined {
   if (fault.name === "status") return statusAnswer(fault);
   if (fault.name === "rate-limited") return rateLimitedAnswer(fault, deployment.clock());
-  if (fault.name === "reset") return noAnswer(sending);
-  if (fault.name !== "slow" || endpoint === "api") return undefined;
-  await wait(fault.delayMs ?? 0, connection.gone, deployment.faults.ended.signal);
-  return connection.gone.aborted ? noAnswer(sending) : undefined;
+  return fault.name === "reset" || fault.name === "lost-answer" ? noAnswer(sending) : undefined;
 }
 
-async function afterHandler(
+async function changed(
   { deployment, sending }: FaultyRequest,
   fault: Fault,
   answer: Response,
 ): Promise<Response> {
   switch (fault.name) {
-    case "status":
-      return statusAnswer(fault);
-    case "reset":
-    case "lost-answer":
-      return noAnswer(sending);
     case "malformed-json":
       return withJson(answer, brokenJson);
     case "content-type":
@@ -194,7 +184,6 @@ async function withJson(answer: Response, edit: (text: string) => string): Promi
   return new Response(edit(await answer.text()), { status: statusWithContent(answer), headers });
 }
 
-/** The status for the same answer with a body. */
 const statusWithContent = ({ status }: Response) => (canHaveContent(status) ? status : 200);
 
 function brokenJson(text: string): string {
@@ -215,7 +204,6 @@ function otherFields(text: string, { fields }: FaultOf<"fields">): string {
 
 /** A fault fills this in, and the sender reads it. If it is empty, the answer is sent unchanged. */
 export interface Sending {
-  /** Whether the connection is reset instead of an answer. */
   reset?: boolean;
   /** The body is cut after this many bytes, or after half of its bytes. */
   cutAfter?: number | "half";

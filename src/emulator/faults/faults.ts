@@ -201,8 +201,6 @@ export const faultMatchFields: { readonly [Name in keyof FaultMatch]-?: z.ZodTyp
 /** The operation of both token endpoints. Every other operation is that of an API route. */
 const TOKEN_OPERATION = "requestToken";
 
-const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
-
 export function faultSchema(name: FaultName): z.ZodType {
   return z
     .strictObject({
@@ -313,6 +311,7 @@ export class EmulatorFaults {
 
   /** Arms a fault for later requests. @throws EmulatorError `option_invalid` that names the wrong fields */
   add(input: Fault): FaultHandle {
+    const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
     const { name } = parseInput(named, input, "option_invalid", "fault");
     const accepted = parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`) as Fault;
     // Later changes to the caller's object have no effect.
@@ -354,9 +353,9 @@ export class EmulatorFaults {
     this.#armed.clear();
   }
 
-  /** Whether any armed fault could apply at one of these moments. @internal */
-  isArmedFor(...moments: readonly FaultMoment[]): boolean {
-    return [...this.#armed.values()].some(({ fault }) => moments.some((one) => momentOf(fault) === one));
+  /** Whether any fault is armed. @internal */
+  get isArmed(): boolean {
+    return this.#armed.size > 0;
   }
 
   /** The fault that applies to this request at this moment; it counts as fired. @internal */

@@ -2,11 +2,8 @@
 // Secrets are reduced to their length.
 import { createHash } from "node:crypto";
 import type { Refusal } from "../checks.js";
-import type { JsonAnswer } from "../http/messages.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
-import type { Operators } from "../registrations/operators.js";
-import type { Plugins } from "../registrations/plugins.js";
 import type { RuleId } from "../rules.js";
 
 /** `front` is the host or the authorization server. `client` is the plugin's backend or the API client. */
@@ -19,8 +16,7 @@ export interface FlowStep {
   readonly from: Party;
   readonly to: Party;
   /** A public value is unchanged. Any other value is replaced by a description of it. */
-  readonly fields: readonly { readonly name: string; readonly shown: string }[];
-  /** The rule that the message reports as broken. */
+  readonly fields: Readonly<Record<string, string>>;
   readonly refused: RuleId | undefined;
   /** The hash of a secret that identifies later requests of the flow. */
   readonly link: string | undefined;
@@ -51,8 +47,8 @@ const WORDS: ReadonlySet<string> = new Set([
 /** Even the length of these is kept secret, because people choose them and keep them for long. */
 const UNMEASURED: ReadonlySet<string> = new Set(["password", "client_secret"]);
 
-const TO_FRONT = { from: "browser", to: "front" } as const;
-const TO_BROWSER = { from: "front", to: "browser" } as const;
+export const TO_FRONT = { from: "browser", to: "front" } as const;
+export const TO_BROWSER = { from: "front", to: "browser" } as const;
 const TO_CLIENT = { from: "front", to: "client" } as const;
 const TO_TOKEN = { from: "client", to: "token" } as const;
 const FROM_TOKEN = { from: "token", to: "client" } as const;
@@ -66,9 +62,10 @@ export class Flow {
   readonly #clock: () => number;
   readonly #public = new Set<string>();
 
-  constructor(kind: Flow["kind"], clock: () => number) {
+  constructor(kind: Flow["kind"], identity: FlowIdentity, clock: () => number) {
     this.kind = kind;
     this.#clock = clock;
+    this.identify(identity);
   }
 
   identify(identity: FlowIdentity): void {
@@ -82,11 +79,17 @@ export class Flow {
   }
 
   add(parties: Pick<FlowStep, "from" | "to">, name: string, { fields = {}, refused, link }: Message): void {
-    const shown = Object.entries(fields)
-      .filter(([, value]) => value !== undefined)
-      .map(([field, value]) => ({ name: field, shown: shownValue(field, value, this.#public) }));
+    const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const shown = given.map(([field, value]) => [field, shownValue(field, value, this.#public)]);
     const hashed = link === undefined ? undefined : hash(link);
-    this.steps.push({ at: this.#clock(), name, ...parties, fields: shown, refused, link: hashed });
+    this.steps.push({
+      at: this.#clock(),
+      name,
+      ...parties,
+      fields: Object.fromEntries(shown),
+      refused,
+      link: hashed,
+    });
     if (this.steps.length > MAXIMUM_STEPS) this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
   }
 
@@ -96,7 +99,6 @@ export class Flow {
   }
 }
 
-/** Keeps the last flow only. */
 export class FlowRecord {
   last: Flow | undefined;
   readonly #clock: () => number;
@@ -106,8 +108,7 @@ export class FlowRecord {
   }
 
   begin(kind: Flow["kind"], identity: FlowIdentity): Flow {
-    this.last = new Flow(kind, this.#clock);
-    this.last.identify(identity);
+    this.last = new Flow(kind, identity, this.#clock);
     return this.last;
   }
 
@@ -139,48 +140,6 @@ interface Recording {
 interface Person {
   readonly tenantId: string;
   readonly userId: string;
-}
-
-/** Begins a flow with a launch. `from` is "process" for a launch by `emulator.launch`. */
-export function recordLaunch(
-  deployment: Recording & { readonly plugins: Plugins; readonly operators: Operators },
-  { tenantId, clientId, userId }: Person & { readonly clientId: string },
-  opened: { readonly url: string; readonly opaqueCode: string } | Refusal,
-  from: "page" | "process",
-): void {
-  const plugin = deployment.plugins.find(tenantId, clientId);
-  const operator = deployment.operators.find(tenantId, userId);
-  const flow = deployment.flows.begin("launch", {
-    tenantId: plugin?.tenantId ?? operator?.tenantId,
-    clientId: plugin?.clientId,
-    userId: operator?.userId,
-  });
-  if (from === "page") flow.add(TO_FRONT, "Plugin chosen", { fields: { clientId } });
-  if ("rule" in opened) {
-    flow.add(TO_BROWSER, "Launch refused", { refused: opened.rule });
-    return;
-  }
-  const { opaque_code, state } = Object.fromEntries(new URL(opened.url).searchParams);
-  flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code, state }, link: opened.opaqueCode });
-}
-
-export function recordAuthCode(
-  { flows }: Recording,
-  asked: { readonly opaqueCode: unknown; readonly codeChallenge: unknown },
-  answer:
-    | { readonly code: string; readonly state: string; readonly tenantId: string; readonly posts?: number }
-    | Refusal,
-): void {
-  const flow = flows.find(asked.opaqueCode);
-  const sent = { challenge: asked.codeChallenge, opaque_code: asked.opaqueCode };
-  flow?.add(TO_FRONT, "plugin:pkce-init", { fields: sent });
-  if ("rule" in answer) {
-    flow?.add(TO_BROWSER, "Code refused", { refused: answer.rule });
-    return;
-  }
-  const { code, state, tenantId, posts } = answer;
-  const name = posts === undefined ? "host:auth-code" : `host:auth-code, posted ${posts} times`;
-  flow?.add(TO_BROWSER, name, { fields: { code, state, tenantId }, link: code });
 }
 
 /** RFC 6749 section 4.1.1 and RFC 7636 section 4.3. Other parameters are not recorded. */
@@ -249,16 +208,16 @@ export function recordCallback(
 export function recordTokenRequest(
   { flows }: Recording,
   read: object,
-): (answer: JsonAnswer, refused?: RuleId) => JsonAnswer {
+): (answer: Response, refused?: RuleId) => Promise<Response> {
   const code = "code" in read ? read.code : undefined;
   const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
   // Variant B's code exchange has no grant_type (section 4.2).
   const { grant, ...others }: Readonly<Record<string, unknown>> = { ...read };
   const sent = grant === "refresh_token" ? { grant_type: grant, ...others } : others;
   flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: sent });
-  return (answer, refused) => {
+  return async (answer, refused) => {
     if (flow === undefined) return answer;
-    const fields = JSON.parse(answer.body) as Readonly<Record<string, string>>;
+    const fields = (await answer.clone().json()) as Readonly<Record<string, string>>;
     flow.publish(fields.error, fields.error_description);
     const name = `${refused === undefined ? "Token response" : "Refused"}, ${answer.status}`;
     flow.add(FROM_TOKEN, name, { fields, refused, link: fields.refresh_token });

@@ -1,7 +1,6 @@
 // Variant A's host application (description, section 5.3): sign-in, the page with the sidebar, and its script's requests.
 import { html } from "hono/html";
 import type { Refusal } from "../checks.js";
-import { recordAuthCode, recordLaunch } from "../flow/flow.js";
 import { parseObject } from "../http/messages.js";
 import {
   type BrowserSession,
@@ -144,7 +143,7 @@ async function showHost(visit: HostVisit): Promise<Response> {
 async function signIn(visit: HostVisit): Promise<Response> {
   const { deployment, tenantId, place } = visit;
   const form = await readOwnForm(visit, place, visit.session);
-  if (form === undefined) return backToHost(visit, FOREIGN_REQUEST);
+  if (form === undefined) return backToHost(visit);
   const userId = form.get("userId") ?? "";
   const operator = deployment.operators.find(tenantId, userId);
   const isRight = operator !== undefined && isPasswordOf(operator, form.get("password") ?? "");
@@ -152,20 +151,19 @@ async function signIn(visit: HostVisit): Promise<Response> {
     return backToHost(visit, openSession(visit, place, operator));
   }
   const actual = operator === undefined ? "not an operator of the tenant" : "another password";
-  record(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
+  logged(visit, { rule: "launch.signed-in", expected: "an operator and their password", actual });
   return signInPage(visit, userId);
 }
 
 async function signOut(visit: HostVisit): Promise<Response> {
   const form = await readOwnForm(visit, visit.place, visit.session);
-  return backToHost(visit, form === undefined ? FOREIGN_REQUEST : openSession(visit, visit.place));
+  return backToHost(visit, form && openSession(visit, visit.place));
 }
 
-/** Redirects to the host's page, either with a new session or because the request is refused. */
-function backToHost(visit: HostVisit, outcome: BrowserSession | Refusal): Response {
-  const isRefused = "rule" in outcome;
-  if (isRefused) record(visit, outcome);
-  return redirect(linkTo(visit.deployment, visit.place.path), isRefused ? undefined : outcome.setCookie);
+/** Redirects to the host's page, with a new session unless the request comes from elsewhere. */
+function backToHost(visit: HostVisit, session?: BrowserSession): Response {
+  if (session === undefined) logged(visit, FOREIGN_REQUEST);
+  return redirect(linkTo(visit.deployment, visit.place.path), session?.setCookie);
 }
 
 const FOREIGN_REQUEST: Refusal = {
@@ -176,22 +174,18 @@ const FOREIGN_REQUEST: Refusal = {
 
 async function launch(visit: HostVisit): Promise<Response> {
   const read = await readRequest(visit);
-  if ("rule" in read) return refuse(visit, read);
-  const { identity } = read;
-  const opened = openLaunch(visit.deployment, identity);
-  recordLaunch(visit.deployment, identity, opened, "page");
-  if ("rule" in opened) return refuse(visit, opened, identity.clientId);
+  if ("rule" in read) return answerRefusal(read);
+  const opened = openLaunch(visit.deployment, read.identity);
+  if ("rule" in opened) return answerRefusal(opened);
   return answerJson({ url: opened.url, origin: new URL(opened.url).origin }, 201);
 }
 
 async function authorize(visit: HostVisit): Promise<Response> {
   const read = await readRequest(visit);
-  if ("rule" in read) return refuse(visit, read);
+  if ("rule" in read) return answerRefusal(read);
   const { opaque_code: opaqueCode, challenge: codeChallenge } = read.fields;
-  const attempt = { ...read.identity, opaqueCode, codeChallenge };
-  const answer = authorizeLaunch(visit.deployment, attempt);
-  recordAuthCode(visit.deployment, attempt, answer);
-  if ("rule" in answer) return refuse(visit, answer, attempt.clientId || undefined);
+  const answer = authorizeLaunch(visit.deployment, { ...read.identity, opaqueCode, codeChallenge });
+  if ("rule" in answer) return answerRefusal(answer);
   if (answer.posts !== undefined) visit.note.fault = "duplicate-auth-code";
   return answerJson(answer, 200);
 }
@@ -202,22 +196,22 @@ async function readRequest(
   const { request, tenantId, place, session, operator } = visit;
   const fields = parseObject((await readText(request, "application/json")) ?? "");
   const isOwn = isOwnToken(visit, place, session, request.headers.get("x-form-token"));
-  if (fields === undefined || !isOwn) return FOREIGN_REQUEST;
+  if (fields === undefined || !isOwn) return logged(visit, FOREIGN_REQUEST);
   if (operator === undefined) {
     const finding = { expected: "an operator who is signed in", actual: "a session without one" };
-    return { rule: "launch.signed-in", ...finding };
+    return logged(visit, { rule: "launch.signed-in", ...finding });
   }
   const clientId = typeof fields.clientId === "string" ? fields.clientId : "";
   return { identity: { tenantId, clientId, userId: operator.userId }, fields };
 }
 
-function record({ deployment, tenantId }: HostVisit, refusal: Refusal, clientId?: string): void {
-  deployment.customerLog.record(deployment.clock(), { tenantId, clientId }, refusal);
+function logged({ deployment, tenantId }: HostVisit, refusal: Refusal): Refusal {
+  deployment.customerLog.record(deployment.clock(), { tenantId }, refusal);
+  return refusal;
 }
 
-function refuse(visit: HostVisit, refusal: Refusal, clientId?: string): Response {
-  record(visit, refusal, clientId);
-  const { answer, says } = rules[refusal.rule];
+function answerRefusal({ rule }: Refusal): Response {
+  const { answer, says } = rules[rule];
   return answerJson({ error: answer.error, error_description: says }, answer.status);
 }
 

@@ -1,9 +1,9 @@
 // A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Refusal } from "../checks.js";
+import { type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { recordAuthCode, recordLaunch } from "../flow/flow.js";
+import { TO_BROWSER, TO_FRONT } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
 import { rules } from "../rules.js";
 import { shown } from "../shown.js";
@@ -30,20 +30,32 @@ export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
 ): { url: string; opaqueCode: string } | Refusal {
-  const { clock, settings, operators, plugins } = deployment;
-  const refusal = checkPlugin(deployment, identity);
-  if (refusal !== undefined) return refusal;
+  const { clock, flows, settings, operators, plugins } = deployment;
   const { tenantId, clientId, userId } = identity;
-  if (operators.find(tenantId, userId) === undefined) {
-    return { rule: "launch.signed-in", expected: "an operator of the tenant", actual: shown(userId) };
+  const plugin = plugins.find(tenantId, clientId);
+  const operator = operators.find(tenantId, userId);
+  const flow = flows.begin("launch", {
+    tenantId: (plugin ?? operator)?.tenantId,
+    clientId: plugin?.clientId,
+    userId: operator?.userId,
+  });
+  flow.add(TO_FRONT, "Plugin chosen", { fields: { clientId } });
+  const signedIn = unless(operator !== undefined, "an operator of the tenant", shown(userId));
+  const refusal =
+    checkPlugin(deployment, identity) ?? (signedIn && { rule: "launch.signed-in" as const, ...signedIn });
+  if (refusal !== undefined) {
+    flow.add(TO_BROWSER, "Launch refused", { refused: refusal.rule });
+    return logged(deployment, identity, refusal);
   }
   const now = clock();
   const expiresAt = now + LAUNCH_LIFETIME_MS;
   const record = { tenantId, clientId, userId, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
-  const url = new URL(plugins.find(tenantId, clientId)?.pageUrl ?? NO_PAGE);
+  const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : undefined;
+  flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code: opaqueCode, state }, link: opaqueCode });
+  const url = new URL(plugin?.pageUrl ?? NO_PAGE);
   url.searchParams.set("opaque_code", opaqueCode);
-  if (settings.launchState === "launch-parameter") url.searchParams.set("state", stateOf(opaqueCode));
+  if (state !== undefined) url.searchParams.set("state", state);
   return { url: url.href, opaqueCode };
 }
 
@@ -58,6 +70,22 @@ export function authorizeLaunch(
   deployment: Deployment,
   attempt: AuthorizationAttempt,
 ): LaunchAnswer | Refusal {
+  const { opaqueCode, codeChallenge } = attempt;
+  const flow = deployment.flows.find(opaqueCode);
+  const fields = { challenge: codeChallenge, opaque_code: opaqueCode };
+  flow?.add(TO_FRONT, "plugin:pkce-init", { fields });
+  const answer = issueCode(deployment, attempt);
+  if ("rule" in answer) {
+    flow?.add(TO_BROWSER, "Code refused", { refused: answer.rule });
+    return logged(deployment, attempt, answer);
+  }
+  const { posts, ...message } = answer;
+  const name = posts === undefined ? "host:auth-code" : `host:auth-code, posted ${posts} times`;
+  flow?.add(TO_BROWSER, name, { fields: message, link: message.code });
+  return answer;
+}
+
+function issueCode(deployment: Deployment, attempt: AuthorizationAttempt): LaunchAnswer | Refusal {
   const { clock, settings, launchCodes, launches, switches } = deployment;
   const { tenantId, clientId, userId, codeChallenge } = attempt;
   const now = clock();
@@ -128,32 +156,27 @@ const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode:
 /** Launches without a browser. `current` is called at each use, because a launch may outlive a reset. */
 export function launchInProcess(current: () => Deployment, input: unknown): Launch {
   const identity = parseInput(identitySchema, input, "option_invalid", "launch");
-  const opening = current();
-  const opened = openLaunch(opening, identity);
-  recordLaunch(opening, identity, opened, "process");
-  if ("rule" in opened) throw refuse(opening, identity, opened);
+  const opened = openLaunch(current(), identity);
+  if ("rule" in opened) throw refusedLaunch(opened);
   return {
     ...opened,
     authorize(init) {
       const read = parseInput(initSchema, init, "option_invalid", "authorize");
       const { codeChallenge, opaqueCode = opened.opaqueCode } = read;
-      const attempt = { ...identity, opaqueCode, codeChallenge };
-      const deployment = current();
-      const answer = authorizeLaunch(deployment, attempt);
-      recordAuthCode(deployment, attempt, answer);
-      if ("rule" in answer) throw refuse(deployment, identity, answer);
+      const answer = authorizeLaunch(current(), { ...identity, opaqueCode, codeChallenge });
+      if ("rule" in answer) throw refusedLaunch(answer);
       return answer;
     },
   };
 }
 
-function refuse(
-  { clock, customerLog }: Deployment,
-  { tenantId, clientId }: LaunchIdentity,
-  refusal: Refusal,
-): EmulatorError {
-  const { rule, expected, actual } = refusal;
+function logged({ clock, customerLog }: Deployment, identity: LaunchIdentity, refusal: Refusal): Refusal {
+  const { tenantId, clientId } = identity;
   customerLog.record(clock(), { tenantId, clientId }, refusal);
+  return refusal;
+}
+
+function refusedLaunch({ rule, expected, actual }: Refusal): EmulatorError {
   const problem = `the host refuses the launch: ${rules[rule].says} Expected ${expected}, got ${actual}.`;
   return new EmulatorError("launch_refused", problem, { issues: [rule] });
 }

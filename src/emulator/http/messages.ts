@@ -1,4 +1,4 @@
-// Request bodies, media types, and answers in JSON.
+// Request bodies and media types.
 
 /** In bytes. A token request with an RS256 assertion takes about 1 KiB. */
 export const MAXIMUM_BODY_BYTES = 65_536;
@@ -30,7 +30,6 @@ export async function readBody(request: Request): Promise<ReadBody> {
   }
 }
 
-/** The value of a JSON text, or undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -53,26 +52,4 @@ export function isMediaType(header: string | null, expected: string): boolean {
     const [name = "", value = ""] = parameter.split("=");
     return name.trim().toLowerCase() !== "charset" || /^"?utf-?8"?$/i.test(value.trim());
   });
-}
-
-/** The answer of a token endpoint, as data. */
-export interface JsonAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Empty if there is no body. */
-  readonly body: string;
-}
-
-export function jsonAnswer(
-  value: unknown,
-  { status = 200, headers }: { status?: number; headers?: Readonly<Record<string, string>> } = {},
-): JsonAnswer {
-  const all = { "content-type": "application/json", ...headers };
-  return { status, headers: all, body: JSON.stringify(value) };
-}
-
-export function asResponse({ status, headers, body }: JsonAnswer): Response {
-  // Without the header an empty body would be sent in chunks.
-  if (body === "") return new Response(null, { status, headers: { ...headers, "content-length": "0" } });
-  return new Response(body, { status, headers });
 }

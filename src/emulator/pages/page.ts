@@ -3,8 +3,6 @@ import { html } from "hono/html";
 import { isMediaType, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import type { Deployment } from "../state.js";
-import { hostScript } from "./scripts.js";
-import { stylesheet } from "./stylesheet.js";
 
 export interface Visit {
   readonly deployment: Deployment;
@@ -15,8 +13,7 @@ export interface Visit {
 }
 
 export interface PageRoute {
-  /** If undefined, the route is served with any variant. */
-  readonly variant?: "A" | "B";
+  readonly variant: "A" | "B";
   /** The name of the operation in the journal. */
   readonly operation: string;
   readonly method: "GET" | "POST";
@@ -29,23 +26,9 @@ export function linkTo({ publicUrl }: Deployment, path: string): string {
   return new URL(publicUrl()).pathname.replace(/\/+$/, "") + path;
 }
 
-const STYLESHEET_PATH = "/_emulator/style.css";
+/** The files of all pages, which are served beside the pages at /_emulator. */
+export const STYLESHEET_PATH = "/_emulator/style.css";
 export const HOST_SCRIPT_PATH = "/_emulator/host.js";
-export const ASSET_PATHS: readonly string[] = [STYLESHEET_PATH, HOST_SCRIPT_PATH];
-
-export const assetRoutes: readonly PageRoute[] = [
-  asset(STYLESHEET_PATH, "text/css", stylesheet),
-  asset(HOST_SCRIPT_PATH, "text/javascript", hostScript),
-];
-
-function asset(path: string, type: string, text: string): PageRoute {
-  return {
-    operation: "readAsset",
-    method: "GET",
-    path,
-    answer: () => textFile(type, text, { "cache-control": "no-cache" }),
-  };
-}
 
 export function textFile(type: string, text: string, headers: object = {}, status = 200): Response {
   const common = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
@@ -66,8 +49,6 @@ export interface Page {
   readonly status?: number;
   /** The path of the page's only script, under the base URL. */
   readonly script?: string;
-  /** The path of its stylesheet, under the base URL. Default: the shared one. */
-  readonly stylesheet?: string;
   /** Directives of the content security policy in addition to the common ones. */
   readonly policy?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
@@ -85,7 +66,7 @@ const COMMON_POLICY = [
 ];
 
 export async function renderPage(deployment: Deployment, page: Page): Promise<Response> {
-  const { title, layout, body, script, stylesheet = STYLESHEET_PATH } = page;
+  const { title, layout, body, script } = page;
   const markup = await html`<!doctype html>
 <html lang="en">
 <head>
@@ -93,25 +74,20 @@ export async function renderPage(deployment: Deployment, page: Page): Promise<Re
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${linkTo(deployment, stylesheet)}">
+<link rel="stylesheet" href="${linkTo(deployment, STYLESHEET_PATH)}">
 ${script === undefined ? "" : html`<script src="${linkTo(deployment, script)}" defer></script>`}
 </head>
 <body class="${layout}">
 ${body}
 </body>
 </html>`;
-  return new Response(String(markup), {
-    status: page.status ?? 200,
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "cache-control": "no-store",
-      "content-security-policy": [...COMMON_POLICY, ...(page.policy ?? [])].join("; "),
-      "referrer-policy": "same-origin",
-      "x-content-type-options": "nosniff",
-      ...(page.session?.setCookie && { "set-cookie": page.session.setCookie }),
-      ...page.headers,
-    },
-  });
+  const headers = {
+    "content-security-policy": [...COMMON_POLICY, ...(page.policy ?? [])].join("; "),
+    "referrer-policy": "same-origin",
+    ...(page.session?.setCookie && { "set-cookie": page.session.setCookie }),
+    ...page.headers,
+  };
+  return textFile("text/html", String(markup), headers, page.status);
 }
 
 export function redirect(location: string, setCookie?: string, status = 303): Response {

@@ -41,39 +41,34 @@ button.danger { background: var(--alarm); border-color: var(--alarm); color: var
 
 .card { display: grid; place-items: center; padding: 1rem; }
 .card main { display: grid; gap: 1.1rem; width: 100%; max-width: 26rem; padding: 1.5rem; }
-.card main, .panel, .message { background: var(--surface); border: 1px solid var(--line); border-radius: .6rem; }
+.card main, .panel { background: var(--surface); border: 1px solid var(--line); border-radius: .6rem; }
 .card button { justify-self: stretch; }
 .actions { display: grid; grid-template-columns: 1fr 1fr; gap: .75rem; }
-.scopes, .plugins, .sequence ol, .bar ul, .choices, .refusals, .rules { margin: 0; padding: 0; list-style: none; }
+.scopes, .plugins, .bar ul, .choices, .steps, .refusals, .rules { margin: 0; padding: 0; list-style: none; }
 .scopes { border: 1px solid var(--line); border-radius: .4rem; }
 .scopes li { padding: .55rem .8rem; }
 .scopes li + li { border-top: 1px solid var(--line); }
 .scopes .quiet { display: block; }
 
-.app { display: grid; grid-template: auto minmax(0, 1fr) / minmax(0, 1fr); }
-.sidebar {
-  display: grid; grid-template: auto auto / minmax(0, 1fr) auto; gap: .6rem 1rem; align-items: center;
-  padding: .75rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line);
-}
-.sidebar nav { grid-row: 2; grid-column: 1 / -1; min-width: 0; }
-.sidebar nav h2 { display: none; font-size: .8rem; color: var(--quiet); }
-.sidebar form { grid-row: 1; grid-column: 2; }
-.plugins { display: flex; gap: .5rem; padding: .2rem; overflow-x: auto; }
-.plugins button { width: 100%; white-space: nowrap; }
+.app, .admin { display: flex; flex-wrap: wrap; align-content: flex-start; height: auto; min-height: 100%; }
+.sidebar, .bar { flex: 1 1 12rem; display: grid; align-content: start; gap: 1rem; padding: 1rem; min-width: 0; }
+.sidebar, .bar { background: var(--surface); border: 1px solid var(--line); }
+.stage, .admin main { flex: 999 1 34rem; min-width: 0; }
+.plugins { display: grid; gap: .5rem; }
+.plugins button { width: 100%; text-align: left; overflow-wrap: anywhere; }
 .plugins button[aria-current="true"] { background: var(--accent-soft); border-color: var(--accent); font-weight: 600; }
-.stage { display: grid; grid-template-rows: auto minmax(0, 1fr); min-height: 0; }
+.stage { display: grid; grid-template-rows: auto minmax(0, 1fr); min-height: 100vh; }
 .status { padding: .4rem 1rem; min-height: 2.3rem; color: var(--quiet); font-size: .9rem; }
 .frame { min-height: 0; padding: 0 1rem 1rem; }
 .frame iframe { display: block; width: 100%; height: 100%; background: #fff; border: 1px solid var(--line); border-radius: .5rem; }
 .empty { display: grid; place-content: center; height: 100%; text-align: center; }
 
-.admin { display: grid; grid-template: auto auto / minmax(0, 1fr); align-content: start; height: auto; min-height: 100%; }
 .skip { position: absolute; left: -99rem; }
 .skip:focus { left: 1rem; background: var(--surface); }
-.bar { padding: .6rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line); min-width: 0; }
 .brand { font-weight: 700; }
 .live { margin-left: auto; }
-.live button, .row button { min-height: 2.25rem; padding: .1rem .8rem; }
+.row button { min-height: 2.25rem; padding: .1rem .8rem; }
+.bar li { flex: 1 1 9rem; }
 .bar ul, .choices, .row, .line { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; }
 .bar a, .choices a { display: block; padding: .4rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; white-space: nowrap; }
 .bar a:hover, .choices a:hover, .bar a[aria-current], .choices a[aria-current] { background: var(--accent-soft); }
@@ -92,8 +87,10 @@ button.danger { background: var(--alarm); border-color: var(--alarm); color: var
 summary { cursor: pointer; padding: .3rem 0; color: var(--accent); }
 details > form { margin-top: .6rem; }
 .confirm[open] { padding: .6rem 1rem; border: 1px solid var(--alarm); border-radius: .5rem; }
-.facts, .rules, .refusals { display: grid; gap: .6rem; margin: 0; }
-.facts > div { display: grid; gap: 0 1rem; }
+.facts, .rules, .refusals, .steps { display: grid; gap: .6rem; margin: 0; }
+.facts > div { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+.facts dt { flex: 0 0 11rem; }
+.facts dd { flex: 1 1 14rem; }
 dt { color: var(--quiet); font-size: .9rem; }
 dd { overflow-wrap: anywhere; }
 .mark { padding: .05rem .5rem; border-radius: 1rem; font-size: .85rem; font-weight: 600; background: var(--accent-soft); white-space: nowrap; }
@@ -106,43 +103,4 @@ table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { padding: .4rem .7rem .4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th, td code { white-space: nowrap; }
 .rules li + li { padding-top: .6rem; border-top: 1px solid var(--line); }
-
-.lanes, .step { display: grid; grid-template-columns: repeat(8, minmax(0, 1fr)); }
-.lanes { grid-template-columns: repeat(4, minmax(0, 1fr)); position: sticky; top: 0; z-index: 1; background: var(--ground); }
-.lanes span { padding: .4rem .2rem; text-align: center; font-size: .8rem; font-weight: 600; line-height: 1.2; }
-.step { padding-bottom: .9rem; background: repeating-linear-gradient(to right, transparent 0 12.4%, var(--line) 12.4% 12.6%, transparent 12.6% 25%); }
-.arrow { position: relative; height: 1.6rem; color: var(--accent); border-bottom: 2px solid; margin-bottom: .6rem; }
-.refused .arrow { color: var(--alarm); border-bottom-style: dashed; }
-.arrow::after { content: ""; position: absolute; bottom: -.42rem; border: .36rem solid transparent; }
-.right .arrow::after { right: 0; border-left: .6rem solid; border-right: 0; }
-.left .arrow::after { left: 0; border-right: .6rem solid; border-left: 0; }
-.from-0.to-1 .arrow { grid-column: 2 / 4; }
-.from-1.to-2 .arrow { grid-column: 4 / 6; }
-.from-2.to-3 .arrow { grid-column: 6 / 8; }
-.message { grid-row: 2; grid-column: 1 / -1; display: grid; gap: .3rem; padding: .6rem .8rem; }
-.refused .message { border-color: var(--alarm); }
-.carried { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .3rem .8rem; margin: 0; font-size: .9rem; }
-.carried .wide { grid-column: span 2; }
-
-@media (min-width: 50rem) {
-  .facts > div { grid-template-columns: 11rem minmax(0, 1fr); }
-  .app { grid-template: minmax(0, 1fr) / 16rem minmax(0, 1fr); }
-  .sidebar {
-    grid-template: auto minmax(0, 1fr) auto / minmax(0, 1fr); align-items: start; gap: 1.2rem;
-    border-bottom: 0; border-right: 1px solid var(--line); padding: 1.25rem 1rem;
-  }
-  .sidebar nav { overflow-y: auto; height: 100%; }
-  .sidebar nav h2 { display: block; padding: 0 .2rem .4rem; }
-  .sidebar form { grid-row: 3; grid-column: 1; }
-  .plugins { display: grid; overflow: visible; }
-  .plugins button { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-}
-@media (min-width: 62rem) {
-  .admin { grid-template: minmax(0, 1fr) / 13rem minmax(0, 1fr); }
-  .bar { border-bottom: 0; border-right: 1px solid var(--line); }
-  .bar nav { position: sticky; top: 1rem; padding-top: .6rem; }
-  .bar ul { display: grid; gap: .2rem; }
-  .bar .row { padding: 0 .7rem; }
-  .live { margin-left: 0; }
-}
 `;

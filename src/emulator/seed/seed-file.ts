@@ -6,7 +6,7 @@ import type * as Yaml from "yaml";
 import type { Document } from "yaml";
 import { z } from "zod";
 import { routeTable } from "../api/routes.js";
-import { RuleSwitches } from "../checks.js";
+import { EmulatorRules } from "../checks.js";
 import { EmulatorError, ISSUE_PATH, isName, parseInput } from "../errors.js";
 import { type EmulatorOptions, parseEmulatorOptions, withDefaults } from "../options.js";
 import { TestKeys } from "../registrations/keys.js";
@@ -71,7 +71,7 @@ function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
   const issues = issuesOf("options", () => {
     const { rules, routes, refreshPath } = withDefaults(parseEmulatorOptions(options));
-    new RuleSwitches(rules);
+    new EmulatorRules(rules);
     routeTable(routes, refreshPath);
   });
   if (issues.length > 0) throw invalidSeed(issues);

@@ -23,37 +23,36 @@ export interface EmulatorSeed {
   readonly clock?: ClockStart | undefined;
 }
 
+/** A copy, so that later changes to the caller's object do not change what a reset restores. */
+const copy = z.unknown().transform((value, context) => {
+  try {
+    return structuredClone(value);
+  } catch {
+    context.addIssue("must be plain data");
+    return z.NEVER;
+  }
+});
 /** Each registration is checked when it is registered. */
-const list = z.array(z.unknown()).optional();
-const schema: z.ZodType<unknown> = z.strictObject({
+const list = z.array(copy).optional();
+const schema = z.strictObject({
   plugins: list,
   serviceAccounts: list,
   apiClients: list,
   operators: list,
   faults: list,
   clock: z
-    .strictObject({ at: z.union([z.number(), z.string(), z.date()]), frozen: z.boolean().optional() })
+    .strictObject({
+      at: z.union([z.number(), z.string(), z.date()]).transform((at) => structuredClone(at)),
+      frozen: z.boolean().optional(),
+    })
     .optional(),
 });
 
-/** Returns a copy, so that later changes to the caller's object do not change what a reset restores. @throws EmulatorError */
+/** Returns a copy. @throws EmulatorError `seed_invalid` or, for a bad instant, `option_invalid` */
 export function parseSeed(input: unknown): EmulatorSeed {
-  const { clock, ...lists } = parseInput(schema, input, "seed_invalid", "seed") as EmulatorSeed;
-  if (clock !== undefined) readInstant(clock.at);
-  const issues: string[] = [];
-  const copies = Object.entries(lists).map(([kind, entries = []]) => {
-    const copy = entries.map((entry, index) => {
-      try {
-        return structuredClone(entry);
-      } catch {
-        issues.push(`${kind}.${index}: must be plain data`);
-        return undefined;
-      }
-    });
-    return [kind, copy];
-  });
-  if (issues.length > 0) throw invalidSeed(issues);
-  return { ...Object.fromEntries(copies), ...(clock && { clock: structuredClone(clock) }) };
+  const seed = parseInput<unknown>(schema, input, "seed_invalid", "seed") as EmulatorSeed;
+  if (seed.clock !== undefined) readInstant(seed.clock.at);
+  return seed;
 }
 
 const kinds = ["plugins", "serviceAccounts", "apiClients", "operators"] as const;

@@ -1,7 +1,7 @@
 // Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is opaque.
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
-import { type JsonAnswer, jsonAnswer, NOT_STORED } from "../http/messages.js";
+import { NOT_STORED } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import {
   asGrant,
@@ -31,7 +31,7 @@ export async function answerTokenRequest(
   tenantId: string,
   request: Request,
   note: RequestNote,
-): Promise<JsonAnswer> {
+): Promise<Response> {
   const { clock, customerLog, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) return limited;
@@ -48,11 +48,11 @@ export async function answerTokenRequest(
   customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, outcome);
   const { status, error } = answerTo(outcome);
   const error_description = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
-  return answered(jsonAnswer({ error, error_description }, { status, headers: NOT_STORED }), outcome.rule);
+  return answered(Response.json({ error, error_description }, { status, headers: NOT_STORED }), outcome.rule);
 }
 
 /** "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429 with an empty body. */
-function checkRate(deployment: Deployment, tenantId: string): JsonAnswer | undefined {
+function checkRate(deployment: Deployment, tenantId: string): Response | undefined {
   const { clock, customerLog, switches } = deployment;
   const { rateLimit } = deployment.settings;
   if (rateLimit === false || !switches.isEnforced("token-request.rate-limit")) return undefined;
@@ -65,8 +65,11 @@ function checkRate(deployment: Deployment, tenantId: string): JsonAnswer | undef
   // Rounded up to whole seconds, so that a client that waits that long is admitted.
   const date = new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
   const value = rateLimit.retryAfter === "date" ? date : String(Math.ceil((freesAt - now) / 1000));
-  const header = rateLimit.retryAfter !== false && { "retry-after": value };
-  return { status: 429, headers: { ...NOT_STORED, ...header }, body: "" };
+  const retryAfter = rateLimit.retryAfter !== false && { "retry-after": value };
+  return new Response(null, {
+    status: 429,
+    headers: { ...NOT_STORED, "content-length": "0", ...retryAfter },
+  });
 }
 
 /**
@@ -132,7 +135,7 @@ const requestChecks: Checks<TokenRequest> = {
   "token-request.client-id": ({ client_id }) => unless(client_id !== undefined, "a client_id", "absent"),
 };
 
-function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): JsonAnswer | Refusal {
+function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): Response | Refusal {
   const { publicUrl, settings, switches } = deployment;
   const code = request.grant_type === "authorization_code" ? request.code : undefined;
   // This comes before every rule, because an attempt that fails for any reason spends the code too.
@@ -227,7 +230,7 @@ function issueToken(
   { accessTokens, clock, settings }: Deployment,
   plugin: Plugin,
   operator: Operator | undefined,
-): JsonAnswer {
+): Response {
   const now = clock();
   const { tenantId, clientId, grant } = plugin;
   const { userId, firstname, lastname, roles = plugin.roles } = operator ?? {};
@@ -242,5 +245,5 @@ function issueToken(
       ? { revo: { tenant: tenantId, user, roles } }
       : { "revo.tenant": tenantId, "revo.user": user, "revo.roles": roles }),
   };
-  return jsonAnswer(body, { headers: NOT_STORED });
+  return Response.json(body, { headers: NOT_STORED });
 }

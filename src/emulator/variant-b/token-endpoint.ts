@@ -1,8 +1,8 @@
 // Variant B's token endpoint: it takes JSON and answers an access token, with a refresh token if a person logged in.
 import { z } from "zod";
-import { type Checks, firstRefusal, type Refusal, type RuleSwitches, unless } from "../checks.js";
+import { type Checks, type EmulatorRules, firstRefusal, type Refusal, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
-import { type JsonAnswer, jsonAnswer, NOT_STORED, parseObject } from "../http/messages.js";
+import { NOT_STORED, parseObject } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import {
   type Grant,
@@ -27,7 +27,7 @@ export async function answerClientRequest(
   request: Request,
   note: RequestNote,
   grants: readonly Grant[],
-): Promise<JsonAnswer> {
+): Promise<Response> {
   const { clock, customerLog, settings, switches } = deployment;
   const read = await readRequest(switches, request, grants);
   const answered = recordTokenRequest(deployment, read);
@@ -39,9 +39,9 @@ export async function answerClientRequest(
     // Error bodies are not shown. This one has the shape of RFC 6749 section 5.2 and quotes the rule.
     const { answer, says } = rules[outcome.rule];
     const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
-    return answered(jsonAnswer(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
+    return answered(Response.json(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
   }
-  return answered(jsonAnswer({ ...outcome, ...settings.tokenResponseExtras }, { headers: NOT_STORED }));
+  return answered(Response.json({ ...outcome, ...settings.tokenResponseExtras }, { headers: NOT_STORED }));
 }
 
 const text = z.string().min(1);
@@ -62,7 +62,7 @@ type RefreshRequest = z.output<typeof schemas.refresh_token>;
 type ClientRequest = z.output<typeof schemas.client_credentials> | CodeExchange | RefreshRequest;
 
 async function readRequest(
-  switches: RuleSwitches,
+  switches: EmulatorRules,
   request: Request,
   grants: readonly Grant[],
 ): Promise<ClientRequest | Refusal> {

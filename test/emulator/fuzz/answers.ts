@@ -21,7 +21,6 @@ const STATUSES: Readonly<Record<string, readonly number[]>> = {
   signOutOfHost: [303, 404],
   launchPlugin: [201, 400, 403, 404],
   authorizeLaunch: [200, 400, 403, 404],
-  readAsset: [200],
 };
 const CALL = [200, 401, 403, 404];
 /** Paths of the emulator, and the registered callbacks. The callback on loopback may have any port. */

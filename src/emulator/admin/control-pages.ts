@@ -1,0 +1,186 @@
+// The pages on which a person steers the emulator: the overview with clock and reset, the faults, and the rules.
+import { html } from "hono/html";
+import { EmulatorError } from "../errors.js";
+import { type Fault, type FaultName, type FaultReport, faultMoments, faultSchema } from "../faults/faults.js";
+import { linkTo, type Markup } from "../pages/page.js";
+import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
+import { type RuleId, rules } from "../rules.js";
+import { confirmation, form, formField, readSchemaFields, schemaFields } from "./form.js";
+import {
+  ADMIN_PATH,
+  type AdminPage,
+  type AdminView,
+  facts,
+  instant,
+  livePart,
+  panel,
+  sectionName,
+} from "./view.js";
+
+export const overviewPage: AdminPage = {
+  path: "",
+  title: "Overview",
+  body: overview,
+  parts: { clock: currentTime },
+  actions: { "/clock": steerClock, "/reset": ({ reset }) => reset() },
+};
+
+function steerClock({ deployment: { time: clock } }: AdminView, fields: URLSearchParams): void {
+  const typed = (fields.get("clock") ?? "").trim();
+  const move = fields.get("do");
+  if (move === "freeze") clock.freeze();
+  else if (move === "resume") clock.resume();
+  else if (move === "reset") clock.reset();
+  else if (move === "set") clock.set(/^-?\d+$/.test(typed) ? Number(typed) : typed);
+  else if (typed !== "" && Number.isFinite(Number(typed))) clock.advance(Number(typed) * 1000);
+  else throw new EmulatorError("option_invalid", "clock", { issues: ["clock: must be a number of seconds"] });
+}
+
+function overview(view: AdminView): Markup {
+  const texts = {
+    ask: "Reset to the seed…",
+    warning: "Everything that was registered, issued or recorded since the start is lost.",
+    button: "Yes, reset everything",
+  };
+  const reset = confirmation(view, texts, { id: "reset", action: "/reset" });
+  return html`${panel("served", "What is served", served(view))}${panel("clock", "Clock", clockForms(view))}
+${panel("tenants", "Tenants", tenants(view))}${panel("seed", "Reset", reset)}`;
+}
+
+function served({ deployment }: AdminView): Markup {
+  const { variants } = deployment.settings;
+  const url = (path: string) => html`<code>${deployment.publicUrl()}${path}</code>`;
+  return facts({
+    Variants: variants.join(" and "),
+    "Base URL": url(""),
+    ...(variants.includes("A") && { "Token endpoint, Variant A": url(TOKEN_PATH_A) }),
+    ...(variants.includes("B") && {
+      "Token endpoint, Variant B": url(TOKEN_PATH_B),
+      "Authorization endpoint": url(AUTHORIZATION_PATH),
+    }),
+  });
+}
+
+function currentTime({ deployment: { time: clock } }: AdminView): Markup {
+  return html`<p>${instant(clock.now())} <span class="mark ${clock.frozen ? "bad" : "good"}">${clock.frozen ? "frozen" : "running"}</span></p>`;
+}
+
+function clockForms(view: AdminView): Markup {
+  const button = (id: string, text: string) => html`<button name="do" value="${id}">${text}</button>`;
+  const toggle = view.deployment.time.frozen ? button("resume", "Resume") : button("freeze", "Freeze");
+  const line = (id: string, field: object, submit: Markup) => {
+    const content = html`${formField(view, { form: id, name: "clock", ...field })}${submit}`;
+    return form(view, { id, action: "/clock", className: "line", content });
+  };
+  const seconds = { label: "Advance by seconds", value: "120", hint: "A negative number goes back." };
+  const at = { label: "Set to", required: true, hint: "2026-03-01T12:00:00Z, or epoch milliseconds." };
+  return html`${livePart(view, "clock", currentTime)}
+${form(view, { id: "run", action: "/clock", className: "row", content: html`${toggle} ${button("reset", "Reset")}` })}
+${line("advance", seconds, button("advance", "Advance"))}${line("set", at, button("set", "Set"))}`;
+}
+
+function tenants({ deployment }: AdminView): Markup {
+  const { plugins, serviceAccounts, apiClients, operators, settings } = deployment;
+  const records = [plugins, serviceAccounts, apiClients, operators].flatMap((registry) => [
+    ...registry.list().map(({ tenantId }) => tenantId),
+  ]);
+  const ids = [...new Set(records.filter((id) => id !== undefined))];
+  if (ids.length === 0) {
+    return html`<p class="quiet">Nothing is registered yet. Register in code, by a seed, or on the pages of this menu.</p>`;
+  }
+  const host = (id: string) =>
+    html` <a href="${linkTo(deployment, `/host/${encodeURIComponent(id)}`)}">Host application</a>`;
+  return html`<ul>${ids.map((id) => html`<li><code>${id}</code>${settings.variants.includes("A") ? host(id) : ""}</li>`)}</ul>`;
+}
+
+export const faultsPage: AdminPage = {
+  path: "/faults",
+  title: "Faults",
+  body: faultForms,
+  parts: { faults: armed },
+  actions: {
+    "/faults": ({ deployment: { faults } }, fields) => {
+      const name = (fields.get("name") ?? "") as FaultName;
+      const known = faultNames.includes(name) ? readSchemaFields(fields, shapeOf(name)) : {};
+      faults.add({ ...known, name } as Fault);
+    },
+    "/faults/remove": ({ deployment: { faults } }, fields) => {
+      const id = fields.get("remove");
+      if (id === null) faults.clear();
+      else faults.remove(id);
+    },
+  },
+};
+
+const faultNames = Object.keys(faultMoments) as FaultName[];
+const HINTS = {
+  at: "Default: the first, or resource with an operation of the API.",
+  count: "A number of requests, or always. Default: 1.",
+  seed: "Makes the draws repeatable.",
+  headers: '{"x-request-id": "1"}.',
+  retryAfter: "Seconds, date, absent, or any other text as it is. Default: 1.",
+  fields: 'null removes a field: {"expires_in": null}.',
+  byMs: "Milliseconds; negative is the past.",
+};
+
+/** A fault without moments, `duplicate-auth-code`, has no member `at`. */
+function shapeOf(name: FaultName): Parameters<typeof readSchemaFields>[1] {
+  return { schema: faultSchema(name), omit: faultMoments[name].length === 0 ? ["name", "at"] : ["name"] };
+}
+
+function faultForms(view: AdminView): Markup {
+  const asked = view.query.get("name");
+  const name = faultNames.find((known) => known === asked) ?? "status";
+  const choose = (other: FaultName) =>
+    html`<li><a href="${linkTo(view.deployment, `${ADMIN_PATH}/faults`)}?name=${other}#arm"${other === name ? html` aria-current="true"` : ""}>${other}</a></li>`;
+  const fields = schemaFields(view, "arm", { ...shapeOf(name), hints: HINTS });
+  const content = html`${fields}<button class="primary">Arm it</button>`;
+  const choices = html`<nav aria-label="Faults"><ul class="choices">${faultNames.map(choose)}</ul></nav>
+${form(view, { id: "arm", action: `/faults?name=${name}`, hidden: { name }, content })}`;
+  return html`${panel("armed", "Armed", livePart(view, "faults", armed))}${panel("arm-name", `Arm: ${name}`, choices)}`;
+}
+
+function armed(view: AdminView): Markup {
+  const reports = view.deployment.faults.list();
+  if (reports.length === 0) return html`<p class="quiet">No fault is armed.</p>`;
+  const row = ({ id, fault: { name, ...rest }, fired, left }: FaultReport) =>
+    html`<li><div class="row"><code class="rule">${name}</code> <span class="quiet">fired ${fired}, ${left === "always" ? "always armed" : `${left} left`}</span>
+<button class="end" name="remove" value="${id}" aria-label="Remove ${name}, ${id}">Remove</button></div>
+<p class="quiet"><code>${JSON.stringify(rest)}</code></p></li>`;
+  const content = html`<ul class="rules">${reports.map(row)}</ul><div><button>Remove all</button></div>`;
+  return form(view, { id: "disarm", action: "/faults/remove", content });
+}
+
+export const rulesPage: AdminPage = {
+  path: "/rules",
+  title: "Rules",
+  body: switches,
+  actions: {
+    "/rules": ({ deployment }, fields) =>
+      deployment.switches.enforce((fields.get("rule") ?? "") as RuleId, fields.get("enforce") === "true"),
+  },
+};
+
+const ids = Object.keys(rules) as RuleId[];
+/** A group is the part of an id before the dot. */
+const groups = [...new Set(ids.map((id) => id.split(".")[0] ?? ""))];
+
+function switches(view: AdminView): Markup {
+  const off = view.deployment.switches.off();
+  const group = (name: string) =>
+    html`<fieldset class="panel"><legend>${name}</legend><ul class="rules">${ids.filter((id) => id.startsWith(`${name}.`)).map((id) => rule(view, id))}</ul></fieldset>`;
+  const links = off.map((id) => html`<a href="#${id}"><code>${id}</code></a> `);
+  return html`<p>${off.length === 0 ? `All ${ids.length} rules are enforced.` : html`<span class="mark bad">${off.length} off</span> ${links}`}</p>
+${groups.map(group)}`;
+}
+
+function rule(view: AdminView, id: RuleId): Markup {
+  const { says, section, off, answer } = rules[id];
+  const isOn = view.deployment.switches.isEnforced(id);
+  const button = isOn ? "Switch off" : "Enforce";
+  const content = html`<button aria-label="${button} ${id}">${button}</button>`;
+  const shape = { id, action: "/rules", hidden: { rule: id, enforce: String(!isOn) }, className: "end" };
+  return html`<li><div class="row"><code class="rule">${id}</code>
+<span class="quiet">${sectionName(section)} · ${answer.status} ${answer.error ?? ""}</span>${off === undefined ? "" : form(view, { ...shape, content })}</div>
+<p>${says}</p>${off === undefined ? "" : html`<p class="quiet">${isOn ? "While off: " : html`<span class="mark bad">off</span> `}${off}</p>`}</li>`;
+}
