@@ -11,6 +11,7 @@ import {
   postJson,
   reporter,
   requestAccountToken,
+  START,
 } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
 import { newPkce } from "./signing-key.js";
@@ -72,6 +73,18 @@ describe("the customer log", () => {
     await plugin.requestToken({ form: { client_id: "planner-2" } });
     const entry = { rule: "plugin.registered", actual: '"planner-2"' };
     expect(plugin.emulator.customerLog.last({ clientId: "planner-2" })).toMatchObject(entry);
+  });
+
+  const times: { claims: (now: number) => object; actual: string }[] = [
+    { claims: (now) => ({ iat: now - 331 }), actual: "331 s old" },
+    { claims: (now) => ({ iat: now + 31 }), actual: "31 s ahead" },
+    { claims: (now) => ({ iat: now - 60, exp: now - 31 }), actual: "31 s past" },
+    { claims: (now) => ({ exp: now + 301 }), actual: "301 s after iat" },
+  ];
+  test.each(times)("says that an assertion is $actual", async ({ claims, actual }) => {
+    const plugin = new PluginClient();
+    await plugin.requestToken({ claims: { ...claims(START / 1000) } });
+    expect(plugin.emulator.customerLog.last(reporter)).toMatchObject({ actual });
   });
 
   test("has the id of its own request for each of 30 concurrent refusals", async () => {
