@@ -268,9 +268,9 @@ export const codesB: readonly Row[] = [
 ];
 
 const refreshed =
-  (use: (world: World, tokens: Tokens) => Response | Promise<Response>, scope?: string): Request =>
+  (use: (world: World, tokens: Tokens) => Response | Promise<Response>): Request =>
   async (world) =>
-    use(world, await world.personTokens({ scope }));
+    use(world, await world.personTokens());
 const twice = refreshed(async (world, { refresh_token }) => {
   await world.refresh(refresh_token);
   return world.refresh(refresh_token);
@@ -298,6 +298,55 @@ const refreshAfter = (seconds: number) =>
 const set = (refreshTokens: EmulatorOptions["refreshTokens"]) => ({ options: { refreshTokens } });
 const lifetime = set({ lifetimeSeconds: 100 });
 const idle = set({ idleSeconds: 50 });
+
+const vault = { client_id: "vault", client_secret: PASSWORDS.vault };
+/** A refresh with changed fields; `isRepaired` then repeats it without the changes. */
+const refreshedBy =
+  (
+    changes: Changes,
+    { client_id, ...secret }: Changes = { client_id: "portal" },
+    isRepaired = false,
+  ): Request =>
+  async (world) => {
+    const client = { client_id, ...secret };
+    const code = world.loginCode({ client_id, scope: "devices:read" });
+    const { refresh_token } = await tokensIn(world.exchangeLogin(code, client));
+    const answer = await world.refresh(refresh_token, { ...client, ...changes });
+    return isRepaired ? world.refresh(refresh_token, client) : answer;
+  };
+const client = "api-client.authentication";
+const account = { client_id: "worker", client_secret: PASSWORDS.worker };
+const refusedRefreshes: readonly {
+  readonly name: string;
+  readonly rule: RuleId;
+  readonly changes: Changes;
+  readonly client?: Changes;
+  readonly remains?: true;
+}[] = [
+  {
+    name: "R4: a refresh by a confidential client without its secret [F2 refresh-token]",
+    ...{ rule: client, changes: { client_secret: undefined }, client: vault },
+  },
+  { name: "a refresh with a wrong secret", rule: client, changes: { client_secret: "x" }, client: vault },
+  { name: "a refresh with a public client's secret", rule: client, changes: { client_secret: "x" } },
+  { name: "a refresh by an unknown client", rule: client, changes: { client_id: "unknown" }, remains: true },
+  { name: "a refresh by a service account", rule: client, changes: account, remains: true },
+  {
+    name: "R5: a refresh by another client [OC refresh-token]",
+    ...{ rule: "refresh.client", changes: { client_id: "kiosk" } },
+  },
+  { name: "a refresh without a token", rule: "client-request.fields", changes: { refresh_token: undefined } },
+  { name: "a refresh without a client_id", rule: "client-request.fields", changes: { client_id: undefined } },
+  {
+    name: "R6: a refresh for a scope that was not granted [6749 6]",
+    ...{ rule: "refresh.scope", changes: { scope: "devices:read devices:write" } },
+  },
+  {
+    name: "R6: a refresh for a scope in another form [6749 3.3]",
+    ...{ rule: "refresh.scope", changes: { scope: "total garbage" } },
+  },
+  { name: "R6: a refresh for a scope of spaces", rule: "refresh.scope", changes: { scope: " " } },
+];
 
 export const refreshes: readonly Row[] = [
   ...group(breaksB("refresh.reuse"), { "R2: a rotated refresh token [9700 4.14.2]": twice }),
@@ -329,27 +378,17 @@ export const refreshes: readonly Row[] = [
     "an unknown refresh token": (world) => world.refresh("x".repeat(43)),
     "an access token as refresh token": refreshed((world, { access_token }) => world.refresh(access_token)),
   }),
-  ...group(breaksB("refresh.client"), {
-    "R5: a refresh by another client [OC refresh-token]": refreshed((world, { refresh_token }) =>
-      world.refresh(refresh_token, { client_id: "kiosk" }),
-    ),
-  }),
-  ...group(breaksB("api-client.authentication"), {
-    "R4: a refresh by a confidential client without its secret [F2 refresh-token]": async (world) => {
-      const code = world.loginCode({ client_id: "vault" });
-      const vault = { client_id: "vault", client_secret: PASSWORDS.vault };
-      const { refresh_token } = await tokensIn(world.exchangeLogin(code, vault));
-      return world.refresh(refresh_token, { client_id: "vault" });
-    },
-  }),
-  ...group(breaksB("refresh.scope"), {
-    "R6: a refresh for a scope that was not granted [6749 6]": refreshed(
-      (world, { refresh_token }) => world.refresh(refresh_token, { scope: "devices:read devices:write" }),
-      "devices:read",
-    ),
-    "R6: a refresh for a scope in another form [6749 3.3]": refreshed((world, { refresh_token }) =>
-      world.refresh(refresh_token, { scope: "total garbage" }),
-    ),
+  ...refusedRefreshes.flatMap(({ name, rule, changes, client, remains }) => [
+    ...group(also(breaksB(rule), remains ? { remains } : {}), { [name]: refreshedBy(changes, client) }),
+    ...group(acceptedB, {
+      [`a refresh token after ${name.replace(/^R\d: /, "")}`]: refreshedBy(changes, client, true),
+    }),
+  ]),
+  ...group(accepting(devices), {
+    "the access token of a login after its refresh": refreshed(async (world, tokens) => {
+      await world.refresh(tokens.refresh_token);
+      return world.call(tokens.access_token, "/v1/devices");
+    }),
   }),
   ...group(refusing(ok({ 200: 1, 400: 9 }), ["refresh.revoked", "refresh.reuse"]), {
     "R7: all but one of 10 concurrent refreshes": refreshRace,

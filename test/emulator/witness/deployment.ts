@@ -12,7 +12,7 @@ export const REDIRECT_URI = "http://127.0.0.1/callback";
 export interface Deployment {
   readonly emulator: Emulator;
   readonly url: string;
-  readonly tokenUrlA: (tenantId?: string) => string;
+  readonly tokenUrlA: string;
   readonly tokenUrlB: string;
   /** The rule of the newest entry of the customer log. */
   readonly lastRule: () => string | undefined;
@@ -25,7 +25,6 @@ export async function deploy(options: EmulatorOptions = {}): Promise<Deployment>
     plugins: [
       { ...plugin, clientId: "reporter", type: "service" },
       { ...plugin, clientId: "planner", type: "user_interface" },
-      { ...plugin, clientId: "off", type: "service", enabled: false },
     ],
     operators: [{ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] }],
     serviceAccounts: [{ clientId: "worker", clientSecret: CLIENT_SECRET, tenantId: "acme" }],
@@ -40,7 +39,7 @@ export async function deploy(options: EmulatorOptions = {}): Promise<Deployment>
   return {
     emulator,
     url,
-    tokenUrlA: (tenantId = "acme") => `${url}/api/v1/${tenantId}/external-plugin/oauth/token`,
+    tokenUrlA: `${url}/api/v1/acme/external-plugin/oauth/token`,
     tokenUrlB: `${url}/v1/auth/token`,
     lastRule: () => emulator.customerLog.last()?.rule,
   };

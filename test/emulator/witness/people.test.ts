@@ -106,10 +106,10 @@ test("openid-client exchanges the code of a launch in Variant A by private_key_j
   const key = { key: await cryptoKey(witnessKey.privateKey), kid: "key-1" };
   const authentication = client.PrivateKeyJwt(key, {
     [client.modifyAssertion](_, payload) {
-      payload.aud = tokenUrlA();
+      payload.aud = tokenUrlA;
     },
   });
-  const metadata = { issuer: url, token_endpoint: tokenUrlA() };
+  const metadata = { issuer: url, token_endpoint: tokenUrlA };
   const config = new client.Configuration(metadata, "planner", undefined, authentication);
   client.allowInsecureRequests(config);
   const codeVerifier = client.randomPKCECodeVerifier();
