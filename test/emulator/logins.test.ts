@@ -37,13 +37,6 @@ describe("the authorization endpoint", () => {
 });
 
 describe("the callback", () => {
-  test("has code and state, and nothing else", () => {
-    expect(Object.fromEntries(new URL(callbackOf(new Portal())).searchParams)).toEqual({
-      code: expect.stringMatching(/^[\w-]{43}$/),
-      state: "state-1",
-    });
-  });
-
   test("has the state of the request unchanged, and none if the request had none", () => {
     expect(new URL(callbackOf(new Portal(), { state: undefined })).searchParams.has("state")).toBe(false);
     const state = "a b&c=d#e/ü%20";

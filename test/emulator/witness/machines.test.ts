@@ -4,8 +4,8 @@ import { generateKeyPairSync } from "node:crypto";
 import * as openid from "openid-client";
 import { describe, expect, test } from "vitest";
 import { type RuleId, rules } from "../../../src/emulator/index.js";
-import { newSigningKey } from "../signing-key.js";
-import { CLIENT_SECRET, cryptoKey, type Deployment, deploy, formToJson, witnessKey } from "./deployment.js";
+import { key, PASSWORDS, unregisteredKey } from "../negative/world.js";
+import { cryptoKey, type Deployment, deploy, formToJson } from "./deployment.js";
 
 interface Client {
   readonly clientId?: string;
@@ -13,7 +13,7 @@ interface Client {
   readonly authentication?: openid.ClientAuth;
 }
 
-const privateKey = await cryptoKey(witnessKey.privateKey);
+const privateKey = await cryptoKey(key.privateKey);
 
 function privateKeyJwt(key: CryptoKey = privateKey): openid.ClientAuth {
   return openid.PrivateKeyJwt(
@@ -44,7 +44,7 @@ function clientB(deployment: Deployment, clientId: string, secret: string): open
 }
 
 const elliptic = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const publicPem = String(witnessKey.publicKey.export({ type: "spki", format: "pem" }));
+const publicPem = String(key.publicKey.export({ type: "spki", format: "pem" }));
 const signedWith = async (...key: Parameters<typeof cryptoKey>): Promise<Client> => ({
   authentication: privateKeyJwt(await cryptoKey(...key)),
 });
@@ -52,12 +52,12 @@ const signedWith = async (...key: Parameters<typeof cryptoKey>): Promise<Client>
 const refusedClients: readonly { name: string; client: () => Client | Promise<Client>; rule: RuleId }[] = [
   {
     name: "another key signs",
-    client: () => signedWith(newSigningKey("k").privateKey),
+    client: () => signedWith(unregisteredKey.privateKey),
     rule: "assertion.signature",
   },
   {
     name: "PS256 signs",
-    client: () => signedWith(witnessKey.privateKey, "RSA-PSS"),
+    client: () => signedWith(key.privateKey, "RSA-PSS"),
     rule: "assertion.algorithm",
   },
   { name: "ES256 signs", client: () => signedWith(elliptic, "ECDSA"), rule: "assertion.algorithm" },
@@ -117,15 +117,15 @@ describe("openid-client", () => {
 
   test("gets a token of Variant B by its secret, which lists devices of Variant B only", async () => {
     const deployment = await deploy();
-    const token = await tokenB(deployment, "worker", CLIENT_SECRET);
+    const token = await tokenB(deployment, "worker", PASSWORDS.worker);
     expect(await (await call(deployment, "/v1/devices", token)).json()).toHaveLength(3);
     expect((await call(deployment, "/api/v1/acme/devices", token)).status).toBe(401);
   });
 
   const wrongCredentials = [
     { name: "the secret is wrong", clientId: "worker", secret: "wrong" },
-    { name: "the client is unknown", clientId: "unknown", secret: CLIENT_SECRET },
-    { name: "the client is a plugin of Variant A", clientId: "reporter", secret: CLIENT_SECRET },
+    { name: "the client is unknown", clientId: "unknown", secret: PASSWORDS.worker },
+    { name: "the client is a plugin of Variant A", clientId: "reporter", secret: PASSWORDS.worker },
   ];
   test.each(wrongCredentials)("is refused in Variant B when $name", async ({ clientId, secret }) => {
     const deployment = await deploy();
@@ -142,7 +142,7 @@ test("openid-client is refused a refresh in Variant A", async () => {
 
 test("openid-client is refused in Variant B when it sends the standard's form", async () => {
   const deployment = await deploy();
-  const config = clientB(deployment, "worker", CLIENT_SECRET);
+  const config = clientB(deployment, "worker", PASSWORDS.worker);
   config[openid.customFetch] = fetch as openid.CustomFetch;
   await expect(openid.clientCredentialsGrant(config)).rejects.toThrow();
   expect(deployment.lastRule()).toBe("client-request.media-type");
