@@ -1,5 +1,5 @@
-// Tests of API calls that the table of negative requests does not cover: grants that change, operators, the
-// device list, declared routes, and paths that are not served.
+// Tests of API calls that the table of negative requests does not cover: operators, the device list, declared routes,
+// and paths that are not served.
 import { describe, expect, test } from "vitest";
 import { type ApiRoute, createEmulator, type Devices } from "../../src/emulator/index.js";
 import {
@@ -13,67 +13,6 @@ import {
 
 const EXECUTE = "/api/v1/acme/schedules/nightly/executions";
 const DEVICE_2 = "/api/v1/acme/devices/device-2";
-
-describe("a bearer", () => {
-  test.each([
-    { name: "the bare token", header: (token: string) => token },
-    { name: "two tokens", header: (token: string) => `Bearer ${token}, Bearer ${token}` },
-  ])("of $name counts as absent", async ({ header }) => {
-    const plugin = new PluginClient();
-    const headers = { authorization: header(await plugin.accessToken()) };
-    const response = await plugin.call(undefined, undefined, { headers });
-    expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
-    expect(plugin.lastRule()).toBe("bearer.present");
-  });
-
-  test("of a disabled plugin is accepted again once it is enabled; narrowingDelayMs delays neither", async () => {
-    const plugin = new PluginClient({ narrowingDelayMs: 120_000 });
-    const token = await plugin.accessToken();
-    plugin.emulator.updatePlugin({ ...reporter, enabled: false });
-    expect((await plugin.call(token)).status).toBe(401);
-    plugin.emulator.updatePlugin({ ...reporter, enabled: true });
-    expect((await plugin.call(token)).status).toBe(200);
-  });
-});
-
-describe("a device", () => {
-  const rows: { name: string; path: string; devices?: string[]; update?: object; status: number }[] = [
-    { name: "outside the restriction, in escapes", path: "device%2D2", devices: ["device-1"], status: 403 },
-    { name: "of a plugin restricted to none", path: "device-2", devices: [], status: 403 },
-    { name: "that was restricted later", path: "device-2", update: { devices: ["device-1"] }, status: 403 },
-    { name: "freed later", path: "device-2", devices: ["device-1"], update: { devices: null }, status: 200 },
-    { name: "of a plugin without restriction", path: "device-2", status: 200 },
-    { name: "that does not exist", path: "none", status: 404 },
-  ];
-  test.each(rows)("$name is answered $status", async ({ path, devices, update, status }) => {
-    const plugin = new PluginClient({}, { devices });
-    const token = await plugin.accessToken();
-    if (update !== undefined) plugin.emulator.updatePlugin({ ...reporter, ...update });
-    const response = await plugin.call(token, `/api/v1/acme/devices/${path}`);
-    expect(response.status).toBe(status);
-    expect(plugin.lastRule()).toBe(status === 403 ? "route.device" : undefined);
-  });
-});
-
-describe("a grant", () => {
-  test("of fewer devices takes effect exactly narrowingDelayMs later", async () => {
-    const plugin = new PluginClient({ narrowingDelayMs: 120_000 });
-    const token = await plugin.accessToken();
-    plugin.emulator.updatePlugin({ ...reporter, devices: ["device-1"] });
-    plugin.now += 119_999;
-    expect((await plugin.call(token, DEVICE_2)).status).toBe(200);
-    plugin.now += 1;
-    expect((await plugin.call(token, DEVICE_2)).status).toBe(403);
-    expect(plugin.lastRule()).toBe("route.device");
-  });
-
-  test("of fewer scopes limits a token minted during the delay at once", async () => {
-    const plugin = new PluginClient({ narrowingDelayMs: 120_000 });
-    plugin.emulator.updatePlugin({ ...reporter, scopes: [] });
-    await plugin.call(await plugin.accessToken());
-    expect(plugin.lastRule()).toBe("route.scope");
-  });
-});
 
 describe("an operator", () => {
   test("limits a launched plugin to their current capabilities, and so does the plugin's grant", async () => {

@@ -90,15 +90,18 @@ describe("a jti", () => {
     }
   });
 
-  test("is forgotten after its end, once 1024 of them are stored", () => {
+  test("is forgotten after its end, and not before, once 1024 of them are stored", () => {
     const use = (others: number) => {
       const ids = new ExpiringMap<string>();
       ids.set("first", "used", START + 360_000, START);
       for (let index = 0; index < others; index++)
-        ids.set(`${index}`, "", START + 7_200_000, START + 3_600_000);
-      return ids.find("first");
+        ids.set(`${index}`, "used", START + 7_200_000, START + 3_600_000);
+      return [ids.find("first"), ids.find("0")];
     };
-    expect([use(1022), use(1023)]).toEqual(["used", undefined]);
+    expect([use(1022), use(1023)]).toEqual([
+      ["used", "used"],
+      [undefined, "used"],
+    ]);
   });
 });
 

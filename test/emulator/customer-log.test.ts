@@ -1,9 +1,10 @@
 // The customer log: its filters, what it may quote from a request, and canaries that no output may contain.
+import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { shown, shownClientId, shownKeyId, shownUri } from "../../src/emulator/shown.js";
-import { FormBrowser } from "./form-browser.js";
+import { everyPage, FormBrowser } from "./form-browser.js";
 import {
   accessTokenIn,
   LaunchedPlugin,
@@ -11,6 +12,7 @@ import {
   postJson,
   reporter,
   requestAccountToken,
+  START,
 } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
 import { newPkce } from "./signing-key.js";
@@ -72,6 +74,18 @@ describe("the customer log", () => {
     await plugin.requestToken({ form: { client_id: "planner-2" } });
     const entry = { rule: "plugin.registered", actual: '"planner-2"' };
     expect(plugin.emulator.customerLog.last({ clientId: "planner-2" })).toMatchObject(entry);
+  });
+
+  const times: { claims: (now: number) => object; actual: string }[] = [
+    { claims: (now) => ({ iat: now - 331 }), actual: "331 s old" },
+    { claims: (now) => ({ iat: now + 31 }), actual: "31 s ahead" },
+    { claims: (now) => ({ iat: now - 60, exp: now - 31 }), actual: "31 s past" },
+    { claims: (now) => ({ exp: now + 301 }), actual: "301 s after iat" },
+  ];
+  test.each(times)("says that an assertion is $actual", async ({ claims, actual }) => {
+    const plugin = new PluginClient();
+    await plugin.requestToken({ claims: { ...claims(START / 1000) } });
+    expect(plugin.emulator.customerLog.last(reporter)).toMatchObject({ actual });
   });
 
   test("has the id of its own request for each of 30 concurrent refusals", async () => {
@@ -137,17 +151,21 @@ describe("an entry", () => {
   });
 });
 
-describe("canaries are absent from the customer log, the journal and the inspected emulator:", () => {
-  function expectAbsent(emulator: Emulator, canaries: Record<string, string | undefined>): void {
+describe("canaries and their hashes are absent from the customer log, the journal, the inspected emulator and its pages:", () => {
+  async function expectAbsent(emulator: Emulator, canaries: Record<string, string | undefined>) {
     const everything = [
       JSON.stringify(emulator.customerLog.entries()),
       JSON.stringify(emulator.journal.entries()),
       JSON.stringify(emulator),
       inspect(emulator, { depth: 20, showHidden: true }),
+      await everyPage(emulator),
     ].join("\n");
     for (const [name, canary = ""] of Object.entries(canaries)) {
       expect(canary.length, name).toBeGreaterThan(8);
-      expect(everything.includes(canary), name).toBe(false);
+      const digest = createHash("sha256").update(canary).digest();
+      const digests = (["hex", "base64", "base64url"] as const).map((encoding) => digest.toString(encoding));
+      for (const form of [canary, encodeURIComponent(canary), ...digests])
+        expect(everything.includes(form), name).toBe(false);
     }
   }
 
@@ -181,19 +199,33 @@ describe("canaries are absent from the customer log, the journal and the inspect
     }
     expect(emulator.customerLog.entries().length).toBeGreaterThan(15);
     const [header, claims, signature] = assertion.split(".");
-    expectAbsent(emulator, { secret, tokenA, tokenB, assertion, header, claims, signature });
+    await expectAbsent(emulator, { secret, tokenA, tokenB, assertion, header, claims, signature });
   });
 
   test("opaque_code, state, code, verifier and token of a launch, also one for another", async () => {
     const plugin = new LaunchedPlugin();
     const identity = { ...reporter, userId: "ada" };
+    const password = "canary-of-the-operator";
+    plugin.emulator.updateOperator({ tenantId: "acme", userId: "ada", password });
+    const host = await new FormBrowser(plugin.emulator).open("/host/acme");
+    await (await host.submit({ userId: "ada", password })).follow();
+    const [cookie] = host.cookies.values();
+    const formToken = /data-form-token="([^"]*)"/.exec(host.html)?.[1];
     const { opaqueCode } = plugin.emulator.launch(identity);
-    const launched = plugin.launchedCode();
     const accessToken = await plugin.launchedToken();
-    const { code, codeVerifier, state } = launched;
+    const launched = plugin.launchedCode();
+    const { code, codeVerifier, codeChallenge, state } = launched;
+    const assertion = plugin.assertion();
+    await plugin.exchange(launched, { form: { client_assertion: assertion } });
     await plugin.exchange(launched);
-    await plugin.exchange(launched);
-    for (const secret of [opaqueCode, codeVerifier, state, accessToken]) {
+    await plugin.exchange(launched, { form: { client_id: code, client_assertion_type: codeVerifier } });
+    const page = { password, cookie, formToken };
+    const canaries = { opaqueCode, code, codeVerifier, state, accessToken, assertion, ...page };
+    expect(await everyPage(plugin.emulator)).toContain("Code exchange");
+    await expectAbsent(plugin.emulator, { ...canaries, codeChallenge });
+    for (const secret of [opaqueCode, code, codeVerifier, state, accessToken, assertion]) {
+      await plugin.exchange(plugin.launchedCode(), { form: { client_id: secret } });
+      await plugin.exchange(plugin.launchedCode(), { form: { grant_type: secret } });
       await plugin.exchange({ ...plugin.launchedCode(), code: secret });
       await plugin.exchange({ ...plugin.launchedCode(), codeVerifier: secret });
       const launch = plugin.emulator.launch(identity);
@@ -201,7 +233,7 @@ describe("canaries are absent from the customer log, the journal and the inspect
         expect(() => launch.authorize(wrong)).toThrow(/refuses the launch/);
     }
     expect(plugin.emulator.customerLog.entries().length).toBeGreaterThan(12);
-    expectAbsent(plugin.emulator, { opaqueCode, code, codeVerifier, state, accessToken });
+    await expectAbsent(plugin.emulator, canaries);
   });
 
   test("password, secret, code, verifier, refresh token, form token and cookie of a login", async () => {
@@ -209,7 +241,8 @@ describe("canaries are absent from the customer log, the journal and the inspect
     const portal = new Portal({}, { clientSecret: PORTAL_SECRET });
     portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", password });
     const pkce = newPkce();
-    const url = portal.authorizationUrl({ code_challenge: pkce.codeChallenge });
+    const state = "canary-of-the-state";
+    const url = portal.authorizationUrl({ code_challenge: pkce.codeChallenge, state });
     const browser = await new FormBrowser(portal.emulator).open(url);
     await browser.submit({ userId: "ada", password: `${password}x` });
     await browser.submit({ userId: password, password: "ada" });
@@ -225,14 +258,22 @@ describe("canaries are absent from the customer log, the journal and the inspect
     await portal.exchange({ ...pkce, code }, { client_secret: `${PORTAL_SECRET}x` });
     await portal.exchange({ ...pkce, code }, { client_id: PORTAL_SECRET });
     await portal.exchange({ ...pkce, code });
+    await portal.exchange({ ...pkce, code }, { redirect_uri: PORTAL_SECRET, client_id: pkce.codeVerifier });
     await portal.refresh(first.refresh_token);
     await portal.refresh(second.refresh_token, { client_id: second.refresh_token });
-    await portal.emulator.fetch(portal.authorizationUrl({ client_id: PORTAL_SECRET }));
+    await portal.refresh(second.refresh_token, { client_id: PORTAL_SECRET, scope: second.access_token });
+    const tokens = { ...second, oldRefreshToken: first.refresh_token, oldAccessToken: first.access_token };
+    const canaries = { password, PORTAL_SECRET, state, code, ...tokens, formToken, request, cookie };
+    expect((await everyPage(portal.emulator)).match(/Refresh</g)?.length).toBeGreaterThan(4);
+    await expectAbsent(portal.emulator, { ...canaries, ...pkce });
+    // A request that is refused immediately begins a flow too.
+    const wrong = { client_id: PORTAL_SECRET, redirect_uri: password, scope: state, response_type: code };
+    await portal.emulator.fetch(portal.authorizationUrl(wrong));
+    expect(await everyPage(portal.emulator)).toContain("authorization.client");
+    await expectAbsent(portal.emulator, canaries);
     const verifierTail = pkce.codeVerifier.slice(1);
     await portal.emulator.fetch(portal.authorizationUrl({ code_challenge: verifierTail }));
     expect(portal.emulator.customerLog.entries().length).toBeGreaterThan(7);
-    const tokens = { ...second, oldRefreshToken: first.refresh_token };
-    const page = { formToken, request, cookie };
-    expectAbsent(portal.emulator, { password, PORTAL_SECRET, code, verifierTail, ...tokens, ...page });
+    await expectAbsent(portal.emulator, { ...canaries, verifierTail });
   });
 });

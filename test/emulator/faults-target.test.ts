@@ -351,12 +351,7 @@ describe("duplicate-auth-code", () => {
     const plugin = new LaunchedPlugin();
     const browser = await new FormBrowser(plugin.emulator).open("/host/acme");
     await (await browser.submit({ userId: "ada", password: "" })).follow();
-    const formToken = /data-form-token="([^"]*)"/.exec(browser.html)?.[1] ?? "";
-    const ask = async (path: string, body: object) => {
-      const headers = { "content-type": "application/json", "x-form-token": formToken };
-      const init = { method: "POST", headers, body: JSON.stringify(body) };
-      return (await browser.request(`/host/acme/${path}`, init)).json();
-    };
+    const ask = async (path: string, body: object) => (await browser.ask(`/host/acme/${path}`, body)).json();
     plugin.emulator.faults.add({ name });
     const { url } = await ask("launches", { clientId: "reporter" });
     const opaque_code = new URL(url).searchParams.get("opaque_code");

@@ -153,3 +153,14 @@ export function expectRefused(browser: AdminBrowser, issue: RegExp): void {
   expect(browser.issues()).toEqual([expect.stringMatching(issue)]);
   expect(browser.html.match(/role="alert"/g)).toHaveLength(1);
 }
+
+/** The paths under /_emulator that the pages link to. */
+export const PAGES: readonly string[] = [
+  ...["", "/log", "/flow", "/plugins", "/accounts", "/clients", "/operators", "/faults", "/rules"],
+];
+const PARTS = ["clock", "log", "journal", "flow", "faults"].map((part) => `/live/${part}`);
+
+export async function everyPage(emulator: Pick<Emulator, "fetch">): Promise<string> {
+  const pages = [...PAGES, ...PARTS].map((path) => new AdminBrowser(emulator).open(`/_emulator${path}`));
+  return (await Promise.all(pages)).map(({ html }) => html).join("\n");
+}

@@ -1,14 +1,14 @@
-// Tests of Variant B's logins that the table of negative requests does not cover: headers and cookies,
-// loopback redirect URIs, the callback, the in-process login, and what a second exchange of a code ends.
+// Tests of Variant B's logins that the table of negative requests does not cover: headers and cookies, the callback,
+// the in-process login, and what a second exchange of a code ends.
 import { describe, expect, test } from "vitest";
-import { EmulatorError, rules } from "../../src/emulator/index.js";
+import { EmulatorError } from "../../src/emulator/index.js";
 import { FormBrowser } from "./form-browser.js";
 import { CALLBACK, Portal } from "./portal.js";
 
 type Changes = Record<string, string | undefined>;
 
-async function authorize(portal: Portal, changes: Changes = {}, more = ""): Promise<FormBrowser> {
-  return new FormBrowser(portal.emulator).open(portal.authorizationUrl(changes) + more);
+async function authorize(portal: Portal, changes: Changes = {}): Promise<FormBrowser> {
+  return new FormBrowser(portal.emulator).open(portal.authorizationUrl(changes));
 }
 
 function callbackOf(portal: Portal, changes: Changes = {}): string {
@@ -34,89 +34,9 @@ describe("the authorization endpoint", () => {
       expect.stringMatching(/Path=\/site\/v1\/auth;.*Secure/),
     ]);
   });
-
-  const uri = "authorization.redirect-uri";
-  const twice = "authorization.duplicate-parameter";
-  const untold: { name: string; changes?: Changes; more?: string; rule: string }[] = [
-    { name: "a path with dots", changes: { redirect_uri: `${CALLBACK}/../x` }, rule: uri },
-    { name: "a default port", changes: { redirect_uri: "https://portal.example:443/callback" }, rule: uri },
-    { name: "another scheme", changes: { redirect_uri: "http://portal.example/callback" }, rule: uri },
-    { name: "user info", changes: { redirect_uri: "https://portal.example@evil.example/" }, rule: uri },
-    { name: "a redirect_uri twice", more: "&redirect_uri=https%3A%2F%2Fevil.example", rule: twice },
-    { name: "a state twice", more: "&state=x", rule: twice },
-  ];
-  test.each(untold)("does not redirect to the client for $name", async ({ changes, more = "", rule }) => {
-    const portal = new Portal();
-    const { response } = await authorize(portal, changes, more);
-    expect([response.status, response.headers.get("location")]).toEqual([400, null]);
-    expect(portal.lastRule()).toBe(rule);
-    const url = portal.authorizationUrl(changes) + more;
-    expect(() => portal.emulator.login({ url, userId: "ada" })).toThrow(EmulatorError);
-  });
-
-  const told = [
-    { name: "response_type code token", changes: { response_type: "code token" }, rule: "response-type" },
-    { name: "an empty challenge", changes: { code_challenge: "" }, rule: "challenge" },
-    { name: "two spaces between scopes", changes: { scope: "devices:read  devices:read" }, rule: "scope" },
-  ] as const;
-  test.each(told)("sends the client the error for $name", async ({ changes, ...row }) => {
-    const portal = new Portal({}, { scopes: ["devices:read"] });
-    const { location } = await authorize(portal, changes);
-    const { searchParams } = new URL(location);
-    const rule = `authorization.${row.rule}` as const;
-    const { error } = rules[rule].answer;
-    expect([searchParams.get("error"), searchParams.get("state")]).toEqual([error, "state-1"]);
-    expect(searchParams.get("error_description")).toMatch(/./);
-    expect(portal.emulator.customerLog.entries()).toMatchObject([{ rule, outcome: { status: 302, error } }]);
-    expect(callbackOf(portal, changes)).toBe(location);
-  });
-});
-
-describe("a loopback redirect URI", () => {
-  const v4 = "http://127.0.0.1/cb";
-  const rows: { name: string; registered?: string; requested: string; status: 200 | 400 }[] = [
-    { name: "may omit the port", registered: "http://127.0.0.1:80/cb", requested: v4, status: 200 },
-    {
-      name: "of IPv6 may have any port",
-      registered: "http://[::1]:1/cb",
-      requested: "http://[::1]:65535/cb",
-      status: 200,
-    },
-    {
-      name: "without a path may vary in port",
-      registered: "http://127.0.0.1",
-      requested: "http://127.0.0.1:9",
-      status: 200,
-    },
-    { name: "must not gain a query", requested: "http://127.0.0.1:51004/cb?a=1", status: 400 },
-    { name: "must not be of another loopback address", requested: "http://[::1]/cb", status: 400 },
-    { name: "must not become https", requested: "https://127.0.0.1/cb", status: 400 },
-    { name: "must not have a port above 65535", requested: "http://127.0.0.1:65536/cb", status: 400 },
-    { name: "must not have port 0", requested: "http://127.0.0.1:0/cb", status: 400 },
-    { name: "must not have user info", requested: "http://127.0.0.1:1@evil.example/cb", status: 400 },
-    { name: "must not have a longer host", requested: "http://127.0.0.1.evil.example/cb", status: 400 },
-    {
-      name: "named localhost must keep its port",
-      registered: "http://localhost:3000/cb",
-      requested: "http://localhost:3001/cb",
-      status: 400,
-    },
-  ];
-  test.each(rows)("$name", async ({ registered = v4, requested, status }) => {
-    const portal = new Portal({}, { redirectUris: [registered] });
-    expect((await authorize(portal, { redirect_uri: requested })).response.status).toBe(status);
-    if (status === 400) expect(portal.lastRule()).toBe("authorization.redirect-uri");
-  });
 });
 
 describe("the callback", () => {
-  test("has code and state, and nothing else", () => {
-    expect(Object.fromEntries(new URL(callbackOf(new Portal())).searchParams)).toEqual({
-      code: expect.stringMatching(/^[\w-]{43}$/),
-      state: "state-1",
-    });
-  });
-
   test("has the state of the request unchanged, and none if the request had none", () => {
     expect(new URL(callbackOf(new Portal(), { state: undefined })).searchParams.has("state")).toBe(false);
     const state = "a b&c=d#e/ü%20";
@@ -171,6 +91,15 @@ describe("the in-process login", () => {
     expect(new URL(callbackUrl).searchParams.has("code")).toBe(true);
   });
 
+  test("of a wrong request is redirected or refused as at the page", async () => {
+    const portal = new Portal();
+    const { location } = await authorize(portal, { code_challenge: "" });
+    const outcome = { status: 302, error: "invalid_request" };
+    expect(portal.emulator.customerLog.entries()).toMatchObject([{ outcome }]);
+    expect(callbackOf(portal, { code_challenge: "" })).toBe(location);
+    expect(() => callbackOf(portal, { redirect_uri: "https://evil.example/" })).toThrow(EmulatorError);
+  });
+
   test("is refused at any other URL", () => {
     const { emulator } = new Portal();
     expect(() => emulator.login({ url: "/v1/devices", userId: "ada" })).toThrow(/authorization endpoint/);
@@ -215,21 +144,6 @@ describe("an authorization code", () => {
     await portal.exchange(login, { client_id: "neighbour" });
     expect(portal.lastRule()).toBe("client-code.client");
     expect(await portal.statusOf(access_token)).toBe(200);
-  });
-
-  const kept: { name: string; changes: Changes }[] = [
-    { name: "no verifier", changes: { code_verifier: undefined } },
-    { name: "another redirect_uri", changes: { redirect_uri: `${CALLBACK}#a` } },
-    { name: "another client", changes: { client_id: "neighbour" } },
-    { name: "an unknown client", changes: { client_id: "unknown" } },
-    { name: "the secret of a public client", changes: { client_secret: "x" } },
-  ];
-  test.each(kept)("is not spent by an exchange with $name", async ({ changes }) => {
-    const portal = new Portal();
-    portal.emulator.registerApiClient({ clientId: "neighbour", redirectUris: [CALLBACK] });
-    const login = portal.loginCode();
-    expect((await portal.exchange(login, changes)).status).not.toBe(200);
-    expect((await portal.exchange(login)).status).toBe(200);
   });
 });
 

@@ -6,12 +6,12 @@ import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { EmulatorSeed } from "../../src/emulator/index.js";
 import { describeInChromium } from "../support/chromium.js";
+import { PAGES } from "./form-browser.js";
 import { LaunchedPlugin, pluginKey } from "./plugin-client.js";
 import { s256 } from "./signing-key.js";
 
 const codeVerifier = "v".repeat(43);
 const codeChallenge = s256(codeVerifier);
-const PAGES = ["", "/log", "/flow", "/plugins", "/accounts", "/clients", "/operators", "/faults", "/rules"];
 
 /** A plugin's page. It asks for a code when it loads, unless its URL says quiet, and shows the messages that it gets. */
 const PLUGIN_PAGE = `<!doctype html><html lang="en"><title>Plugin</title><link rel="icon" href="data:,">

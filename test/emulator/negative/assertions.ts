@@ -1,6 +1,6 @@
 // Client assertions (section 2.2 of the description): keys, form, claims, times and replays.
 import { constants, generateKeyPairSync, sign } from "node:crypto";
-import { hs256, rs256 } from "../signing-key.js";
+import { hs256, rs256, type SigningKey } from "../signing-key.js";
 import { globexToken, invalidClient, ok, serviceToken } from "./answer.js";
 import { accepting, group, type Row, refusing, tokenRequests } from "./row.js";
 import {
@@ -52,6 +52,14 @@ const noKid: ChangedA = { header: { kid: undefined } };
 const selfSigned: ChangedA = { header: { jwk: unregisteredKey.publicJwk }, key: unregisteredKey };
 const certificate = Buffer.from("no certificate").toString("base64");
 
+/** Signs with `by`, after a second key with the kid of the first was added to the JWKS. */
+const withTwin =
+  (by: SigningKey) =>
+  ({ emulator }: World): ChangedA => {
+    emulator.updatePlugin({ ...reporter, jwks: { keys: [key.publicJwk, unregisteredKey.publicJwk] } });
+    return { key: by };
+  };
+
 export const keys: readonly Row[] = [
   ...tokenRequests(refusing(invalidClient, "assertion.signature"), {
     "A18: a key that is not registered": { key: unregisteredKey },
@@ -62,6 +70,7 @@ export const keys: readonly Row[] = [
     },
     "an empty signature": { signer: unsigned },
     "half a signature": { signer: (input) => rs256(key)(input).subarray(0, 128) },
+    "an HMAC with the public key as its secret, under alg RS256": { signer: hs256(pem) },
     "claims that changed after signing": (world) => {
       const [header, , signature] = world.assertion({ claims: { iss: "archiver" } }).split(".");
       const claims = world.assertion().split(".")[1];
@@ -76,6 +85,8 @@ export const keys: readonly Row[] = [
     "A19: a wrong kid where the JWKS holds one key": { header: { kid: "another" } },
     "A19: the kid of the first of two keys": { clientId: "rotating" },
     "A19: the kid of the second of two keys": { clientId: "rotating", key: secondKey },
+    "the first of two keys with one kid": withTwin(key),
+    "the second of two keys with one kid": withTwin(unregisteredKey),
     "any typ": { header: { typ: "client-authentication+jwt" } },
     "an unknown header parameter": { header: { note: "hello" } },
   }),
@@ -128,7 +139,10 @@ export const forms: readonly Row[] = [
     "a client_assertion of two parts": assertion(`${part({ alg: "RS256" })}.${part({})}`),
     "a client_assertion of five parts, as an encrypted one": assertion("a.b.c.d.e"),
     "a client_assertion whose header is not JSON": assertion(`abc.${part({})}.abc`),
+    "a client_assertion whose header is an array": assertion(`${part([])}.${part({})}.abc`),
     "a client_assertion whose claims are an array": assertion(`${part({ alg: "RS256" })}.${part([])}.abc`),
+    "a client_assertion whose claims are null": assertion(`${part({ alg: "RS256" })}.${part(null)}.abc`),
+    "a client_assertion with characters outside base64url": assertion("e3==.e30.e30"),
     "a client_assertion in JSON serialization": assertion(part({ payload: "", signatures: [] })),
   }),
 ];
@@ -139,6 +153,10 @@ const aud = (write: (url: string, world: World) => unknown) => (world: World) =>
   claim({ aud: write(world.tokenUrl(), world) });
 
 export const claims: readonly Row[] = [
+  ...tokenRequests(accepted, {
+    "unknown claims": claim({ scope: "x", azp: ["y"] }),
+    "a jti of 10,000 characters": claim({ jti: "j".repeat(10_000) }),
+  }),
   ...tokenRequests(refusing(invalidClient, "assertion.audience"), {
     "A1: the aud of another server [F2 ensure-client-assertion-with-wrong-aud-fails]": aud(
       () => "https://other.example/token",
@@ -147,6 +165,7 @@ export const claims: readonly Row[] = [
       (_, { emulator }) => emulator.publicUrl,
     ),
     "A3: an array of the token URL as aud [F2 par-test-array-as-audience-fails]": aud((url) => [url]),
+    "A3: an array of the token URL and another value as aud": aud((url) => [url, "x"]),
     "A4: an aud that still holds {tenantId}": aud((url) => url.replace("acme", "{tenantId}")),
     "A4: the aud of another tenant": aud((_, world) => world.tokenUrl("globex")),
     "A4: an aud that ends with a slash": aud((url) => `${url}/`),
@@ -154,6 +173,9 @@ export const claims: readonly Row[] = [
     "A4: an aud with the default port": aud((url) => url.replace("localhost", "localhost:80")),
     "A4: an aud whose scheme is in upper case": aud((url) => url.replace("http://", "HTTP://")),
     "A4: an aud whose host is in upper case": aud((url) => url.replace("localhost", "LOCALHOST")),
+    "A4: an aud with https": aud((url) => url.replace("http:", "https:")),
+    "A4: an aud with an escaped tenant": aud((url) => url.replace("acme", "%61cme")),
+    "A4: an aud that ends with a space": aud((url) => `${url} `),
     "A4: an aud without the version": aud((url) => url.replace("/v1", "")),
     "A4: Variant B's token URL as aud": aud((_, { emulator }) => emulator.publicUrl + TOKEN_PATH_B),
     "A5: an aud built from X-Forwarded-Host [doorkeeper #1926]": {
@@ -168,6 +190,7 @@ export const claims: readonly Row[] = [
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.issuer"), {
     "A7: the iss of another plugin [F1 ensure-client-assertion-with-wrong-iss-fails]": ofOther("iss"),
+    "A7: an iss that is an array": claim({ iss: ["reporter"] }),
     "A7: an iss that differs in case": claim({ iss: "Reporter" }),
     "A13: an absent iss [7523 3]": claim({ iss: undefined }),
   }),
@@ -195,7 +218,7 @@ export const times: readonly Row[] = [
     "A12: an iat 330 s old, the last second of the clock tolerance": old(330),
     [`A11: an iat 8 s ahead [${FUTURE}-8-seconds-in-the-future-is-accepted]`]: ahead(8),
     "A11: an iat 30 s ahead, the last second of the clock tolerance": ahead(30),
-    "A13: an iat with a fraction [7519 2]": at((now) => ({ iat: now - 0.5 })),
+    "A13: an iat and an exp with fractions [7519 2]": at((now) => ({ iat: now - 0.5, exp: now + 59.5 })),
     "A9: an exp 29 s past": past(29),
     "A9: an exp 30 s past, the last second of the clock tolerance": past(30),
     "A13: an exp one second after iat": long(1),
@@ -205,6 +228,7 @@ export const times: readonly Row[] = [
   }),
   ...tokenRequests(refusing(invalidClient, ["assertion.issued-at", "assertion.expiry"]), {
     "A12: an iat 331 s old": old(331),
+    "A12: an iat 330.5 s old": old(330.5),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.issued-at"), {
     "A11: an iat 31 s ahead": ahead(31),
@@ -260,6 +284,9 @@ export const replays: readonly Row[] = [
     "A22: a replay in the last second in which its iat is accepted": again(330, ({ now }) =>
       claim({ exp: now + 300 }),
     ),
+    "a replay 330 s after an iat that was ahead of the clock": again(360, ({ now }) =>
+      claim({ iat: now + 30, exp: now + 330 }),
+    ),
     "a jti that was spent on a refused grant": sameId({
       form: { grant_type: "authorization_code", code: "c" },
     }),
@@ -272,6 +299,9 @@ export const replays: readonly Row[] = [
   }),
   ...group(accepted, {
     "A24: the jti of an assertion with a wrong signature [keycloak #49215]": sameId({ key: unregisteredKey }),
+    "A24: the jti of an assertion with a wrong aud": sameId(claim({ jti: "one", aud: "x" })),
+    "A24: the jti of an assertion that is too old": sameId(claim({ jti: "one", iat: 1, exp: 100 })),
+    "A24: the jti of a request for an unsupported grant": sameId({ form: { grant_type: "refresh_token" } }),
     "A25: the same jti from another plugin [keycloak #49215]": sameId({ clientId: "archiver" }),
   }),
   ...group(accepting(globexToken), {

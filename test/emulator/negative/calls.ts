@@ -17,6 +17,7 @@ import { accepting, also, type Group, group, type Request, type Row, refusing } 
 import { TOKEN_PATH_A, TOKEN_PATH_B, type World } from "./world.js";
 
 const DEVICES_A = "/api/v1/acme/devices";
+const DEVICE_2 = `${DEVICES_A}/device-2`;
 const DEVICES_B = "/v1/devices";
 const reporter = { tenantId: "acme", clientId: "reporter" };
 const breaks = (rule: RuleId, answer: Answer): Group => ({ breaks: rule, answer });
@@ -41,6 +42,19 @@ const narrowedFor = (seconds: number) =>
     granted([])(world);
     world.wait(seconds);
   });
+const enabled =
+  (enabled: boolean) =>
+  ({ emulator }: World): void =>
+    emulator.updatePlugin({ ...reporter, enabled });
+const restricted =
+  (devices: readonly string[] | null, clientId = "reporter") =>
+  ({ emulator }: World): void =>
+    emulator.updatePlugin({ tenantId: "acme", clientId, devices });
+const restrictedFor = (seconds: number) =>
+  call(DEVICE_2, "reporter", (world) => {
+    restricted(["device-1"])(world);
+    world.wait(seconds);
+  });
 const delayed: { options: EmulatorOptions } = { options: { narrowingDelayMs: 120_000 } };
 
 export const bearers: readonly Row[] = [
@@ -49,6 +63,9 @@ export const bearers: readonly Row[] = [
     "L1: a call of Variant B without a token": (world) => world.send(DEVICES_B),
     "L1: a call with Basic": (world) =>
       world.send(DEVICES_A, { headers: { authorization: "Basic cmVwb3J0ZXI6eA==" } }),
+    "L1: a token without the word Bearer": async (world) =>
+      world.send(DEVICES_A, { headers: { authorization: await world.pluginToken() } }),
+    "L1: two tokens": async (world) => world.call(`${await world.pluginToken()}, Bearer x`),
     "L1: a token in the query [6750 2.3]": async (world) =>
       world.send(`${DEVICES_A}?access_token=${await world.pluginToken()}`),
   }),
@@ -82,12 +99,22 @@ export const bearers: readonly Row[] = [
     "L2: a token on a route of an unknown tenant": call("/api/v1/initech/devices"),
   }),
   ...group(breaks("bearer.plugin-enabled", invalidToken), {
-    "a token of a plugin that was disabled": meanwhile(({ emulator }) =>
-      emulator.updatePlugin({ ...reporter, enabled: false }),
+    "a token of a plugin that was disabled": meanwhile(enabled(false)),
+  }),
+  ...group(also(breaks("bearer.plugin-enabled", invalidToken), delayed), {
+    "a token of a plugin that was disabled, which the option narrowingDelayMs does not delay": meanwhile(
+      enabled(false),
     ),
+  }),
+  ...group(also(accepted, delayed), {
+    "a token of a plugin that was disabled and enabled again": meanwhile((world) => {
+      enabled(false)(world);
+      enabled(true)(world);
+    }),
   }),
 ];
 
+const secondDevice = ok({ id: "device-2", name: "South gate" });
 const SETTINGS = "/api/v1/acme/tenant-settings";
 const EXECUTIONS = "/api/v1/acme/schedules/night/executions";
 const withoutCapabilities = ({ emulator }: World): void => {
@@ -145,7 +172,33 @@ export const routes: readonly Row[] = [
     "L6: a device inside the restriction": call(`${DEVICES_A}/device-1`, "restricted"),
   }),
   ...group(breaks("route.device", forbidden), {
-    "L6: a device outside the restriction": call(`${DEVICES_A}/device-2`, "restricted"),
+    "L6: a device outside the restriction": call(DEVICE_2, "restricted"),
+    "L6: a device outside the restriction, in escapes": call(`${DEVICES_A}/device%2D2`, "restricted"),
+    "L6: a device after a restriction to none": call(DEVICE_2, "reporter", restricted([])),
+    "L6: a device after a restriction to another": call(DEVICE_2, "reporter", restricted(["device-1"])),
+  }),
+  ...group(also(breaks("route.device", forbidden), delayed), {
+    "L6: a device restricted for as long as the option narrowingDelayMs": restrictedFor(120),
+  }),
+  ...group(accepting(secondDevice, delayed), {
+    "L6: a device restricted for less than the option narrowingDelayMs": restrictedFor(119.999),
+  }),
+  ...group(accepting(secondDevice), {
+    "L6: a device after the end of a restriction": call(
+      DEVICE_2,
+      "restricted",
+      restricted(null, "restricted"),
+    ),
+    "L6: a device of a plugin without restriction": call(DEVICE_2),
+  }),
+  ...group(accepting(notFound), { "a device that does not exist": call(`${DEVICES_A}/none`) }),
+  ...group(also(breaks("route.scope", forbidden), delayed), {
+    "L5: a token minted after a narrowing, which the option narrowingDelayMs does not delay": async (
+      world,
+    ) => {
+      granted([])(world);
+      return world.call(await world.pluginToken());
+    },
   }),
   ...group(breaks("route.operator", forbidden), {
     "L7: a call that the operator of the launch may not make": async (world) =>

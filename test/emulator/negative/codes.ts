@@ -16,6 +16,7 @@ import {
 import { counted } from "./assertions.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
 import {
+  CALLBACK,
   type ChangedA,
   type Changes,
   type Code,
@@ -68,6 +69,14 @@ const wrong = (): string => "w".repeat(43);
 const afterWrongVerifier = (codes: Codes): Request => again(codes, 0, { code_verifier: wrong() });
 const reserved = `${"v".repeat(43)}+`;
 
+const raced = ok({ 200: 1, 400: 19 });
+const race =
+  ({ obtain, exchange }: Codes): Request =>
+  async (world) => {
+    const code = obtain(world);
+    return counted(Array.from({ length: 20 }, () => exchange(world, code)));
+  };
+
 /** These rows exist for both variants. */
 function shared(
   codes: Codes,
@@ -81,6 +90,7 @@ function shared(
       "C8: a code 120 s old, the last instant of its life": aged(codes, 120),
       "C13: a verifier of 43 characters": verified(codes, same, "v".repeat(43)),
       "C13: a verifier of 128 characters": verified(codes, same, "v".repeat(128)),
+      "C13: a verifier with every unreserved mark": verified(codes, same, "-._~".padEnd(43, "v")),
     }),
     ...group(breaks("unspent"), {
       "C1: a code again at once [OC codereuse]": again(codes, 0),
@@ -97,18 +107,17 @@ function shared(
       "C13: the right verifier of 42 characters [7636 4.1]": verified(codes, same, "v".repeat(42)),
       "C13: the right verifier of 129 characters [7636 4.1]": verified(codes, same, "v".repeat(129)),
       "C13: the right verifier with a reserved character [7636 4.1]": verified(codes, same, reserved),
+      "C13: the right verifier with a character beyond ASCII": verified(codes, same, `${"v".repeat(42)}é`),
     }),
-    ...group(refusing(ok({ 200: 1, 400: 19 }), breaks("unspent").breaks), {
-      "C3: all but one of 20 concurrent exchanges [supabase #2613]": async (world) => {
-        const code = codes.obtain(world);
-        return counted(Array.from({ length: 20 }, () => codes.exchange(world, code)));
-      },
+    ...group(refusing(raced, breaks("unspent").breaks), {
+      "C3: all but one of 20 concurrent exchanges [supabase #2613]": race(codes),
     }),
   ];
 }
 
 const breaksA = (...breaks: RuleId[]): Group => ({ breaks, answer: invalidGrant });
 const keepsCode = { options: { unauthenticatedAttemptSpendsCode: false } };
+const shortLived = { options: { codeLifetimeSeconds: 1 } };
 const afterAttempt =
   (first: ChangedA): Request =>
   async (world) => {
@@ -116,6 +125,16 @@ const afterAttempt =
     await world.exchange(code, first);
     return world.exchange(code);
   };
+/** The exchange of a code after a form that a further parameter makes invalid. */
+const afterForm =
+  (more: string, grant_type = "authorization_code"): Request =>
+  async (world) => {
+    const code = world.launchedCode();
+    const form = { grant_type, code: code.code, code_verifier: code.codeVerifier };
+    await world.postForm(`${world.form({ clientId: "planner", form })}${more}`);
+    return world.exchange(code);
+  };
+const malformed = ["&x=1&x=2", "&code=x", "&client_secret=x"];
 const afterRefusal = afterAttempt({ key: unregisteredKey });
 
 export const codesA: readonly Row[] = [
@@ -125,19 +144,48 @@ export const codesA: readonly Row[] = [
     "C6: the right verifier after none": again(ofA, 0, { code_verifier: undefined }),
     "C7: a code after an attempt whose assertion was refused": afterRefusal,
     "C7: a code after an attempt without an assertion": again(ofA, 0, { client_assertion: undefined }),
+    "C7: a code after an attempt with a wrong assertion type": again(ofA, 0, { client_assertion_type: "x" }),
+    "C7: a code after an attempt of an unknown plugin": again(ofA, 0, { client_id: "unknown" }),
+    "C7: a code after an attempt without a client_id": again(ofA, 0, { client_id: undefined }),
+    ...Object.fromEntries(malformed.map((more) => [`C7: a code after a form with ${more}`, afterForm(more)])),
     "C9: a code after an attempt of another plugin": afterAttempt({ clientId: "viewer" }),
+    "C10: a code after an attempt in another tenant": afterAttempt({ tenantId: "globex" }),
   }),
   ...group(breaksA("code.unspent", "code.lifetime"), {
     "C1: a spent code after its lifetime": again(ofA, 121),
   }),
   ...group(accepting(adasToken), {
     "C7: a code after a request with another grant_type": again(ofA, 0, { grant_type: "refresh_token" }),
+    "C7: a code after a request with the grant of services": again(ofA, 0, {
+      grant_type: "client_credentials",
+    }),
+    "C7: a code that was twice in a form of another grant": afterForm("&code=x", "client_credentials"),
   }),
   ...group(accepting(adasToken, keepsCode), {
     "C7: a code after a refused assertion, with the option that keeps it": afterRefusal,
+    ...Object.fromEntries(
+      malformed.map((more) => [`C7: a code after ${more}, with the option that keeps it`, afterForm(more)]),
+    ),
   }),
   ...group(also(breaksA("code.unspent"), keepsCode), {
     "C7: a code after an authenticated attempt, with the option that keeps it": afterWrongVerifier(ofA),
+  }),
+  ...group(refusing(raced, "code.unspent", keepsCode), {
+    "C3: all but one of 20 concurrent exchanges, with the option that keeps a code": race(ofA),
+  }),
+  ...group(accepting(devices), {
+    "C2: the access token of a code that was used again, which Variant A does not revoke": async (world) => {
+      const code = world.launchedCode();
+      const { access_token } = await tokensIn(world.exchange(code));
+      await world.exchange(code);
+      return world.call(access_token);
+    },
+  }),
+  ...group(accepting(adasToken, shortLived), {
+    "a code as old as the option codeLifetimeSeconds": aged(ofA, 1),
+  }),
+  ...group(also(breaksA("code.lifetime"), shortLived), {
+    "a code 1 ms older than the option codeLifetimeSeconds": aged(ofA, 1.001),
   }),
   ...group(breaksA("code.plugin"), {
     "C9: a code of another plugin [F2 ensure-authorization-code-is-bound-to-client]": (world) =>
@@ -184,6 +232,11 @@ export const codesB: readonly Row[] = [
     "a code exchange with grant_type authorization_code": (world) =>
       world.exchangeLogin(world.loginCode(), { grant_type: "authorization_code" }),
     "C6: the right verifier after a wrong one, which only Variant A refuses": afterWrongVerifier(ofB),
+    "a code after an exchange without a verifier": again(ofB, 0, { code_verifier: undefined }),
+    "a code after an exchange with another redirect_uri": again(ofB, 0, { redirect_uri: `${CALLBACK}#a` }),
+    "a code after an exchange by another client": again(ofB, 0, { client_id: "kiosk" }),
+    "a code after an exchange by an unknown client": again(ofB, 0, { client_id: "unknown" }),
+    "a code after an exchange with a public client's secret": again(ofB, 0, { client_secret: "x" }),
   }),
   ...group(refusing(invalidToken, "bearer.revoked"), {
     "C2: the access token of a code that was used again [OC codereuse, 9700 4.2.4]": async (world) =>
@@ -215,9 +268,9 @@ export const codesB: readonly Row[] = [
 ];
 
 const refreshed =
-  (use: (world: World, tokens: Tokens) => Response | Promise<Response>, scope?: string): Request =>
+  (use: (world: World, tokens: Tokens) => Response | Promise<Response>): Request =>
   async (world) =>
-    use(world, await world.personTokens({ scope }));
+    use(world, await world.personTokens());
 const twice = refreshed(async (world, { refresh_token }) => {
   await world.refresh(refresh_token);
   return world.refresh(refresh_token);
@@ -234,6 +287,9 @@ const callAfterTheft = refreshed(async (world, tokens) =>
 const refreshAfterTheft = refreshed(async (world, tokens) =>
   world.refresh((await stolen(world, tokens)).refresh_token),
 );
+const refreshRace = refreshed((world, { refresh_token }) =>
+  counted(Array.from({ length: 10 }, () => world.refresh(refresh_token))),
+);
 const refreshAfter = (seconds: number) =>
   refreshed((world, { refresh_token }) => {
     world.wait(seconds);
@@ -242,6 +298,55 @@ const refreshAfter = (seconds: number) =>
 const set = (refreshTokens: EmulatorOptions["refreshTokens"]) => ({ options: { refreshTokens } });
 const lifetime = set({ lifetimeSeconds: 100 });
 const idle = set({ idleSeconds: 50 });
+
+const vault = { client_id: "vault", client_secret: PASSWORDS.vault };
+/** A refresh with changed fields; `isRepaired` then repeats it without the changes. */
+const refreshedBy =
+  (
+    changes: Changes,
+    { client_id, ...secret }: Changes = { client_id: "portal" },
+    isRepaired = false,
+  ): Request =>
+  async (world) => {
+    const client = { client_id, ...secret };
+    const code = world.loginCode({ client_id, scope: "devices:read" });
+    const { refresh_token } = await tokensIn(world.exchangeLogin(code, client));
+    const answer = await world.refresh(refresh_token, { ...client, ...changes });
+    return isRepaired ? world.refresh(refresh_token, client) : answer;
+  };
+const client = "api-client.authentication";
+const account = { client_id: "worker", client_secret: PASSWORDS.worker };
+const refusedRefreshes: readonly {
+  readonly name: string;
+  readonly rule: RuleId;
+  readonly changes: Changes;
+  readonly client?: Changes;
+  readonly remains?: true;
+}[] = [
+  {
+    name: "R4: a refresh by a confidential client without its secret [F2 refresh-token]",
+    ...{ rule: client, changes: { client_secret: undefined }, client: vault },
+  },
+  { name: "a refresh with a wrong secret", rule: client, changes: { client_secret: "x" }, client: vault },
+  { name: "a refresh with a public client's secret", rule: client, changes: { client_secret: "x" } },
+  { name: "a refresh by an unknown client", rule: client, changes: { client_id: "unknown" }, remains: true },
+  { name: "a refresh by a service account", rule: client, changes: account, remains: true },
+  {
+    name: "R5: a refresh by another client [OC refresh-token]",
+    ...{ rule: "refresh.client", changes: { client_id: "kiosk" } },
+  },
+  { name: "a refresh without a token", rule: "client-request.fields", changes: { refresh_token: undefined } },
+  { name: "a refresh without a client_id", rule: "client-request.fields", changes: { client_id: undefined } },
+  {
+    name: "R6: a refresh for a scope that was not granted [6749 6]",
+    ...{ rule: "refresh.scope", changes: { scope: "devices:read devices:write" } },
+  },
+  {
+    name: "R6: a refresh for a scope in another form [6749 3.3]",
+    ...{ rule: "refresh.scope", changes: { scope: "total garbage" } },
+  },
+  { name: "R6: a refresh for a scope of spaces", rule: "refresh.scope", changes: { scope: " " } },
+];
 
 export const refreshes: readonly Row[] = [
   ...group(breaksB("refresh.reuse"), { "R2: a rotated refresh token [9700 4.14.2]": twice }),
@@ -273,39 +378,30 @@ export const refreshes: readonly Row[] = [
     "an unknown refresh token": (world) => world.refresh("x".repeat(43)),
     "an access token as refresh token": refreshed((world, { access_token }) => world.refresh(access_token)),
   }),
-  ...group(breaksB("refresh.client"), {
-    "R5: a refresh by another client [OC refresh-token]": refreshed((world, { refresh_token }) =>
-      world.refresh(refresh_token, { client_id: "kiosk" }),
-    ),
-  }),
-  ...group(breaksB("api-client.authentication"), {
-    "R4: a refresh by a confidential client without its secret [F2 refresh-token]": async (world) => {
-      const code = world.loginCode({ client_id: "vault" });
-      const vault = { client_id: "vault", client_secret: PASSWORDS.vault };
-      const { refresh_token } = await tokensIn(world.exchangeLogin(code, vault));
-      return world.refresh(refresh_token, { client_id: "vault" });
-    },
-  }),
-  ...group(breaksB("refresh.scope"), {
-    "R6: a refresh for a scope that was not granted [6749 6]": refreshed(
-      (world, { refresh_token }) => world.refresh(refresh_token, { scope: "devices:read devices:write" }),
-      "devices:read",
-    ),
-    "R6: a refresh for a scope in another form [6749 3.3]": refreshed((world, { refresh_token }) =>
-      world.refresh(refresh_token, { scope: "total garbage" }),
-    ),
+  ...refusedRefreshes.flatMap(({ name, rule, changes, client, remains }) => [
+    ...group(also(breaksB(rule), remains ? { remains } : {}), { [name]: refreshedBy(changes, client) }),
+    ...group(acceptedB, {
+      [`a refresh token after ${name.replace(/^R\d: /, "")}`]: refreshedBy(changes, client, true),
+    }),
+  ]),
+  ...group(accepting(devices), {
+    "the access token of a login after its refresh": refreshed(async (world, tokens) => {
+      await world.refresh(tokens.refresh_token);
+      return world.call(tokens.access_token, "/v1/devices");
+    }),
   }),
   ...group(refusing(ok({ 200: 1, 400: 9 }), ["refresh.revoked", "refresh.reuse"]), {
-    "R7: all but one of 10 concurrent refreshes": refreshed((world, { refresh_token }) =>
-      counted(Array.from({ length: 10 }, () => world.refresh(refresh_token))),
-    ),
+    "R7: all but one of 10 concurrent refreshes": refreshRace,
   }),
-  ...group(also(acceptedB, lifetime), { "R9: a refresh 1 s before the login ends": refreshAfter(99) }),
+  ...group(refusing(ok({ 200: 1, 400: 9 }), "refresh.reuse", set({ reuseDetection: false })), {
+    "R7: all but one of 10 concurrent refreshes, with the option that ignores a reuse": refreshRace,
+  }),
+  ...group(also(acceptedB, lifetime), { "R9: a refresh 1 ms before the login ends": refreshAfter(99.999) }),
   ...group(also(breaksB("refresh.lifetime"), lifetime), {
     "R9: a refresh when the login ends": refreshAfter(100),
   }),
   ...group(also(acceptedB, idle), {
-    "R9: a refresh token that was idle for 1 s less than allowed": refreshAfter(49),
+    "R9: a refresh token that was idle for 1 ms less than allowed": refreshAfter(49.999),
   }),
   ...group(also(breaksB("refresh.idle"), idle), {
     "R9: a refresh token that was idle for too long [9700 4.14.2]": refreshAfter(50),

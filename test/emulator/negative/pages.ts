@@ -136,6 +136,13 @@ const authorize =
     world.send(world.authorizationPath({ ...changes }) + more);
 const byMethod = (code_challenge_method: string | undefined) => authorize({ code_challenge_method });
 const withUri = (redirect_uri: string | undefined) => authorize({ redirect_uri });
+/** An authorization request of a client that has another redirect URI. */
+const registered =
+  (uri: string, redirect_uri: string): Request =>
+  (world) => {
+    world.emulator.updateApiClient({ clientId: "portal", redirectUris: [uri] });
+    return world.send(world.authorizationPath({ redirect_uri }));
+  };
 /** An authorization request whose query has this many characters. */
 const long =
   (length: number): Request =>
@@ -155,11 +162,27 @@ export const authorizations: readonly Row[] = [
     "an authorization request of 4096 characters": long(4096),
     "C15: another port of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/callback"),
   }),
+  ...group(accepting(loginPage), {
+    "C15: a loopback redirect_uri without the registered port": registered(
+      "http://127.0.0.1:80/callback",
+      "http://127.0.0.1/callback",
+    ),
+    "C15: another port of an IPv6 loopback redirect_uri": registered(
+      "http://[::1]:1/cb",
+      "http://[::1]:65535/cb",
+    ),
+    "C15: another port of a loopback redirect_uri without a path": registered(
+      "http://127.0.0.1",
+      "http://127.0.0.1:9",
+    ),
+  }),
   ...group(untold("authorization.length"), {
     "an authorization request of 4097 characters [9110 15.5.15]": long(4097),
   }),
   ...group(untold("authorization.duplicate-parameter"), {
     "client_id twice in an authorization request [6749 3.1]": authorize({}, "&client_id=portal"),
+    "redirect_uri twice [6749 3.1]": authorize({}, "&redirect_uri=https%3A%2F%2Fevil.example"),
+    "state twice [6749 3.1]": authorize({}, "&state=x"),
   }),
   ...group(untold("authorization.client"), {
     "an unknown client_id in an authorization request": authorize({ client_id: "unknown" }),
@@ -177,10 +200,26 @@ export const authorizations: readonly Row[] = [
     "C14: a redirect_uri in upper case [9700 4.1]": withUri(CALLBACK.toUpperCase()),
     "C14: an absent redirect_uri in an authorization request": withUri(undefined),
     "C14: a redirect_uri that is not a URI": withUri("callback"),
+    "C14: a redirect_uri with dots in its path": withUri(`${CALLBACK}/../x`),
+    "C14: a redirect_uri with the default port": withUri("https://portal.example:443/callback"),
+    "C14: a redirect_uri with another scheme": withUri("http://portal.example/callback"),
+    "C14: a redirect_uri with user info": withUri("https://portal.example@evil.example/"),
+    "C15: a query in a loopback redirect_uri": withUri("http://127.0.0.1:51004/callback?a=1"),
+    "C15: another loopback address in redirect_uri": withUri("http://[::1]/callback"),
+    "C15: https in a loopback redirect_uri": withUri("https://127.0.0.1/callback"),
+    "C15: a port above 65535 in a loopback redirect_uri": withUri("http://127.0.0.1:65536/callback"),
+    "C15: port 0 in a loopback redirect_uri": withUri("http://127.0.0.1:0/callback"),
+    "C15: user info in a loopback redirect_uri": withUri("http://127.0.0.1:1@evil.example/callback"),
+    "C15: a loopback redirect_uri with a longer host": withUri("http://127.0.0.1.evil.example/callback"),
+    "C15: another port of a redirect_uri at localhost [8252 8.3]": registered(
+      "http://localhost:3000/cb",
+      "http://localhost:3001/cb",
+    ),
     "C15: another path of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/other"),
     "C15: localhost for 127.0.0.1 in redirect_uri [8252 8.3]": withUri("http://localhost:51004/callback"),
   }),
   ...group(told("authorization.response-type"), {
+    "response_type code token": authorize({ response_type: "code token" }),
     "response_type token [6749 4.1.1]": authorize({ response_type: "token" }),
     "an absent response_type [6749 4.1.1]": authorize({ response_type: undefined }),
   }),
@@ -190,11 +229,13 @@ export const authorizations: readonly Row[] = [
   }),
   ...group(told("authorization.challenge"), {
     "C12: an absent code_challenge [F2 par-ensure-pkce-required]": authorize({ code_challenge: undefined }),
+    "C12: an empty code_challenge": authorize({ code_challenge: "" }),
     "C12: a code_challenge of 42 characters [7636 4.2]": authorize({ code_challenge: "c".repeat(42) }),
     "C12: a code_challenge of 44 characters [7636 4.2]": authorize({ code_challenge: "c".repeat(44) }),
   }),
   ...group(told("authorization.scope"), {
     "a scope that the client does not have [6749 3.3]": authorize({ scope: "schedules:execute" }),
+    "two spaces between scopes [6749 3.3]": authorize({ scope: "devices:read  devices:read" }),
     "a scope in another form [6749 3.3]": authorize({ scope: "openid" }),
   }),
 ];

@@ -1,5 +1,5 @@
 // Token requests of both variants (sections 4.1, 4.2, 7.1 and 8): body, fields, client, rate limit.
-import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
+import type { EmulatorOptions, RateLimit, RuleId } from "../../../src/emulator/index.js";
 import {
   type Answer,
   accountToken,
@@ -8,12 +8,14 @@ import {
   invalidClient,
   invalidGrant,
   invalidRequest,
+  ok,
   refused,
   serviceToken,
   unstored,
   unsupportedGrantType,
   wrongMethod,
 } from "./answer.js";
+import { counted } from "./assertions.js";
 import {
   accepting,
   also,
@@ -74,6 +76,7 @@ export const bodiesA: readonly Row[] = [
   }),
   ...group(accepting(serviceToken), {
     "a form that says it is UTF-8": bodyA(`${FORM};charset="utf-8"`),
+    "a form whose type is in upper case": bodyA(FORM.toUpperCase()),
     "a form of 65536 bytes": padded(65_536),
     "a form with unknown parameters [6749 3.2]": withMore("scope=devices:write&redirect_uri=x"),
     "a form with an empty client_secret, which counts as none [6749 3.2]": withMore("client_secret="),
@@ -111,6 +114,8 @@ export const fieldsA: readonly Row[] = [
     "A32: a plugin that is not registered": { clientId: "unknown" },
     "A32: a plugin that is registered in another tenant": { clientId: "archiver", tenantId: "globex" },
     "A32: an unknown tenant": { tenantId: "initech" },
+    "A32: the literal {tenantId} as tenant": { tenantId: "{tenantId}" },
+    "A32: the client_id __proto__": { clientId: "__proto__" },
   }),
   ...tokenRequests(refusing(invalidGrant, "plugin.enabled", { shapedBy: ["token-request.opacity"] }), {
     "A32: a disabled plugin": { clientId: "off" },
@@ -149,7 +154,7 @@ export const fieldsA: readonly Row[] = [
 ];
 
 const bodyB =
-  (type: string, write: (json: string, fields: Record<string, string>) => string): Request =>
+  (type: string, write: (json: string, fields: Record<string, string>) => BodyInit): Request =>
   (world) => {
     const fields = world.accountFields();
     return world.post(TOKEN_PATH_B, type, write(JSON.stringify(fields), fields as Record<string, string>));
@@ -181,6 +186,9 @@ export const bodiesB: readonly Row[] = [
     "a JSON array": bodyB(JSON_TYPE, (json) => `[${json}]`),
     "JSON that ends too early": bodyB(JSON_TYPE, (json) => json.slice(0, -1)),
     "an empty body": bodyB(JSON_TYPE, () => ""),
+    "the JSON null": bodyB(JSON_TYPE, () => "null"),
+    "JSON that is nested 60,000 times": bodyB(JSON_TYPE, () => "[".repeat(60_000)),
+    "JSON that is not UTF-8": bodyB(JSON_TYPE, () => bytes('"\u00ff')),
   }),
   ...group(breaksB("client-request.body-size"), {
     "JSON of 65537 bytes": bodyB(JSON_TYPE, (json) => json.padEnd(65_537)),
@@ -229,6 +237,7 @@ export const fieldsB: readonly Row[] = [
     "an absent grant_type in Variant B": account({ grant_type: undefined }),
   }),
   ...group(breaksB("client-request.fields"), {
+    "an empty JSON object": bodyB(JSON_TYPE, () => "{}"),
     "an absent client_secret": account({ client_secret: undefined }),
     "an empty client_secret": account({ client_secret: "" }),
     "a client_secret that is a number": account({ client_id: "counter", client_secret: 42 }),
@@ -244,6 +253,7 @@ export const fieldsB: readonly Row[] = [
   }),
   ...group(also(breaksB("client.authentication"), { remains: true }), {
     "an unknown client_id": account({ client_id: "unknown" }),
+    "the client_id constructor": account({ client_id: "constructor" }),
     "client_id and client_secret swapped": account({ client_id: PASSWORDS.worker, client_secret: "worker" }),
     "an API client by client_credentials": account({ client_id: "vault", client_secret: PASSWORDS.vault }),
   }),
@@ -257,7 +267,7 @@ export const fieldsB: readonly Row[] = [
   }),
 ];
 
-const limited = (retryAfter: boolean | "date" = true): { options: EmulatorOptions } => ({
+const limited = (retryAfter?: RateLimit["retryAfter"]): { options: EmulatorOptions } => ({
   options: { rateLimit: { requests: 2, windowSeconds: 60, retryAfter } },
 });
 function tooMany(retryAfter?: string): Group {
@@ -291,6 +301,13 @@ export const rateLimits: readonly Row[] = [
       world.requestToken({ clientId: "archiver" }),
     ),
   }),
+  ...group(also(tooMany("50"), limited("seconds")), {
+    "L9: Retry-After in seconds by name, rounded up": third(10.5),
+  }),
+  ...group(accepting(ok({ 200: 2, 429: 18 }), limited()), {
+    "L8: only two of 20 concurrent token requests": (world) =>
+      counted(Array.from({ length: 20 }, () => world.requestToken())),
+  }),
   ...group(tooMany("1"), {
     "L8: a request 1 ms before the oldest leaves the window": third(59.999),
   }),
@@ -323,6 +340,10 @@ export const rateLimits: readonly Row[] = [
       }
       return world.requestToken();
     }),
+    "L8: a request after two with another method, which take no slot": async (world) => {
+      for (let sent = 0; sent < 2; sent++) await world.send(TOKEN_PATH_A);
+      return world.requestToken();
+    },
     "L11: an assertion that was answered 429 before": retried((world) => {
       const form = String(world.form({ claims: { exp: world.now + 300 } }));
       return () => world.postForm(form);

@@ -10,6 +10,8 @@ import { ASSERTION_TYPE, START } from "../plugin-client.js";
 import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey } from "../signing-key.js";
 
 export const CALLBACK = "https://portal.example/callback";
+/** The callback of a native app, whose authorization request may name any port of the loopback address. */
+const LOOPBACK = "http://127.0.0.1/callback";
 export const TOKEN_PATH_A = "/api/v1/acme/external-plugin/oauth/token";
 export const TOKEN_PATH_B = "/v1/auth/token";
 export const PASSWORDS = {
@@ -34,7 +36,11 @@ const ada = {
   lastname: "Lovelace",
   password: PASSWORDS.ada,
 };
-const portal = { tenantId: "acme", scopes: ["devices:read", "devices:write"], redirectUris: [CALLBACK] };
+const portal = {
+  tenantId: "acme",
+  scopes: ["devices:read", "devices:write"],
+  redirectUris: [CALLBACK, LOOPBACK],
+};
 
 export const seed: EmulatorSeed = {
   clock: { at: START, frozen: true },
@@ -62,7 +68,7 @@ export const seed: EmulatorSeed = {
     { clientId: "narrow", clientSecret: "narrow's secret", tenantId: "acme", scopes: ["devices:write"] },
   ],
   apiClients: [
-    { ...portal, clientId: "portal", redirectUris: [CALLBACK, "http://127.0.0.1/callback"] },
+    { ...portal, clientId: "portal" },
     { ...portal, clientId: "kiosk" },
     { ...portal, clientId: "vault", clientSecret: PASSWORDS.vault },
   ],

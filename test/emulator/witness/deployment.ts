@@ -1,47 +1,28 @@
 // A deployment on loopback for clients that we did not write, and what they need to speak Variant B.
 import { type KeyObject, webcrypto } from "node:crypto";
 import { onTestFinished } from "vitest";
-import { createEmulator, type Emulator, type EmulatorOptions } from "../../../src/emulator/index.js";
-import { newSigningKey, type SigningKey } from "../signing-key.js";
-
-export const witnessKey: SigningKey = newSigningKey("key-1");
-export const CLIENT_SECRET = "correct horse battery staple";
-/** The callback of a native app, whose authorization request may name any port of the loopback address. */
-export const REDIRECT_URI = "http://127.0.0.1/callback";
+import type { Emulator, EmulatorOptions } from "../../../src/emulator/index.js";
+import { seed, TOKEN_PATH_A, TOKEN_PATH_B, World } from "../negative/world.js";
 
 export interface Deployment {
   readonly emulator: Emulator;
   readonly url: string;
-  readonly tokenUrlA: (tenantId?: string) => string;
+  readonly tokenUrlA: string;
   readonly tokenUrlB: string;
   /** The rule of the newest entry of the customer log. */
   readonly lastRule: () => string | undefined;
 }
 
 export async function deploy(options: EmulatorOptions = {}): Promise<Deployment> {
-  const plugin = { tenantId: "acme", jwks: { keys: [witnessKey.publicJwk] }, scopes: ["devices:read"] };
-  const client = { tenantId: "acme", redirectUris: [REDIRECT_URI], scopes: ["devices:read"] };
-  const seed = {
-    plugins: [
-      { ...plugin, clientId: "reporter", type: "service" },
-      { ...plugin, clientId: "planner", type: "user_interface" },
-      { ...plugin, clientId: "off", type: "service", enabled: false },
-    ],
-    operators: [{ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] }],
-    serviceAccounts: [{ clientId: "worker", clientSecret: CLIENT_SECRET, tenantId: "acme" }],
-    apiClients: [
-      { ...client, clientId: "public" },
-      { ...client, clientId: "confidential", clientSecret: CLIENT_SECRET },
-    ],
-  } as const;
-  const emulator = createEmulator({ seed, ...options });
+  // The libraries sign at real time.
+  const { emulator } = new World({ seed: { ...seed, clock: undefined }, ...options });
   const { url, close } = await emulator.listen();
   onTestFinished(close);
   return {
     emulator,
     url,
-    tokenUrlA: (tenantId = "acme") => `${url}/api/v1/${tenantId}/external-plugin/oauth/token`,
-    tokenUrlB: `${url}/v1/auth/token`,
+    tokenUrlA: url + TOKEN_PATH_A,
+    tokenUrlB: url + TOKEN_PATH_B,
     lastRule: () => emulator.customerLog.last()?.rule,
   };
 }
