@@ -2,14 +2,15 @@
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
-import { lazy, tryLoad } from "./auth/lazy.js";
-import { MachineTokenSource } from "./auth/machine-tokens.js";
+import { ifPossible, lazy } from "./auth/lazy.js";
+import { machineTokens } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-endpoint.js";
-import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
+import type { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
+import { untilAborted } from "./http/exchange.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
@@ -104,13 +105,12 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     return auths.get(nameOf(variant, target), () => {
       const explain = async (error: unknown, signal: AbortSignal) => {
         if (!isWrongEndpoint(error)) return error;
-        const explained = await tryLoad(choice);
+        const explained = await ifPossible(choice);
         return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;
       };
       const state = stateOf(variant, target);
       const driver = driverOf(credential);
-      const source = new MachineTokenSource({ variant, target, driver, state, options: resolved, explain });
-      return new TokenLifecycle({ variant, target, options: resolved, source });
+      return machineTokens({ variant, target, driver, state, options: resolved, explain });
     });
   };
 
@@ -121,14 +121,14 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
       // Rejects a wrong key or secret before anything is sent.
-      const prepared = new SharedTask(() =>
+      await untilAborted(
         Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
+        signal,
       );
-      await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
       // An abort must end the wait for the module too.
-      const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
+      const { chooseByDetection } = await untilAborted(Promise.resolve(choice()), signal);
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(({ variant }) => detection.served[variant] === "yes");
       return serviceOf(authOf(found as MachineCredential, context), detection);

@@ -9,7 +9,7 @@ import {
 import { LoginRequiredError, wireText } from "../errors.js";
 import { invalidOption } from "../options.js";
 import { requireCode } from "./code-exchange.js";
-import type { PreparedApiClient } from "./credentials/api-client.js";
+import type { PreparedApiClient } from "./credentials/clients.js";
 
 export interface AuthorizationRequest {
   readonly url: string;

@@ -8,6 +8,7 @@ import {
 } from "../errors.js";
 import { wasNotSent } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
+import { storeFailed } from "./auth.js";
 import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
 import { personRequiredError, writeGrant } from "./stored-grant.js";
@@ -86,7 +87,7 @@ async function exchangeOnce(
   } catch (error) {
     // The code is spent, so its token is served from memory, and written when it is renewed.
     isSaved = false;
-    emit({ type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" });
+    emit(storeFailed(error));
   }
   emit({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
   return new PersonLifecycle(context, granted, isSaved);

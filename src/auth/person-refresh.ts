@@ -80,8 +80,8 @@ export async function personContext<V extends Variant>(
   requireObject("options", options);
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
-  const target = parseTarget(options, variant);
   const resolved = { ...resolveAuthOptions(options), store: options.store };
+  const target = parseTarget(options, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");

@@ -10,7 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken, type EventBody } from "./auth.js";
+import { type AccessToken, createAccessToken, type EventBody, storeFailed } from "./auth.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
@@ -39,24 +39,21 @@ export function grantKey(variant: Variant, target: Target, clientId: string, per
 }
 
 /** @throws StoreError, also `store_corrupt` when the stored value is not a grant */
-export async function readGrant(store: TokenStore, key: string): Promise<StoredGrant | undefined> {
+export async function readGrant(store: TokenStore, key: string): Promise<PersonGrant | undefined> {
   const found = await findGrant(store, key);
-  if (found === undefined || isReadable(found)) return found;
+  if (found === undefined || found.grant !== undefined) return found?.grant;
   const message =
     "The store holds a value under this person that is not a grant. Delete it and ask the person to log in again.";
   throw new StoreError("store_corrupt", message);
 }
 
 /** The grant is `undefined` if the stored value cannot be read. */
-type FoundGrant = Omit<StoredGrant, "grant"> & { readonly grant: PersonGrant | undefined };
-
-async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
+async function findGrant(
+  store: TokenStore,
+  key: string,
+): Promise<{ readonly grant: PersonGrant | undefined; readonly version: string } | undefined> {
   const entry = await store.get(key);
   return entry && { grant: parseGrant(entry.value), version: entry.version };
-}
-
-function isReadable(found: FoundGrant): found is StoredGrant {
-  return found.grant !== undefined;
 }
 
 function parseGrant(value: string): PersonGrant | undefined {
@@ -157,7 +154,7 @@ export class StoredGrantHandle {
       this.#held = grant;
     } catch (error) {
       if (!isConflict(error)) throw error;
-      emit({ type: "store_failed", code: error.code });
+      emit(storeFailed(error));
       const stored = await this.#find();
       this.#unsaved = undefined;
       this.#take(stored);
@@ -173,8 +170,7 @@ export class StoredGrantHandle {
     } catch (error) {
       if (this.#over !== undefined) throw error;
       this.#held = grant;
-      const code = isStoreError(error) ? error.code : "store_unavailable";
-      this.#context.emit({ type: "store_failed", code });
+      this.#context.emit(storeFailed(error));
     }
   }
 
@@ -215,7 +211,9 @@ export class StoredGrantHandle {
 
   async #find(): Promise<StoredGrant | undefined> {
     const found = await findGrant(this.#context.store, this.#context.key);
-    if (found === undefined || isReadable(found)) return found;
+    if (found === undefined) return undefined;
+    const { grant, version } = found;
+    if (grant !== undefined) return { grant, version };
     // The stored refresh token cannot be read, so it is unknown whether it is spent.
     throw this.#end(this.expired("cannot be read from the store"));
   }

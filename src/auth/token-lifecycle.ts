@@ -9,7 +9,7 @@
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import { whenAborted } from "../http/exchange.js";
+import { untilAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import { type AccessToken, type Auth, type EventBody, emitter, type ResolvedAuthOptions } from "./auth.js";
 import { backoffMs } from "./token-endpoint.js";
@@ -225,15 +225,7 @@ export class SharedTask<T> {
       return this.result;
     }
     this.#waiters++;
-    return new Promise((resolve, reject) => {
-      const onAbort = () => {
-        reject(signal.reason);
-        this.#leave(signal.reason);
-      };
-      if (signal.aborted) return onAbort();
-      const stopListening = whenAborted(signal, onAbort);
-      this.result.then(resolve, reject).then(stopListening);
-    });
+    return untilAborted(this.result, signal, () => this.#leave(signal.reason));
   }
 
   #leave(reason: unknown): void {

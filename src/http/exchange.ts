@@ -182,6 +182,24 @@ export function whenAborted(signal: AbortSignal, end: () => void): () => void {
   };
 }
 
+/** Waits for a promise. @throws the signal's reason when it is aborted before; then `aborted` is called */
+export function untilAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+  aborted: () => void = () => {},
+): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      reject(signal.reason);
+      aborted();
+    };
+    const settled = promise.then(resolve, reject);
+    if (signal.aborted) onAbort();
+    else settled.then(whenAborted(signal, onAbort));
+  });
+}
+
 function listenTo(signal: AbortSignal): { ends: Set<() => void>; listener: () => void } {
   const ends = new Set<() => void>();
   const listener = () => {

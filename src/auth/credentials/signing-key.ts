@@ -1,6 +1,5 @@
 /** Reads a private key in any of its forms, and signs with it. */
 import type { JWK } from "jose";
-import { decode as base64url } from "jose/base64url";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { exportJWK } from "jose/key/export";
 import { importJWK } from "jose/key/import";
@@ -195,7 +194,7 @@ async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise
       'privateKey is a CryptoKey that cannot sign. It must be private and have the usage "sign".',
     );
   requireLength(modulusLength);
-  const thumbprint = key.extractable ? await thumbprintOf(await exportJWK(key)) : undefined;
+  const thumbprint = key.extractable ? await calculateJwkThumbprint(await exportJWK(key)) : undefined;
   const id = keyId ?? thumbprint;
   if (id === undefined)
     throw keyError(
@@ -216,17 +215,15 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
   if (typeof jwk.d !== "string") throw notPrivate("public key");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
     throw unsupportedKey("privateKey is a JWK for an algorithm other than RS256.");
-  const { n: modulus } = jwk;
-  const notBase64url = () => invalidKey("privateKey is a JWK whose modulus is not base64url.");
-  requireLength(await orThrow(notBase64url, () => modulusBits(modulus)));
   const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
   const parts = { kty, n, e, d, p, q, dp, dq, qi } as JWK;
   const unreadable = () => damaged("an RSA key that cannot be read");
   const key = (await orThrow(unreadable, () =>
     importJWK(parts, "RS256", { extractable: false }),
   )) as CryptoKey;
+  requireLength((key.algorithm as RsaHashedKeyAlgorithm).modulusLength);
   if (!(await canSign(jwk, key))) throw damaged("an RSA key whose parts do not fit together");
-  const thumbprint = await thumbprintOf(jwk);
+  const thumbprint = await calculateJwkThumbprint(jwk);
   return signingKey(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
 }
 
@@ -249,15 +246,6 @@ function signingKey(keyId: string, thumbprint: string | undefined, key: CryptoKe
     sign: async (bytes) =>
       new Uint8Array(await crypto.subtle.sign(algorithm.name, key, bytes as Uint8Array<ArrayBuffer>)),
   };
-}
-
-async function thumbprintOf({ kty, n, e }: JWK): Promise<string> {
-  return calculateJwkThumbprint({ kty, n, e } as JWK);
-}
-
-function modulusBits(n: string): number {
-  const hex = Array.from(base64url(n), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return BigInt(`0x0${hex}`).toString(2).length;
 }
 
 const howToMakeOne =
