@@ -14,7 +14,7 @@ import { untilAborted } from "./http/exchange.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
-import { parseTarget, type Target } from "./variants/target.js";
+import { parseTarget, type Target, type TargetOptions } from "./variants/target.js";
 
 /** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
@@ -31,11 +31,7 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   readonly variant?: Variant | undefined;
 }
 
-export interface ConnectTarget {
-  /** The URL may have a path prefix, but no credentials, query or fragment. */
-  readonly baseUrl: string;
-  /** It may be left out with `variant: "B"`, where it is only a local key. */
-  readonly tenantId?: string | undefined;
+export interface ConnectTarget extends Pick<TargetOptions, "baseUrl" | "tenantId"> {
   /** Ends the wait for a detection. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -11,15 +11,12 @@
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
 import {
-  isBivariantError,
   isStoreError,
   StoreError,
   TokenRequestError,
-  type TransportError,
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { wasNotSent } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -48,7 +45,13 @@ import {
 } from "./stored-grant.js";
 import { createTokenEndpointState, sleep } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
-import { type IssuedTokens, readTokens, sendTokenRequest, type TokenEndpoint } from "./token-request.js";
+import {
+  type IssuedTokens,
+  isAnswerLost,
+  readTokens,
+  sendTokenRequest,
+  type TokenEndpoint,
+} from "./token-request.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The person, the tenant of a deployment and the credential that tokens are for. */
@@ -255,7 +258,8 @@ class PersonTokenSource implements TokenSource {
       return token;
     } catch (cause) {
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
-      if (isLost(cause)) {
+      // A 503 says that nothing was done.
+      if (isAnswerLost(cause) && (cause as { status?: number }).status !== 503) {
         await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, sent.version);
         throw outcomeUnknown(cause);
       }
@@ -308,16 +312,6 @@ function renewedGrant(
 ): PersonGrant {
   const { token, refreshToken = old } = renewed;
   return { token: createAccessToken({ ...before, ...token, value: token.value }), refreshToken, id, since };
-}
-
-/** Whether a request was sent without an answer that shows its effect, so that the refresh token may be spent. */
-function isLost(error: unknown): boolean {
-  if (!isBivariantError(error)) return false;
-  // With a 502 or 504 a gateway reports that it lost the answer itself. A 503 says that nothing was done.
-  if (error instanceof UnexpectedResponseError)
-    return error.status === 200 || (error.status >= 500 && error.status !== 503);
-  if (error.code === "timed_out") return true;
-  return error.code === "network_failed" && !wasNotSent(error as TransportError);
 }
 
 function outcomeUnknown(cause?: unknown): PersonRequiredError {

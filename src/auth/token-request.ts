@@ -2,8 +2,14 @@
  * Sends one token request, for machines and persons, learns the rate limit and the server's clock from its answer, reads
  * the tokens, and explains a refusal.
  */
-import { TokenRequestError, UnexpectedResponseError, type Variant, wireText } from "../errors.js";
-import { type Answer, exchange, recordOf } from "../http/exchange.js";
+import {
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+  type Variant,
+  wireText,
+} from "../errors.js";
+import { type Answer, exchange, recordOf, wasNotSent } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
 import { version } from "../version.js";
 import {
@@ -79,6 +85,13 @@ export function mayBeOutOfBounds({ state }: TokenEndpoint, { answer, sent }: Tok
   const { issuedAtSeconds } = sent;
   if (issuedAtSeconds === undefined) return false;
   return state.clock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
+}
+
+/** Whether a request was sent without an answer that shows its effect, so that a code or refresh token may be spent. */
+export function isAnswerLost(error: unknown): boolean {
+  if (error instanceof TransportError) return !wasNotSent(error);
+  // A server or gateway that fails may have used the code or token before.
+  return error instanceof UnexpectedResponseError && (error.status === 200 || error.status >= 500);
 }
 
 /** Adds to a refusal the causes that local evidence supports. */

@@ -11,6 +11,7 @@ export interface Target {
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 export interface TargetOptions {
+  /** The URL may have a path prefix, but no credentials, query or fragment. */
   readonly baseUrl: string;
   /** In Variant B it is only a local key and may be left out. */
   readonly tenantId?: string | undefined;
