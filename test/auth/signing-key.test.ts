@@ -3,9 +3,10 @@ import { createSecretKey, type KeyObject, sign } from "node:crypto";
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
 import { createAuth, servicePlugin } from "../../src/index.js";
+import { scriptedAuth } from "../support/auth.js";
 import { steppedClock, timeTravel } from "../support/clock.js";
 import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
-import { scriptedFetch } from "../support/fetch.js";
+import { tokenAnswer } from "../support/fetch.js";
 import {
   cryptoKey,
   ecKey,
@@ -28,10 +29,10 @@ const audience = `${baseUrl}/api/v1/acme/external-plugin/oauth/token`;
 
 /** Asks for a token with a key in any form. Returns the assertion that was sent. */
 async function assertionWith(privateKey: unknown, keyId?: string): Promise<string> {
-  const fetch = scriptedFetch(() => Response.json({ access_token: "t", expires_in: 60 }));
   const settings = { clientId: "reporter", privateKey, ...(keyId === undefined ? {} : { keyId }) };
   const credential = servicePlugin(settings as Parameters<typeof servicePlugin>[0]);
-  await createAuth({ baseUrl, tenantId: "acme", credential, fetch }).getAccessToken();
+  const { auth, fetch } = scriptedAuth(credential, () => tokenAnswer(), { baseUrl, now: Date.now });
+  await auth.getAccessToken();
   return new URLSearchParams(fetch.calls[0]?.body).get("client_assertion") ?? "";
 }
 
@@ -204,9 +205,8 @@ describe("a refused private key causes an error before any request, and is not s
     ...withoutId.map((row) => ({ ...row, code: "key_id_required", option: "keyId" })),
   ];
   test.each(rows)("$name: $code", async ({ key, code, option, tells }) => {
-    const fetch = scriptedFetch(() => Response.json({ access_token: "t" }));
     const credential = servicePlugin({ clientId: "reporter", privateKey: (await key()) as never });
-    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch });
+    const { auth, fetch } = scriptedAuth(credential, () => tokenAnswer());
     const error = await rejectionOf(auth.getAccessToken());
 
     expect(error).toMatchObject({ name: "ConfigurationError", code, option, variant: "A" });

@@ -1,24 +1,13 @@
 // How each answer of a token endpoint is read. No error echoes a secret.
 import { describe, expect, test } from "vitest";
-import { type AccessToken, createAuth, type ServiceEvent } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
+import { type AccessToken, createAuth } from "../../src/index.js";
+import { scriptedAuth } from "../support/auth.js";
 import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
-import { scriptedFetch } from "../support/fetch.js";
 import { recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 
-const baseUrl = "https://service.example";
 const variants = [{ variant: "A" as const }, { variant: "B" as const }];
-
-function authFor(variant: "A" | "B", answer: () => Response, events: ServiceEvent[] = []) {
-  const clock = steppedClock();
-  const fetch = scriptedFetch(answer);
-  const onEvent = (event: ServiceEvent) => void events.push(event);
-  const credential = credentialOf(variant);
-  const options = { baseUrl, tenantId: "acme", credential, fetch, now: clock.now, onEvent };
-  return { auth: createAuth(options), clock, fetch };
-}
 
 const text = (body: BodyInit, status = 200, headers: HeadersInit = {}) =>
   new Response(body, { status, headers });
@@ -30,20 +19,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
     const token = { access_token: "t" };
     const html = { "content-type": "text/html" };
     const values = [7, null, "", "a b", "a\r\nx-injected: 1", "a\u0001", "tökén", { value: "t" }];
-    const lifetimes = [
-      "0",
-      "-1",
-      "null",
-      '"1h"',
-      '""',
-      '"-1"',
-      '"1e3"',
-      "1e12",
-      "1e400",
-      "true",
-      "[3600]",
-      "31622401",
-    ];
+    const lifetimes = '0 -1 null "1h" "" "-1" "1e3" 1e12 1e400 true [3600] 31622401'.split(" ");
     const rows: { name: string; answer: () => Response; code: string; issue?: RegExp }[] = [
       { name: "an HTML page", answer: () => text("<html>", 200, html), code: notJson },
       { name: "no JSON", answer: () => text("access_token=t"), code: notJson },
@@ -81,7 +57,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       { name: "a 405 with a page", answer: () => text("<html>", 405), code: notJson },
     ];
     test.each(rows)("$name: $code", async ({ answer, code, issue }) => {
-      const { auth, fetch } = authFor(variant, answer);
+      const { auth, fetch } = scriptedAuth(variant, answer);
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "UnexpectedResponseError", code, variant });
       const { issues, status } = error as { issues: string[]; status: number };
@@ -105,14 +81,14 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
     ];
     test.each(rows)("$name", async ({ body, lifetimeSeconds = 3_600 }) => {
       // The byte order mark in front must be ignored.
-      const { auth, clock } = authFor(variant, () => text(`\ufeff{"access_token":"t"${body}}`));
+      const { auth, clock } = scriptedAuth(variant, () => text(`\ufeff{"access_token":"t"${body}}`));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("t");
       expect(token.expiresAt).toBe(clock.now() + lifetimeSeconds * 1000);
     });
 
     test("the value of a token is not enumerable", async () => {
-      const { auth } = authFor(variant, () => text('{"access_token":"seen-nowhere"}'));
+      const { auth } = scriptedAuth(variant, () => text('{"access_token":"seen-nowhere"}'));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("seen-nowhere");
       expect(Object.keys(token)).not.toContain("value");
@@ -139,7 +115,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       },
     ];
     test.each(rows)("$name", async ({ status, body, error: expected }) => {
-      const { auth } = authFor(variant, () => Response.json(body, { status }));
+      const { auth } = scriptedAuth(variant, () => Response.json(body, { status }));
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "TokenRequestError", code: "token_refused", status, variant });
       expect((error as { error?: string }).error).toBe(expected);
@@ -151,7 +127,7 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
         error_description: "y".repeat(5_000),
         error_uri: "z\u0000z",
       };
-      const { auth } = authFor(variant, () => Response.json(body, { status: 400 }));
+      const { auth } = scriptedAuth(variant, () => Response.json(body, { status: 400 }));
       const { error, errorDescription, errorUri, message } = (await rejectionOf(
         auth.getAccessToken(),
       )) as Error & Record<"error" | "errorDescription" | "errorUri", string>;
@@ -193,15 +169,14 @@ describe("the field revo in a token answer of Variant A", () => {
     },
   ];
   test.each(rows)("$name", async ({ body, token: { tenant, operator, roles } }) => {
-    const { auth } = authFor("A", () => Response.json({ access_token: "t", ...body }));
+    const { auth } = scriptedAuth("A", () => Response.json({ access_token: "t", ...body }));
     const token = await auth.getAccessToken();
     expect([token.tenant, token.operator, token.roles]).toEqual([tenant, operator, roles]);
   });
 
   test("a token for another tenant emits tenant_differs and is served", async () => {
-    const events: ServiceEvent[] = [];
     const answer = () => Response.json({ access_token: "token-value", revo: { tenant: "other" } });
-    const { auth } = authFor("A", answer, events);
+    const { auth, events } = scriptedAuth("A", answer);
     expect((await auth.getAccessToken()).tenant).toBe("other");
     expect(events).toContainEqual(
       expect.objectContaining({ type: "tenant_differs", tenant: "other", tenantId: "acme" }),

@@ -4,18 +4,18 @@ import { describe, expect, test } from "vitest";
 import type { Refusal } from "../../src/auth/credentials/credential.js";
 import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/credentials/diagnosis.js";
 import type { Emulator } from "../../src/emulator/index.js";
-import { createAuth, type Fetch, isTokenRequestError, type TokenRequestError } from "../../src/index.js";
+import { type Fetch, isTokenRequestError, type TokenRequestError } from "../../src/index.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { START, type SteppedClock, steppedClock } from "../support/clock.js";
 import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
-import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { tokenAnswer } from "../support/fetch.js";
 import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/wait.js";
 
 async function assertionFor(baseUrl: string, settings: { audience?: string } = {}) {
-  const fetch = scriptedFetch(() => tokenAnswer());
-  const { now } = steppedClock(START + 999);
-  const credential = plugin(settings);
-  await createAuth({ baseUrl, tenantId: "acme", credential, fetch, now }).getAccessToken();
+  const options = { baseUrl, now: () => START + 999 };
+  const { auth, fetch } = scriptedAuth(plugin(settings), () => tokenAnswer(), options);
+  await auth.getAccessToken();
   const sent = fetch.calls[0];
   const assertion = new URLSearchParams(sent?.body).get("client_assertion") ?? "";
   return { url: sent?.url, header: decodeProtectedHeader(assertion), claims: decodeJwt(assertion) };
@@ -84,6 +84,13 @@ describe("the causes of a refusal", () => {
     async (url, init) => {
       const { status, body } = await emulator.fetch(url, init);
       return new Response(body, { status });
+    };
+
+  const twice =
+    (emulator: Emulator): Fetch =>
+    async (url, init) => {
+      await emulator.fetch(url, init);
+      return emulator.fetch(url, init);
     };
 
   const rows: Row[] = [
@@ -169,10 +176,7 @@ describe("the causes of a refusal", () => {
     },
     {
       name: "a fetch that sends the same assertion twice",
-      provoke: (emulator) => async (url, init) => {
-        await emulator.fetch(url, init);
-        return emulator.fetch(url, init);
-      },
+      provoke: twice,
       rule: "assertion.replay",
       cause: "jti_replayed",
       undecided: looksTheSame,
@@ -180,10 +184,7 @@ describe("the causes of a refusal", () => {
     {
       name: "a fetch that sends the same assertion twice after a reset, where the key worked before",
       worksBefore: true,
-      provoke: (emulator) => async (url, init) => {
-        await emulator.fetch(url, init);
-        return emulator.fetch(url, init);
-      },
+      provoke: twice,
       rule: "assertion.replay",
       cause: "jti_replayed",
     },
@@ -191,14 +192,11 @@ describe("the causes of a refusal", () => {
 
   async function refuse(row: Row): Promise<{ error: TokenRequestError; rule: string | undefined }> {
     const server = steppedClock();
-    const client = steppedClock();
     const emulator = deployment({ now: server.now });
     let send: Fetch = emulator.fetch;
-    const auth = createAuth({
+    const { auth } = recordedAuth({
       baseUrl: row.baseUrl ?? emulator.publicUrl,
-      tenantId: "acme",
       credential: plugin(row.settings),
-      now: client.now,
       fetch: (url, init) => send(url, init),
     });
     if (row.worksBefore) auth.invalidate(await auth.getAccessToken());
@@ -224,13 +222,9 @@ describe("the causes of a refusal", () => {
     const server = steppedClock();
     const client = steppedClock(server.now() - 300_000);
     const emulator = deployment({ now: server.now });
-    const auth = createAuth({
-      baseUrl: emulator.publicUrl,
-      tenantId: "acme",
-      credential: plugin({ privateKey: pkcs8(otherRsaKey()) }),
-      now: client.now,
-      fetch: emulator.fetch,
-    });
+    const { publicUrl: baseUrl, fetch } = emulator;
+    const credential = plugin({ privateKey: pkcs8(otherRsaKey()) });
+    const { auth } = recordedAuth({ baseUrl, credential, fetch, now: client.now });
     for (let call = 0; call < 4; call++) {
       const error = await rejectionOf(auth.getAccessToken());
       expect((error as TokenRequestError).causes[0]?.id).toBe("jwks_mismatch");

@@ -2,10 +2,11 @@
 import { describe, expect, test, vi } from "vitest";
 import { RecentlyUsed } from "../../src/auth/recently-used.js";
 import { createConnector, memoryStore, servicePlugin } from "../../src/index.js";
+import { BASE_URL } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { isSettled, rejectionOf, stillDigests } from "../support/wait.js";
-import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
+import { fakeService, type SeenTokenRequest, tokensOf } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 
@@ -47,13 +48,7 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
     const clock = steppedClock();
     const { now } = clock;
     const service = fakeService({ variant, now, ...(onTokenRequest && { onTokenRequest }) });
-    const { credential, fetch } = service;
-    const connector = createConnector({ credentials: [credential], fetch, now, rateLimitDeadlineMs: 0 });
-    const tokenOf = async (tenantId: string) => {
-      const { auth } = await connector.connect({ baseUrl: BASE_URL, tenantId });
-      return auth.getAccessToken();
-    };
-    return { clock, service, tokenOf };
+    return { clock, service, tokenOf: tokensOf(service, { now, rateLimitDeadlineMs: 0 }) };
   };
 
   test("requests one token for each of 1 000 tenants and mixes up none of them", async () => {

@@ -9,6 +9,8 @@ import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, START, steppedClock } fr
 import { deployment } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import {
+  jsonAnswer as json,
+  pageAnswer as page,
   type RecordedRequest,
   recordingServer,
   type Script,
@@ -22,16 +24,6 @@ const pathOfA = "/api/v1/acme/external-plugin/oauth/token";
 const pathOfB = "/v1/auth/token";
 const siblingOfB = "/v1/auth/bivariant-detect";
 
-const json = (status: number, body: unknown): ScriptedAnswer => ({
-  status,
-  headers: { "content-type": "application/json; charset=utf-8" },
-  body: JSON.stringify(body),
-});
-const page = (status: number): ScriptedAnswer => ({
-  status,
-  headers: { "content-type": "text/html" },
-  body: "<!doctype html><title>Gateway</title>",
-});
 const fixedText = "The token request was rejected.";
 const ofA = (error = "unsupported_grant_type", error_description = fixedText) =>
   json(400, { error, error_description });
