@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { type AccessToken, createAuth } from "../../src/index.js";
 import { scriptedAuth } from "../support/auth.js";
-import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
+import { ACCOUNT_SECRET, account, credentialOf, plugin } from "../support/deployment.js";
 import { recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
@@ -12,11 +12,12 @@ const variants = [{ variant: "A" as const }, { variant: "B" as const }];
 const text = (body: BodyInit, status = 200, headers: HeadersInit = {}) =>
   new Response(body, { status, headers });
 
+const token = { access_token: "t" };
+
 describe.each(variants)("the answer of Variant $variant's token endpoint", ({ variant }) => {
   describe("that has no valid token", () => {
     const shape = "response_shape";
     const notJson = "response_not_json";
-    const token = { access_token: "t" };
     const html = { "content-type": "text/html" };
     const values = [7, null, "", "a b", "a\r\nx-injected: 1", "a\u0001", "tökén", { value: "t" }];
     const lifetimes = '0 -1 null "1h" "" "-1" "1e3" 1e12 1e400 true [3600] 31622401'.split(" ");
@@ -101,18 +102,8 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       { name: "a 400 with an error", status: 400, body: { error: "x" }, error: "x" },
       { name: "a 401 with an error", status: 401, body: { error: "x" }, error: "x" },
       { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
-      {
-        name: "a 200 with an empty error",
-        status: 200,
-        body: { access_token: "t", error: "" },
-        error: undefined,
-      },
-      {
-        name: "a 200 with an error and a token",
-        status: 200,
-        body: { access_token: "t", error: "x" },
-        error: "x",
-      },
+      { name: "a 200 with an empty error", status: 200, body: { ...token, error: "" }, error: undefined },
+      { name: "a 200 with an error and a token", status: 200, body: { ...token, error: "x" }, error: "x" },
     ];
     test.each(rows)("$name", async ({ status, body, error: expected }) => {
       const { auth } = scriptedAuth(variant, () => Response.json(body, { status }));
@@ -122,11 +113,8 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
     });
 
     test("the error text of a refusal is one bounded line without control characters", async () => {
-      const body = {
-        error: "x\r\n\u001b[31mred",
-        error_description: "y".repeat(5_000),
-        error_uri: "z\u0000z",
-      };
+      const error_description = "y".repeat(5_000);
+      const body = { error: "x\r\n\u001b[31mred", error_description, error_uri: "z\u0000z" };
       const { auth } = scriptedAuth(variant, () => Response.json(body, { status: 400 }));
       const { error, errorDescription, errorUri, message } = (await rejectionOf(
         auth.getAccessToken(),
@@ -212,29 +200,22 @@ describe.each(variants)("Variant $variant over HTTP", ({ variant }) => {
 describe("a token request carries exactly the documented fields, in one content type", () => {
   test("Variant A: a form", async () => {
     const server = await recordingServer(() => ({ status: 200, body: '{"access_token":"t"}' }));
-    await createAuth({
-      baseUrl: server.url,
-      tenantId: "acme",
-      credential: credentialOf("A"),
-    }).getAccessToken();
+    await createAuth({ baseUrl: server.url, tenantId: "acme", credential: plugin() }).getAccessToken();
     const [request] = server.requests;
     expect(request).toMatchObject({ method: "POST", path: "/api/v1/acme/external-plugin/oauth/token" });
     expect(request?.headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
     expect(request?.headers.authorization).toBeUndefined();
-    const form = new URLSearchParams(request?.body);
-    expect([...form.keys()].sort()).toEqual([
-      "client_assertion",
-      "client_assertion_type",
-      "client_id",
-      "grant_type",
-    ]);
-    expect(form.get("grant_type")).toBe("client_credentials");
-    expect(form.get("client_assertion_type")).toBe("urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
+      grant_type: "client_credentials",
+      client_id: "reporter-plugin",
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: expect.stringMatching(/^eyJ/),
+    });
   });
 
   test("Variant B: JSON", async () => {
     const server = await recordingServer(() => ({ status: 200, body: '{"access_token":"t"}' }));
-    await createAuth({ baseUrl: server.url, credential: credentialOf("B") }).getAccessToken();
+    await createAuth({ baseUrl: server.url, credential: account() }).getAccessToken();
     const [request] = server.requests;
     expect(request).toMatchObject({ method: "POST", path: "/v1/auth/token" });
     expect(request?.headers["content-type"]).toBe("application/json");
