@@ -148,28 +148,26 @@ function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
 /** Checks that each variant has at most one credential, and returns those of the named variant. */
 function checkCredentials(options: ConnectorOptions<LookupTypes>): readonly MachineCredential[] {
   const { credentials, variant } = options;
-  const about = { option: "credentials" };
+  const wrong = (code: "credential_missing" | "credential_invalid", message: string) =>
+    new ConfigurationError(code, message, { option: "credentials" });
   if (!Array.isArray(credentials) || credentials.length === 0)
-    throw new ConfigurationError(
+    throw wrong(
       "credential_missing",
       "credentials must be a non-empty array. Pass servicePlugin() for Variant A, serviceAccount() for Variant B, or both.",
-      about,
     );
   for (const credential of credentials) driverOf(credential, "credentials");
   if (variant !== undefined && variant !== "A" && variant !== "B")
     throw invalidOption("variant", 'must be "A" or "B"');
   const usable = credentials.filter((one) => variant === undefined || one.variant === variant);
   if (usable.length === 0)
-    throw new ConfigurationError(
+    throw wrong(
       "credential_missing",
       `variant is "${variant}", but credentials has no credential of that variant. Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}().`,
-      about,
     );
   if (new Set(usable.map((one) => one.variant)).size < usable.length)
-    throw new ConfigurationError(
+    throw wrong(
       "credential_invalid",
       "credentials has two credentials of the same variant. Pass one: after a refusal no other identity is tried.",
-      about,
     );
   return usable;
 }

@@ -67,14 +67,10 @@ export function readCallback(
       : { issuer, authorization_response_iss_parameter_supported: true };
   try {
     validateAuthResponse(server, { client_id: clientId }, parameters, state);
+    const codes = parameters.getAll("code");
+    return requireCode(codes.length === 1 ? codes[0] : undefined);
   } catch (error) {
     throw refused(error);
-  }
-  const codes = parameters.getAll("code");
-  try {
-    return requireCode(codes.length === 1 ? codes[0] : undefined);
-  } catch {
-    throw refused(undefined);
   }
 }
 

@@ -242,34 +242,34 @@ class PersonTokenSource implements TokenSource {
     signal.throwIfAborted();
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
-    const sent = await this.grant.replace(stored, { ...stored.grant, sentAt: options.now() });
-    if (sent === undefined || send === undefined) return undefined;
+    const version = await this.grant.write({ ...stored.grant, sentAt: options.now() }, stored.version);
+    if (version === undefined || send === undefined) return undefined;
     emit({ type: "token_requested", clientId, attempt: 1 });
     try {
       const reply = await sendTokenRequest(this.#context, send);
       if (reply.answer.status === 429) {
-        await this.grant.saveOrHold(stored.grant, sent.version);
+        await this.grant.saveOrHold(stored.grant, version);
         return undefined;
       }
       const renewed = renewedGrant(stored.grant, refreshToken, readTokens(this.#context, reply));
       this.#backoff.accepted();
-      const { token } = await this.grant.save(renewed, sent.version);
+      const { token } = await this.grant.save(renewed, version);
       emit({ type: "token_renewed", clientId, expiresAt: token.expiresAt });
       return token;
     } catch (cause) {
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
       // A 503 says that nothing was done.
       if (isAnswerLost(cause) && (cause as { status?: number }).status !== 503) {
-        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, sent.version);
+        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version);
         throw outcomeUnknown(cause);
       }
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
         // The token was not refused, and it is certain that it is not spent.
-        await this.grant.saveOrHold(stored.grant, sent.version);
+        await this.grant.saveOrHold(stored.grant, version);
         throw cause;
       }
       const retryAt = this.#backoff.refused(round, fingerprint);
-      const error = await this.#refusal(cause, stored.grant, sent);
+      const error = await this.#refusal(cause, stored.grant, version);
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: error.code, retryAt });
       throw error;
@@ -280,14 +280,14 @@ class PersonTokenSource implements TokenSource {
   async #refusal(
     cause: TokenRequestError | UnexpectedResponseError,
     before: PersonGrant,
-    sent: StoredGrant,
+    version: string,
   ): Promise<TokenRequestError | UnexpectedResponseError | StoreError | PersonRequiredError> {
     if (cause instanceof UnexpectedResponseError || clientErrors.includes(cause.error)) {
-      await this.grant.saveOrHold(before, sent.version);
+      await this.grant.saveOrHold(before, version);
       return cause;
     }
-    const version = await this.grant.version();
-    if (version !== undefined && version !== sent.version) {
+    const current = await this.grant.version();
+    if (current !== undefined && current !== version) {
       const message = "Another process renewed this login at the same time without the lock. Try again.";
       return new StoreError("store_conflict", message);
     }
@@ -299,7 +299,7 @@ class PersonTokenSource implements TokenSource {
     );
     // The description does not show Variant B's errors, so only the code of the standard deletes the grant.
     if (cause.error === "invalid_grant") return this.grant.end(required);
-    await this.grant.saveOrHold(before, sent.version);
+    await this.grant.saveOrHold(before, version);
     return required;
   }
 }

@@ -146,21 +146,13 @@ export class StoredGrantHandle {
 
   /** Writes a grant and holds it. If another process wrote one meanwhile, that one is held instead. */
   async save(grant: PersonGrant, over: string | null): Promise<PersonGrant> {
-    const { store, key, emit } = this.#context;
     // Without a version to compare against, the next read finds the version again.
     this.#unsaved = over === null ? { grant } : { grant, over };
-    try {
-      await writeGrant(store, key, grant, over);
-      this.#held = grant;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      emit(storeFailed(error));
-      const stored = await this.#find();
-      this.#unsaved = undefined;
-      this.#take(stored);
-    }
+    const version = await this.write(grant, over);
+    if (version === undefined) this.#context.emit({ type: "store_failed", code: "store_conflict" });
+    const stored = version === undefined ? await this.#find() : { grant, version };
     this.#unsaved = undefined;
-    return this.#held;
+    return this.#take(stored).grant;
   }
 
   /** Does the same as `save`, but only reports a failing store: the grant is held, and written later. */
@@ -174,13 +166,12 @@ export class StoredGrantHandle {
     }
   }
 
-  /** Replaces a version. Returns `undefined` if another process was faster. */
-  async replace({ version }: StoredGrant, grant: PersonGrant): Promise<StoredGrant | undefined> {
-    const { store, key } = this.#context;
+  /** Writes a grant without holding it. Returns its version, or `undefined` if another process was faster. */
+  async write(grant: PersonGrant, over: string | null): Promise<string | undefined> {
     try {
-      return { grant, version: await writeGrant(store, key, grant, version) };
+      return await writeGrant(this.#context.store, this.#context.key, grant, over);
     } catch (error) {
-      if (isConflict(error)) return undefined;
+      if (isStoreError(error) && error.code === "store_conflict") return undefined;
       throw error;
     }
   }
@@ -257,8 +248,4 @@ export function personRequiredError(
         cause,
       })
     : new LoginRequiredError(`login_${outcome}`, `${problem} Ask the person to log in again.`, { cause });
-}
-
-function isConflict(error: unknown): error is StoreError {
-  return isStoreError(error) && error.code === "store_conflict";
 }

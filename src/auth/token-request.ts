@@ -11,7 +11,6 @@ import {
 } from "../errors.js";
 import { type Answer, exchange, recordOf, wasNotSent } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
-import { version } from "../version.js";
 import {
   type AccessToken,
   createAccessToken,
@@ -58,7 +57,7 @@ export async function sendTokenRequest(
   };
   const answer = await exchange(
     async (abort) => {
-      sent = await send({ fetch, signal: abort, serverNow, userAgent: `bivariant/${version}` });
+      sent = await send({ fetch, signal: abort, serverNow });
       return sent.response;
     },
     { variant, baseUrl: target.baseUrl, now, timeoutMs, signal },

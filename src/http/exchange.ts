@@ -117,45 +117,28 @@ export interface TimeLimitOptions {
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
-  options: TimeLimitOptions,
-): Promise<T> {
-  const controller = new AbortController();
-  return waitWithin(
-    options,
-    () => task(controller.signal),
-    (reason) => controller.abort(reason),
-  );
-}
-
-/**
- * Waits for a task that cannot be aborted. At the time limit only the wait ends, and `stopped` is called.
- *
- * @throws as `withTimeLimit`
- */
-export function waitWithin<T>(
   { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
-  task: () => Promise<T>,
-  stopped: (reason: unknown) => void = () => {},
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
+    const controller = new AbortController();
     const end = () => {
       clearTimeout(timer);
       forget?.();
     };
-    // The caller's own fetch may ignore the signal, so the wait ends here too.
+    // The caller's own fetch or store may ignore the signal, so the wait ends here too.
     const stop = (reason: unknown) => {
       end();
       reject(reason);
-      stopped(reason);
+      controller.abort(reason);
     };
     const timer = setTimeout(() => {
       const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
-    task().then(
+    task(controller.signal).then(
       (value) => {
         end();
         resolve(value);

@@ -5,7 +5,7 @@
 import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject } from "../http/exchange.js";
 import { requireObject, requireSignal } from "../options.js";
-import { version } from "../version.js";
+import { userAgent } from "../version.js";
 import {
   parseTarget,
   type RequestOptions,
@@ -18,7 +18,7 @@ import {
 } from "./target.js";
 
 /** The user agent of each question, so that administrators who find it in a log can look it up. */
-export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;
+export const detectionUserAgent: string = `${userAgent} (variant detection; sends no credential)`;
 
 /** A grant type that no service knows. A Variant A endpoint answers it with a documented refusal (section 7.1). */
 const unknownGrantType = "bivariant-detect";

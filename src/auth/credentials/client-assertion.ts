@@ -3,6 +3,7 @@ import { encode as base64url } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
+import { userAgent } from "../../version.js";
 import { ifPossible, lazy } from "../lazy.js";
 import {
   type PreparedCredential,
@@ -98,7 +99,7 @@ async function sendPluginRequest(
         attempt.fetch(url, { ...init, body: init.body.toString() } as RequestInit),
       // parseBaseUrl has already decided whether plain http is allowed here.
       [allowInsecureRequests]: true,
-      headers: { "user-agent": attempt.userAgent },
+      headers: { "user-agent": userAgent },
       signal: attempt.signal,
     },
   );
