@@ -18,20 +18,15 @@ export interface AuthorizationRequest {
 }
 
 /** Makes the address of the login page (RFC 6749 section 4.1.1, RFC 7636 section 4.3). The endpoint keeps its query. */
-export async function authorizationRequest({
-  clientId,
-  redirectUri,
-  authorizationEndpoint,
-  authorizationParameters,
-}: PreparedApiClient): Promise<AuthorizationRequest> {
+export async function authorizationRequest(prepared: PreparedApiClient): Promise<AuthorizationRequest> {
   const state = generateRandomState();
   const codeVerifier = generateRandomCodeVerifier();
-  const url = new URL(authorizationEndpoint);
+  const url = new URL(prepared.authorizationEndpoint);
   const parameters = {
-    ...authorizationParameters,
+    ...prepared.authorizationParameters,
     response_type: "code",
-    client_id: clientId,
-    redirect_uri: redirectUri,
+    client_id: prepared.clientId,
+    redirect_uri: prepared.redirectUri,
     state,
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: "S256",

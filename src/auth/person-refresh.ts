@@ -121,8 +121,10 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
     this.hold(grant.token);
   }
 
+  /** The grant does not end, since only one call failed. */
   refused(): PersonRequiredError {
-    return this.#source.refused();
+    const { grant } = this.#source;
+    return grant.over ?? grant.expired("seems to be over, since the API refused its token");
   }
 
   async forget(): Promise<void> {
@@ -166,11 +168,6 @@ class PersonTokenSource implements TokenSource {
 
   get needsPerson(): boolean {
     return this.grant.held.refreshToken === undefined;
-  }
-
-  /** Returns the error for a token that the API refused. The grant does not end, since only one call failed. */
-  refused(): PersonRequiredError {
-    return this.grant.over ?? this.grant.expired("seems to be over, since the API refused its token");
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
@@ -291,12 +288,8 @@ class PersonTokenSource implements TokenSource {
       const message = "Another process renewed this login at the same time without the lock. Try again.";
       return new StoreError("store_conflict", message);
     }
-    const required = personRequiredError(
-      "B",
-      "refused",
-      "The refresh token was refused, so the login is over.",
-      cause,
-    );
+    const problem = "The refresh token was refused, so the login is over.";
+    const required = personRequiredError("B", "refused", problem, cause);
     // The description does not show Variant B's errors, so only the code of the standard deletes the grant.
     if (cause.error === "invalid_grant") return this.grant.end(required);
     await this.grant.saveOrHold(before, version);
@@ -305,13 +298,10 @@ class PersonTokenSource implements TokenSource {
 }
 
 /** Keeps the fields that an answer leaves out, also the refresh token (RFC 6749 section 6). */
-function renewedGrant(
-  { token: before, id, since }: PersonGrant,
-  old: string,
-  renewed: IssuedTokens,
-): PersonGrant {
+function renewedGrant(before: PersonGrant, old: string, renewed: IssuedTokens): PersonGrant {
   const { token, refreshToken = old } = renewed;
-  return { token: createAccessToken({ ...before, ...token, value: token.value }), refreshToken, id, since };
+  const fields = { ...before.token, ...token, value: token.value };
+  return { token: createAccessToken(fields), refreshToken, id: before.id, since: before.since };
 }
 
 function outcomeUnknown(cause?: unknown): PersonRequiredError {

@@ -193,11 +193,8 @@ export class StoredGrantHandle {
 
   /** The error for a grant that is over. Making it ends nothing. */
   expired(problem: string): PersonRequiredError {
-    return personRequiredError(
-      this.#context.variant,
-      "expired",
-      `${subject[this.#context.variant]} ${problem}.`,
-    );
+    const { variant } = this.#context;
+    return personRequiredError(variant, "expired", `${subject[variant]} ${problem}.`);
   }
 
   async #find(): Promise<StoredGrant | undefined> {
@@ -243,9 +240,9 @@ export function personRequiredError(
   problem: string,
   cause?: unknown,
 ): PersonRequiredError {
+  const advice = variant === "A" ? "open the plugin" : "log in";
+  const message = `${problem} Ask the person to ${advice} again.`;
   return variant === "A"
-    ? new RelaunchRequiredError(`launch_${outcome}`, `${problem} Ask the person to open the plugin again.`, {
-        cause,
-      })
-    : new LoginRequiredError(`login_${outcome}`, `${problem} Ask the person to log in again.`, { cause });
+    ? new RelaunchRequiredError(`launch_${outcome}`, message, { cause })
+    : new LoginRequiredError(`login_${outcome}`, message, { cause });
 }

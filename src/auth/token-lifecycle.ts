@@ -37,7 +37,6 @@ export interface TokenSource {
   renew(renewal: Renewal): Promise<AccessToken>;
 }
 
-/** "The last tenth of the token's own lifetime, at most 5 minutes." */
 const renewalShare = 0.1;
 const longestRenewalWindowMs = 300_000;
 /** The window begins later by up to this share of itself, so that the processes of a fleet do not all renew at once. */
@@ -71,13 +70,9 @@ export class TokenLifecycle implements Auth {
   #failures = 0;
   #refusedValue: string | undefined;
 
-  constructor({
-    variant,
-    target,
-    options,
-    source,
-  }: Pick<TokenEndpoint, "variant" | "target" | "options"> & { readonly source: TokenSource }) {
-    this.variant = variant;
+  constructor(context: Pick<TokenEndpoint, "variant" | "target" | "options"> & { source: TokenSource }) {
+    const { target, options, source } = context;
+    this.variant = context.variant;
     this.baseUrl = target.baseUrl;
     this.tenantId = target.tenantId;
     this.#options = options;
