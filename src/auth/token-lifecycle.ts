@@ -182,7 +182,6 @@ export class TokenLifecycle implements Auth {
   protected hold(token: AccessToken): AccessToken {
     this.#held = { token, promise: Promise.resolve(token), renewAt: this.#renewAt(token) };
     this.#failures = 0;
-    this.#nextAttemptAt = 0;
     return token;
   }
 

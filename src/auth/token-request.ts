@@ -100,15 +100,14 @@ export async function explainRefusal(
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
   known: Pick<Refusal, "grant" | "workedBefore"> & { wasInBounds: boolean; retryAt?: number },
 ): Promise<TokenRequestError> {
-  const { grant, workedBefore, wasInBounds, retryAt } = known;
+  const { wasInBounds, retryAt, ...others } = known;
   const clockOffsetMs = clock.offsetMs;
   const causes = await explain({
-    grant,
+    ...others,
     error,
     status,
     clock: clockOffsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
     clockOffsetMs,
-    workedBefore,
     hasOwnFetch: options.hasOwnFetch,
   });
   const [first] = causes;

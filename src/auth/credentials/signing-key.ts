@@ -288,13 +288,8 @@ function keyError(code: ConfigurationErrorCode, message: string, option = "priva
 /** The number of keys in text form that stay imported, since each tenant may have its own key. */
 const mostTexts = 1_000;
 
-interface ImportedKey {
-  readonly importing: Promise<SigningKey>;
-  readonly key?: SigningKey;
-}
-
-/** The imports of one private key, by the `keyId` that was configured with it. */
-type Imports = Map<string | undefined, ImportedKey>;
+/** The imports of one private key, done or in progress, by the `keyId` that was configured with it. */
+type Imports = Map<string | undefined, SigningKey | Promise<SigningKey>>;
 
 /** Reads a configured key, or calls a configured function, per assertion. The same key is imported only once. */
 export class SigningKeyCache {
@@ -309,15 +304,13 @@ export class SigningKeyCache {
         : { privateKey, keyId };
     const imports = this.#importsOf(given.privateKey);
     const found = imports.get(given.keyId);
-    if (found?.key !== undefined) return found.key;
-    if (found !== undefined && shareInFlight) return found.importing;
+    if (found !== undefined && (shareInFlight || !(found instanceof Promise))) return found;
     const importing = importSigningKey(given.privateKey, given.keyId);
-    const entry = { importing };
-    if (found === undefined) imports.set(given.keyId, entry);
+    if (found === undefined) imports.set(given.keyId, importing);
     importing.then(
-      (key) => imports.set(given.keyId, { importing, key }),
+      (key) => imports.set(given.keyId, key),
       () => {
-        if (imports.get(given.keyId) === entry) imports.delete(given.keyId);
+        if (imports.get(given.keyId) === importing) imports.delete(given.keyId);
       },
     );
     return importing;
