@@ -218,9 +218,9 @@ export function wasNotSent({ code, cause }: TransportError): boolean {
 
 function systemCode(fault: unknown): string | undefined {
   for (let at = fault, depth = 0; typeof at === "object" && at !== null && depth < 5; depth++) {
-    const { code, errors, cause } = at as { code?: unknown; errors?: unknown; cause?: unknown };
+    const { code, cause } = at as { code?: unknown; cause?: unknown };
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
-    at = Array.isArray(errors) ? errors[0] : cause;
+    at = cause;
   }
   return undefined;
 }

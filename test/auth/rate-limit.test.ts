@@ -243,13 +243,16 @@ describe("the rate limit gate", () => {
     await waiting;
   });
 
-  test("keeps a waiting caller until the later instant of a second 429", async () => {
+  test.each([
+    ["2", "20"],
+    ["20", "2"],
+  ])("keeps a waiting caller until the later instant of two 429s (%s s, %s s)", async (first, second) => {
     const { advance } = timeTravel({ isPure: true });
     const one = gate();
-    one.refused(answer({ "retry-after": "2" }));
+    one.refused(answer({ "retry-after": first }));
     const waiting = enter(one);
     await advance(1_000);
-    one.refused(answer({ "retry-after": "20" }));
+    one.refused(answer({ "retry-after": second }));
     await advance(15_000);
     expect(await isSettled(waiting)).toBe(false);
     await advance(8_000);

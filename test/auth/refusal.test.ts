@@ -73,13 +73,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 });
 
 describe("a changed key or secret ends the backoff", () => {
-  test("in Variant A: another kid, audience or client id", async () => {
+  test("in Variant A: another kid, key, audience or client id", async () => {
     let settings: object = { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) };
     const credential = servicePlugin(() => settings as { clientId: string; privateKey: string });
     const { fetch, auth } = refusing(credential);
     for (const change of [
       {},
       { keyId: "other" },
+      { privateKey: pkcs8(otherRsaKey()) },
       { audience: "https://inner.example/token" },
       { clientId: "x" },
     ]) {
@@ -87,7 +88,7 @@ describe("a changed key or secret ends the backoff", () => {
       await rejectionOf(auth.getAccessToken());
       await rejectionOf(auth.getAccessToken());
     }
-    expect(fetch.calls).toHaveLength(4);
+    expect(fetch.calls).toHaveLength(5);
   });
 
   test("in Variant B: another secret", async () => {

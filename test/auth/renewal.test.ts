@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ServiceEvent } from "../../src/index.js";
 import { fakeService } from "../lifecycle/fake-service.js";
 import { recordedAuth } from "../support/auth.js";
-import { steppedClock } from "../support/clock.js";
+import { LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, tokenAnswer } from "../support/fetch.js";
 import { settle, settled, stillDigests } from "../support/wait.js";
@@ -130,6 +130,27 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect((await caller).value).toBe("token-2");
     expect(fetch.calls).toHaveLength(2);
   });
+
+  test.each([
+    { name: "a 429", answer: () => new Response("", { status: 429 }) },
+    { name: "a network fault", answer: () => new TypeError("fetch failed") },
+  ])(
+    "a caller that waits for a background renewal which meets $name gets the retries",
+    async ({ answer }) => {
+      const { clock, fetch, auth, have } = holding({ timeoutMs: LIMIT_MS });
+      await have("token-1");
+      clock.advance(3_500_000);
+      await auth.getAccessToken();
+      await fetch.arrived(2);
+      clock.advance(100_000);
+      const caller = auth.getAccessToken();
+      skippedWaits(clock);
+      fetch.answer(answer());
+      await fetch.arrived(3);
+      fetch.answer(tokenAnswer("token-2"));
+      expect((await caller).value).toBe("token-2");
+    },
+  );
 
   test("the lifetime of a token counts from the sending of its request", async () => {
     const { clock, fetch, auth } = holding();

@@ -3,9 +3,10 @@ import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { createConnector, type Fetch, type ServiceEvent } from "../../src/index.js";
-import { recordedAuth } from "../support/auth.js";
-import { type SteppedClock, steppedClock } from "../support/clock.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
+import { LIMIT_MS, type SteppedClock, skippedWaits, steppedClock } from "../support/clock.js";
 import { account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { type FetchCall, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 
 type Rewrite = (headers: Headers, serverNow: number) => void;
@@ -88,6 +89,23 @@ test("the error of a reported offset includes half the round trip", async () => 
   const { auth, clockOff } = clockDeployment({ clientAheadSeconds: 60, latencyMs: 4_000 });
   await auth.getAccessToken();
   expect(clockOff()[0]?.errorMs).toBe(3_000);
+});
+
+test("a Date that turns wrong after the clock was corrected is given up after one refusal", async () => {
+  let aheadMs = 20_000;
+  const answer = ({ body }: FetchCall, index: number) => {
+    const headers = { date: new Date(clock.now() + aheadMs).toUTCString() };
+    if (index === 2) return new Response("", { status: 503, headers });
+    const { iat = 0 } = decodeJwt(new URLSearchParams(body).get("client_assertion") ?? "");
+    if (Math.abs(iat * 1_000 - clock.now() - 20_000) <= 30_000)
+      return tokenAnswer(`token-${index}`, 3_600, headers);
+    return Response.json({ error: "invalid_client" }, { status: 400, headers });
+  };
+  const { auth, clock } = scriptedAuth("A", answer, { timeoutMs: LIMIT_MS });
+  for (let token = 0; token < 2; token++) auth.invalidate(await auth.getAccessToken());
+  aheadMs = 300_000;
+  skippedWaits(clock);
+  expect((await auth.getAccessToken()).value).toBe("token-4");
 });
 
 test("a refusal with another error than invalid_client is not retried with another clock", async () => {

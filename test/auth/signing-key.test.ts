@@ -1,7 +1,7 @@
 // The accepted forms of a signing key and their kid, the refused forms, and rotation.
 import { createSecretKey, type KeyObject, sign } from "node:crypto";
 import { calculateJwkThumbprint, importJWK, jwtVerify } from "jose";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createAuth, servicePlugin } from "../../src/index.js";
 import { scriptedAuth } from "../support/auth.js";
 import { steppedClock, timeTravel } from "../support/clock.js";
@@ -217,6 +217,14 @@ describe("a refused private key causes an error before any request, and is not s
 test("a keyId that is not a string is refused", async () => {
   const error = await rejectionOf(assertionWith(pkcs8(rsaKey()), 7 as never));
   expect(error).toMatchObject({ code: "key_invalid", option: "keyId" });
+});
+
+test("an import that failed is tried again", async () => {
+  const importKey = vi.spyOn(crypto.subtle, "importKey").mockRejectedValueOnce(new Error("out of memory"));
+  const { auth } = scriptedAuth(plugin(), () => tokenAnswer());
+  expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "key_invalid" });
+  expect((await auth.getAccessToken()).value).toBe("token-1");
+  importKey.mockRestore();
 });
 
 function jwkWithDAlone(): unknown {

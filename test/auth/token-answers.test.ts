@@ -50,11 +50,11 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       })),
       { name: "a 201 with a token", answer: () => Response.json(token, { status: 201 }), code: shape },
       { name: "a 302", answer: () => text("", 302, { location: "/x" }), code: "response_redirected" },
-      {
-        name: "a 404 with a JSON error",
-        answer: () => Response.json({ error: "x" }, { status: 404 }),
+      ...[404, 410].map((status) => ({
+        name: `a ${status} with a JSON error`,
+        answer: () => Response.json({ error: "x" }, { status }),
         code: shape,
-      },
+      })),
       { name: "a 405 with a page", answer: () => text("<html>", 405), code: notJson },
     ];
     test.each(rows)("$name: $code", async ({ answer, code, issue }) => {

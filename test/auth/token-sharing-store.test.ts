@@ -90,6 +90,11 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     { name: "holds JSON null", store: holding("null"), isTold: true },
     { name: "holds another shape", store: holding('{"value":7,"expiresAt":"x"}'), isTold: false },
     {
+      name: "holds a token of an unknown age",
+      store: holding('{"value":"old","expiresAt":9e15}'),
+      isTold: false,
+    },
+    {
       name: "holds an expired token",
       store: holding('{"value":"old","expiresAt":1,"issuedAt":0}'),
       isTold: false,
