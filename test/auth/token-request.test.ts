@@ -247,8 +247,17 @@ describe("the causes of a refusal", () => {
     const audience = "https://x.example";
     const drift = { clock: "out_of_bounds", clockOffsetMs: 300_000 } as const;
     const worked = { workedBefore: true };
-    const cases: { name: string; refusal: Partial<Refusal>; audience?: string; first?: string }[] = [
-      { name: "a clock that is out of bounds by the server's", refusal: drift, first: "clock_drift" },
+    interface Case {
+      readonly name: string;
+      readonly refusal: Partial<Refusal>;
+      readonly audience?: string;
+      readonly first?: string;
+      readonly evidence?: RegExp;
+    }
+    const late = { ...drift, clockOffsetMs: -300_000 };
+    const cases: Case[] = [
+      { name: "a slow clock", refusal: drift, first: "clock_drift", evidence: /300 s ahead of this/ },
+      { name: "a fast clock", refusal: late, first: "clock_drift", evidence: /300 s behind this/ },
       { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
       { name: "a configured audience", refusal: {}, audience, first: "audience_mismatch" },
       { name: "a configured audience that worked before", refusal: worked, audience, first: "jwks_mismatch" },
@@ -257,12 +266,13 @@ describe("the causes of a refusal", () => {
       { name: "an invalid request", refusal: { error: "invalid_request" } },
       { name: "an error that the description does not name", refusal: { error: "x" } },
     ];
-    test.each(cases)("$name: $first", ({ refusal: known, audience, first }) => {
+    test.each(cases)("$name: $first", ({ refusal: known, audience, first, evidence = /(?:)/ }) => {
       const causes = explainRefusalOfA(
         { ...refusal, ...known },
         { ...request, ...(audience !== undefined && { audience }) },
       );
       expect(causes[0]?.id).toBe(first);
+      expect(causes[0]?.evidence ?? "").toMatch(evidence);
       expect(new Set(causes.map(({ id }) => id)).size).toBe(causes.length);
     });
 
