@@ -20,7 +20,7 @@ const ONLY_A = [
   "src/auth/credentials/diagnosis.ts",
   "jose",
 ];
-const ONLY_B = ["src/auth/credentials/service-account.ts", "src/auth/credentials/api-client.ts"];
+const ONLY_B = ["src/auth/credentials/clients.ts"];
 const TEXT_OF_A = ["/api/v1/", "external-plugin/oauth/token", "client-assertion-type"];
 const TEXT_OF_B = ["/v1/auth/token"];
 

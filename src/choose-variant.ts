@@ -1,5 +1,6 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
 import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
+import { ifPossible } from "./auth/lazy.js";
 import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask } from "./auth/token-lifecycle.js";
 import {
@@ -50,8 +51,10 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
   if (stored !== undefined) return stored;
   const detection = await ask(context, context.order, true, signal);
   if (!Object.values(detection.served).includes("yes")) throw noVariant(detection, context.order);
+  // After a rate limit or a server failure the next connect asks again.
+  if (!detection.evidence.every(isLasting)) return detection;
   const expiresAt = detection.detectedAt + detectionLifetimeMs;
-  await tryStore(() =>
+  await ifPossible(() =>
     context.options.store?.set(storeKey(context), JSON.stringify(detection), { expiresAt }),
   );
   return detection;
@@ -128,7 +131,7 @@ export async function explainByDetection(
   }
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
-    await tryStore(() => context.options.store?.delete(storeKey(context)));
+    await ifPossible(() => context.options.store?.delete(storeKey(context)));
     const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
     const message = `${problem} ${evidenceText(detection)} Connect again to choose anew.`;
     return new VariantError("variant_changed", message, { detection, variant });
@@ -150,17 +153,9 @@ function storeKey({ target }: DetectionContext): string {
 }
 
 /** If the store fails, the only cost is one more detection. */
-async function tryStore<T>(access: () => T | Promise<T>): Promise<T | undefined> {
-  try {
-    return await access();
-  } catch {
-    return undefined;
-  }
-}
-
 function readDetection(context: DetectionContext): Promise<Detection | undefined> {
   const { options, order } = context;
-  return tryStore(async () => {
+  return ifPossible(async () => {
     const entry = await options.store?.get(storeKey(context));
     if (entry === undefined) return undefined;
     const detection = JSON.parse(entry.value) as Detection;
@@ -169,12 +164,9 @@ function readDetection(context: DetectionContext): Promise<Detection | undefined
   });
 }
 
-/** Whether a stored detection found a variant, and every variant preferred to it gave an answer that lasts. */
+/** Whether a stored detection found a variant, and asked about every variant that is preferred to it. */
 function decides({ served, evidence }: Detection, order: readonly Variant[]): boolean {
-  const lasts = (variant: Variant) => {
-    const answers = evidence.filter((one) => one.variant === variant);
-    return answers.length > 0 && answers.every(isLasting);
-  };
-  const first = order.find((variant) => served[variant] === "yes" || !lasts(variant));
+  const isAsked = (variant: Variant) => evidence.some((one) => one.variant === variant);
+  const first = order.find((variant) => served[variant] === "yes" || !isAsked(variant));
   return first !== undefined && served[first] === "yes";
 }

@@ -2,18 +2,19 @@
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
-import { lazy, tryLoad } from "./auth/lazy.js";
-import { MachineTokenSource } from "./auth/machine-tokens.js";
+import { ifPossible, lazy } from "./auth/lazy.js";
+import { machineTokens } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-endpoint.js";
-import { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
+import type { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
+import { untilAborted } from "./http/exchange.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import { memoryStore } from "./stores/memory.js";
-import { parseTarget, type Target } from "./variants/target.js";
+import { parseTarget, type Target, type TargetOptions } from "./variants/target.js";
 
 /** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
@@ -30,11 +31,7 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   readonly variant?: Variant | undefined;
 }
 
-export interface ConnectTarget {
-  /** The URL may have a path prefix, but no credentials, query or fragment. */
-  readonly baseUrl: string;
-  /** It may be left out with `variant: "B"`, where it is only a local key. */
-  readonly tenantId?: string | undefined;
+export interface ConnectTarget extends Pick<TargetOptions, "baseUrl" | "tenantId"> {
   /** Ends the wait for a detection. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -104,13 +101,12 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     return auths.get(nameOf(variant, target), () => {
       const explain = async (error: unknown, signal: AbortSignal) => {
         if (!isWrongEndpoint(error)) return error;
-        const explained = await tryLoad(choice);
+        const explained = await ifPossible(choice);
         return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;
       };
       const state = stateOf(variant, target);
       const driver = driverOf(credential);
-      const source = new MachineTokenSource({ variant, target, driver, state, options: resolved, explain });
-      return new TokenLifecycle({ variant, target, options: resolved, source });
+      return machineTokens({ variant, target, driver, state, options: resolved, explain });
     });
   };
 
@@ -121,14 +117,14 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
       // Rejects a wrong key or secret before anything is sent.
-      const prepared = new SharedTask(() =>
+      await untilAborted(
         Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
+        signal,
       );
-      await prepared.join(signal);
       const context = { target, order, options: resolved, stateOf, inFlight };
       if (only !== undefined) return serviceOf(authOf(only, context));
       // An abort must end the wait for the module too.
-      const { chooseByDetection } = await new SharedTask(async () => choice()).join(signal);
+      const { chooseByDetection } = await untilAborted(Promise.resolve(choice()), signal);
       const detection = await chooseByDetection(context, signal);
       const found = credentials.find(({ variant }) => detection.served[variant] === "yes");
       return serviceOf(authOf(found as MachineCredential, context), detection);
@@ -152,28 +148,26 @@ function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
 /** Checks that each variant has at most one credential, and returns those of the named variant. */
 function checkCredentials(options: ConnectorOptions<LookupTypes>): readonly MachineCredential[] {
   const { credentials, variant } = options;
-  const about = { option: "credentials" };
+  const wrong = (code: "credential_missing" | "credential_invalid", message: string) =>
+    new ConfigurationError(code, message, { option: "credentials" });
   if (!Array.isArray(credentials) || credentials.length === 0)
-    throw new ConfigurationError(
+    throw wrong(
       "credential_missing",
       "credentials must be a non-empty array. Pass servicePlugin() for Variant A, serviceAccount() for Variant B, or both.",
-      about,
     );
   for (const credential of credentials) driverOf(credential, "credentials");
   if (variant !== undefined && variant !== "A" && variant !== "B")
     throw invalidOption("variant", 'must be "A" or "B"');
   const usable = credentials.filter((one) => variant === undefined || one.variant === variant);
   if (usable.length === 0)
-    throw new ConfigurationError(
+    throw wrong(
       "credential_missing",
       `variant is "${variant}", but credentials has no credential of that variant. Add ${variant === "A" ? "servicePlugin" : "serviceAccount"}().`,
-      about,
     );
   if (new Set(usable.map((one) => one.variant)).size < usable.length)
-    throw new ConfigurationError(
+    throw wrong(
       "credential_invalid",
       "credentials has two credentials of the same variant. Pass one: after a refusal no other identity is tried.",
-      about,
     );
   return usable;
 }

@@ -9,8 +9,13 @@ export type {
   PersonAuth,
   ServiceEvent,
 } from "./auth/auth.js";
-export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
 export type { KeyWithId } from "./auth/credentials/client-assertion.js";
+export {
+  type ApiClientSettings,
+  apiClient,
+  type ServiceAccountSettings,
+  serviceAccount,
+} from "./auth/credentials/clients.js";
 export type { MachineCredential, PersonCredential, Settings } from "./auth/credentials/credential.js";
 export {
   type ServicePluginSettings,
@@ -18,7 +23,6 @@ export {
   type UserInterfacePluginSettings,
   userInterfacePlugin,
 } from "./auth/credentials/plugins.js";
-export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
 export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
 export type { PersonAuthOptions } from "./auth/person-refresh.js";

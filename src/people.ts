@@ -1,7 +1,7 @@
 /** Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from the store. */
 import type { PersonAuth } from "./auth/auth.js";
 import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
-import type { PreparedApiClient } from "./auth/credentials/api-client.js";
+import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { lazy } from "./auth/lazy.js";
 import {
   type PersonAuthOptions,
@@ -144,9 +144,9 @@ export async function resumeAuth<V extends Variant>(
   if (options.store === undefined)
     throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");
   const context = await personContext(options);
-  const stored = await readGrant(options.store, context.key);
-  if (stored === undefined) return undefined;
-  return new PersonLifecycle(context, stored.grant, true) as unknown as PersonAuth<V>;
+  const grant = await readGrant(options.store, context.key);
+  if (grant === undefined) return undefined;
+  return new PersonLifecycle(context, grant, true) as unknown as PersonAuth<V>;
 }
 
 /** Checks the options and adds a store in memory if there is none. */

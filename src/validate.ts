@@ -68,9 +68,8 @@ function issuesOf(
   { operationId, status, data }: ValidatedAnswer,
   { operations }: SchemasOfVariant,
 ): string[] {
-  // Only own keys count, because "constructor" is inherited. `default` describes refusals, which are not checked.
-  const responses = Object.hasOwn(operations, operationId) ? operations[operationId]?.responses : undefined;
-  const schema = responses?.[status]?.();
+  // `default` describes refusals, which are not checked.
+  const schema = operations[operationId]?.responses?.[status]?.();
   const issues = schema?.safeParse(data).error?.issues;
   if (schema === undefined || issues === undefined) return [];
   const documented = propertyNames(schema);

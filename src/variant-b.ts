@@ -4,8 +4,12 @@ import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
 
 export type { components, operations, paths } from "../generated/variant-b.js";
-export { type ApiClientSettings, apiClient } from "./auth/credentials/api-client.js";
-export { type ServiceAccountSettings, serviceAccount } from "./auth/credentials/service-account.js";
+export {
+  type ApiClientSettings,
+  apiClient,
+  type ServiceAccountSettings,
+  serviceAccount,
+} from "./auth/credentials/clients.js";
 export { createAuth } from "./auth/machine-tokens.js";
 export {
   type BegunLogin,

@@ -1,7 +1,18 @@
 /** The types that all ways to a token share: `Auth`, `PersonAuth`, the access token, the options and the events. */
-import type { Detection, LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
-import { invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
-import type { Fetch, TargetOptions } from "../variants/target.js";
+import {
+  type Detection,
+  isStoreError,
+  type LoginRequiredError,
+  type RelaunchRequiredError,
+  type Variant,
+} from "../errors.js";
+import { invalidOption, requireDuration, requireTypes } from "../options.js";
+import {
+  type RequestOptions,
+  type ResolvedRequestOptions,
+  resolveRequestOptions,
+  type TargetOptions,
+} from "../variants/target.js";
 import type { TokenStore } from "./token-store.js";
 
 /**
@@ -93,13 +104,9 @@ export function createAccessToken(fields: AccessTokenFields): AccessToken {
   return new HeldToken(fields) as unknown as AccessToken;
 }
 
-export interface AuthOptions extends Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
-  /** It is always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
-  readonly fetch?: Fetch | undefined;
-  /** Epoch milliseconds. Default: `Date.now`. */
-  readonly now?: (() => number) | undefined;
-  /** The time limit of one HTTP request, from sending to the last byte. Default: 10 000. */
-  readonly timeoutMs?: number | undefined;
+export interface AuthOptions
+  extends RequestOptions,
+    Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
   /** How long a caller waits for a rate limit or a failing token endpoint. Default: 60 000. */
   readonly rateLimitDeadlineMs?: number | undefined;
   readonly onEvent?: OnEvent | undefined;
@@ -119,12 +126,9 @@ export function withoutUndefined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }
 
-export interface ResolvedAuthOptions {
-  readonly fetch: Fetch;
+export interface ResolvedAuthOptions extends ResolvedRequestOptions {
   /** Whether `fetch` was passed by the caller. */
   readonly hasOwnFetch: boolean;
-  readonly now: () => number;
-  readonly timeoutMs: number;
   readonly rateLimitDeadlineMs: number;
   readonly onEvent: OnEvent | undefined;
   readonly store: TokenStore | undefined;
@@ -134,19 +138,14 @@ export interface ResolvedAuthOptions {
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
-  requireTypes(options, "function", ["fetch", "onEvent", "waitUntil"]);
-  requireTypes(options, "boolean", ["shareInFlight", "allowInsecureHttp"]);
+  requireTypes(options, "function", ["onEvent", "waitUntil"]);
+  requireTypes(options, "boolean", ["shareInFlight"]);
   const { store, waitUntil } = options;
   if (store !== undefined && !isStore(store))
     throw invalidOption("store", "must be a token store with get, set, delete and lock");
-  if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
-    throw invalidOption("tenantIdPattern", "must be a regular expression");
   return {
-    // The global fetch is looked up per call, so that a test tool may replace it later.
-    fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    ...resolveRequestOptions(options),
     hasOwnFetch: options.fetch !== undefined,
-    now: requireClock(options.now),
-    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
     rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
     store,
@@ -239,6 +238,11 @@ export function emitter(
   if (onEvent === undefined) return () => {};
   const { variant, baseUrl, tenantId } = context;
   return (body) => emit(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
+}
+
+/** The event for a store that failed. */
+export function storeFailed(error: unknown): EventBody {
+  return { type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" };
 }
 
 /** Calls a listener and ignores its errors, thrown or rejected. */

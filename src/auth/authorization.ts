@@ -9,7 +9,7 @@ import {
 import { LoginRequiredError, wireText } from "../errors.js";
 import { invalidOption } from "../options.js";
 import { requireCode } from "./code-exchange.js";
-import type { PreparedApiClient } from "./credentials/api-client.js";
+import type { PreparedApiClient } from "./credentials/clients.js";
 
 export interface AuthorizationRequest {
   readonly url: string;
@@ -18,20 +18,15 @@ export interface AuthorizationRequest {
 }
 
 /** Makes the address of the login page (RFC 6749 section 4.1.1, RFC 7636 section 4.3). The endpoint keeps its query. */
-export async function authorizationRequest({
-  clientId,
-  redirectUri,
-  authorizationEndpoint,
-  authorizationParameters,
-}: PreparedApiClient): Promise<AuthorizationRequest> {
+export async function authorizationRequest(prepared: PreparedApiClient): Promise<AuthorizationRequest> {
   const state = generateRandomState();
   const codeVerifier = generateRandomCodeVerifier();
-  const url = new URL(authorizationEndpoint);
+  const url = new URL(prepared.authorizationEndpoint);
   const parameters = {
-    ...authorizationParameters,
+    ...prepared.authorizationParameters,
     response_type: "code",
-    client_id: clientId,
-    redirect_uri: redirectUri,
+    client_id: prepared.clientId,
+    redirect_uri: prepared.redirectUri,
     state,
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: "S256",
@@ -67,14 +62,10 @@ export function readCallback(
       : { issuer, authorization_response_iss_parameter_supported: true };
   try {
     validateAuthResponse(server, { client_id: clientId }, parameters, state);
+    const codes = parameters.getAll("code");
+    return requireCode(codes.length === 1 ? codes[0] : undefined);
   } catch (error) {
     throw refused(error);
-  }
-  const codes = parameters.getAll("code");
-  try {
-    return requireCode(codes.length === 1 ? codes[0] : undefined);
-  } catch {
-    throw refused(undefined);
   }
 }
 

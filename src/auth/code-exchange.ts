@@ -1,13 +1,7 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
-import {
-  isStoreError,
-  RateLimitedError,
-  TokenRequestError,
-  TransportError,
-  UnexpectedResponseError,
-} from "../errors.js";
-import { wasNotSent } from "../http/exchange.js";
+import { isStoreError, TokenRequestError } from "../errors.js";
 import { invalidOption } from "../options.js";
+import { storeFailed } from "./auth.js";
 import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
 import { personRequiredError, writeGrant } from "./stored-grant.js";
@@ -15,10 +9,10 @@ import { SharedTask } from "./token-lifecycle.js";
 import {
   explainRefusal,
   type IssuedTokens,
+  isAnswerLost,
   mayBeOutOfBounds,
   readTokens,
   sendTokenRequest,
-  type TokenReply,
 } from "./token-request.js";
 
 /** No code is nearly as long. A longer string would only cost memory. */
@@ -58,7 +52,7 @@ async function exchangeOnce(
   const { options, state, prepared, key, emit } = context;
   const deadlineAt = options.now() + options.rateLimitDeadlineMs;
   const leave = await state.gate.enter({ deadlineAt, signal });
-  let reply: TokenReply;
+  let tokens: IssuedTokens;
   try {
     const unmark = await markSpent(context, grant.code);
     if (signal.aborted) {
@@ -68,15 +62,15 @@ async function exchangeOnce(
     }
     keep();
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
-    reply = await sendCode(context, grant);
+    tokens = await sendCode(context, grant);
   } finally {
     leave();
   }
-  const { token, refreshToken } = await readReply(context, reply);
+  const { token, refreshToken } = tokens;
   const granted = {
     token,
     id: crypto.randomUUID(),
-    since: reply.answer.sentAt,
+    since: token.issuedAt,
     refreshToken: prepared.refreshRequest === undefined ? undefined : refreshToken,
   };
   let isSaved = true;
@@ -86,7 +80,7 @@ async function exchangeOnce(
   } catch (error) {
     // The code is spent, so its token is served from memory, and written when it is renewed.
     isSaved = false;
-    emit({ type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" });
+    emit(storeFailed(error));
   }
   emit({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
   return new PersonLifecycle(context, granted, isSaved);
@@ -131,45 +125,27 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
   };
 }
 
-async function sendCode(context: PersonContext, grant: CodeGrant): Promise<TokenReply> {
-  const { variant, prepared } = context;
-  try {
-    return await sendTokenRequest(context, (attempt) => prepared.sendCode(grant, attempt));
-  } catch (fault) {
-    // If nothing was sent, the code is not spent. It stays marked, since a second attempt must not look like a first.
-    const isLost = fault instanceof TransportError && !wasNotSent(fault);
-    if (!isLost && !(fault instanceof UnexpectedResponseError)) throw fault;
-    const outcome = isLost ? "no answer came: it may be spent" : "the answer cannot be read";
-    throw personRequiredError(variant, "outcome_unknown", `The code was sent and ${outcome}.`, fault);
-  }
-}
-
-async function readReply(context: PersonContext, reply: TokenReply): Promise<IssuedTokens> {
+/** If the request fails, the code stays marked, since a second attempt must not look like a first. */
+async function sendCode(context: PersonContext, grant: CodeGrant): Promise<IssuedTokens> {
   const { variant, state, prepared } = context;
-  if (reply.answer.status === 429) {
-    const problem = "The tenant's rate limit was hit by the exchange, and a code is sent only once.";
-    const limited = new RateLimitedError("The tenant's rate limit at the token endpoint was hit.", {
-      variant,
-      retryAt: state.gate.opensAt,
-    });
-    throw personRequiredError(variant, "refused", problem, limited);
-  }
+  let wasInBounds = true;
   try {
-    return readTokens(context, reply);
+    const reply = await sendTokenRequest(context, (attempt) => prepared.sendCode(grant, attempt));
+    wasInBounds = !mayBeOutOfBounds(context, reply);
+    if (reply.answer.status !== 429) return readTokens(context, reply);
   } catch (error) {
-    if (error instanceof UnexpectedResponseError && (error.status === 200 || error.status >= 500)) {
-      const problem = "The code was sent and the answer does not say whether it was accepted.";
+    if (isAnswerLost(error)) {
+      const problem = "The code was sent, and no answer shows whether it was accepted: it may be spent.";
       throw personRequiredError(variant, "outcome_unknown", problem, error);
     }
     if (!(error instanceof TokenRequestError)) throw error;
-    const refused = await explainRefusal(context, prepared, error, {
-      grant: "authorization_code",
-      workedBefore: false,
-      wasInBounds: !mayBeOutOfBounds(context, reply),
-    });
+    const known = { grant: "authorization_code", workedBefore: false, wasInBounds } as const;
+    const refused = await explainRefusal(context, prepared, error, known);
     // With any other refusal the client is at fault, and another code would not help.
     if (error.error === "invalid_grant" || (variant === "B" && error.error === undefined))
       throw personRequiredError(variant, "refused", refused.message, refused);
     throw refused;
   }
+  const problem = "The tenant's rate limit was hit by the exchange, and a code is sent only once.";
+  throw personRequiredError(variant, "refused", problem, state.gate.error());
 }

@@ -23,10 +23,10 @@ export function lazy<Module>(load: () => Promise<Module>): () => Module | Promis
     );
 }
 
-/** Loads a module that only explains an error. Returns `undefined` if that fails, so that the error stays visible. */
-export async function tryLoad<Module>(load: () => Module | Promise<Module>): Promise<Module | undefined> {
+/** Returns the result of a task that may fail without harm, and `undefined` if it fails. */
+export async function ifPossible<T>(task: () => T | Promise<T>): Promise<T | undefined> {
   try {
-    return await load();
+    return await task();
   } catch {
     return undefined;
   }

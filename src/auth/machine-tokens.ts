@@ -1,13 +1,12 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
 import {
   isBivariantError,
-  isStoreError,
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { parseRetryAfterMs, waitWithin } from "../http/exchange.js";
+import { parseRetryAfterMs, withTimeLimit } from "../http/exchange.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -17,6 +16,7 @@ import {
   createAccessToken,
   emitter,
   resolveAuthOptions,
+  storeFailed,
 } from "./auth.js";
 import {
   type CredentialDriver,
@@ -35,7 +35,7 @@ import {
   type TokenReply,
 } from "./token-request.js";
 
-interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
+interface MachineTokensContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
   /** If the other variant would explain an error, returns an error that says so in its place. */
   readonly explain?: ((error: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
@@ -44,14 +44,19 @@ interface MachineTokenSourceContext extends Omit<TokenEndpoint, "emit"> {
 /** How often a 5xx or a network fault is retried: a caller should learn of it sooner than of a rate limit. */
 const mostFaultRetries = 2;
 
-export class MachineTokenSource implements TokenSource {
+/** The tokens of one credential for one tenant of a deployment. */
+export function machineTokens(context: MachineTokensContext): TokenLifecycle {
+  return new TokenLifecycle({ ...context, source: new MachineTokenSource(context) });
+}
+
+class MachineTokenSource implements TokenSource {
   readonly needsPerson = false;
-  readonly #endpoint: MachineTokenSourceContext & TokenEndpoint;
+  readonly #endpoint: MachineTokensContext & TokenEndpoint;
   readonly #backoff: RefusalBackoff;
   /** The fingerprint of the credential that was accepted last. */
   #acceptedFingerprint: string | undefined;
 
-  constructor(context: MachineTokenSourceContext) {
+  constructor(context: MachineTokensContext) {
     const { variant, target, options } = context;
     this.#endpoint = { ...context, emit: emitter({ variant, ...target }, options) };
     this.#backoff = new RefusalBackoff(options.now);
@@ -192,14 +197,14 @@ export class MachineTokenSource implements TokenSource {
     if (store === undefined) return undefined;
     try {
       const limit = { variant, baseUrl: target.baseUrl, timeoutMs };
-      const entry = await waitWithin(limit, async () => store.get(key));
+      const entry = await withTimeLimit(async () => store.get(key), limit);
       if (entry === undefined) return undefined;
       const { value, expiresAt, issuedAt, ...rest } = JSON.parse(entry.value);
       if (typeof value !== "string" || value === "") return undefined;
       if (typeof expiresAt !== "number" || typeof issuedAt !== "number") return undefined;
       return createAccessToken({ ...rest, value, expiresAt, issuedAt });
     } catch (error) {
-      this.#storeFailed(error);
+      this.#endpoint.emit(storeFailed(error));
       return undefined;
     }
   }
@@ -209,14 +214,8 @@ export class MachineTokenSource implements TokenSource {
     try {
       await this.#endpoint.options.store?.set(key, JSON.stringify({ ...token, value }), { expiresAt });
     } catch (error) {
-      this.#storeFailed(error);
+      this.#endpoint.emit(storeFailed(error));
     }
-  }
-
-  /** Only reports that the store failed, since a machine can request another token. */
-  #storeFailed(error: unknown): void {
-    const code = isStoreError(error) ? error.code : "store_unavailable";
-    this.#endpoint.emit({ type: "store_failed", code });
   }
 }
 
@@ -236,11 +235,9 @@ export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Au
   requireObject("options", options);
   const driver = driverOf(options.credential);
   const { variant } = options.credential;
-  const target = parseTarget(options, variant);
   const resolved = resolveAuthOptions(options);
+  const target = parseTarget(options, variant);
   const state = createTokenEndpointState(variant, resolved);
-  const source = new MachineTokenSource({ variant, target, driver, state, options: resolved });
-  return new TokenLifecycle({ variant, target, options: resolved, source }) as TokenLifecycle & {
-    readonly variant: V;
-  };
+  const auth: Auth = machineTokens({ variant, target, driver, state, options: resolved });
+  return auth as Auth & { readonly variant: V };
 }

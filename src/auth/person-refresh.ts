@@ -11,15 +11,12 @@
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
 import {
-  isBivariantError,
   isStoreError,
   StoreError,
   TokenRequestError,
-  type TransportError,
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { wasNotSent } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -48,7 +45,13 @@ import {
 } from "./stored-grant.js";
 import { createTokenEndpointState, sleep } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
-import { type IssuedTokens, readTokens, sendTokenRequest, type TokenEndpoint } from "./token-request.js";
+import {
+  type IssuedTokens,
+  isAnswerLost,
+  readTokens,
+  sendTokenRequest,
+  type TokenEndpoint,
+} from "./token-request.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The person, the tenant of a deployment and the credential that tokens are for. */
@@ -80,8 +83,8 @@ export async function personContext<V extends Variant>(
   requireObject("options", options);
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
-  const target = parseTarget(options, variant);
   const resolved = { ...resolveAuthOptions(options), store: options.store };
+  const target = parseTarget(options, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");
@@ -118,8 +121,10 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
     this.hold(grant.token);
   }
 
+  /** The grant does not end, since only one call failed. */
   refused(): PersonRequiredError {
-    return this.#source.refused();
+    const { grant } = this.#source;
+    return grant.over ?? grant.expired("seems to be over, since the API refused its token");
   }
 
   async forget(): Promise<void> {
@@ -163,11 +168,6 @@ class PersonTokenSource implements TokenSource {
 
   get needsPerson(): boolean {
     return this.grant.held.refreshToken === undefined;
-  }
-
-  /** Returns the error for a token that the API refused. The grant does not end, since only one call failed. */
-  refused(): PersonRequiredError {
-    return this.grant.over ?? this.grant.expired("seems to be over, since the API refused its token");
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
@@ -239,33 +239,34 @@ class PersonTokenSource implements TokenSource {
     signal.throwIfAborted();
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
-    const sent = await this.grant.replace(stored, { ...stored.grant, sentAt: options.now() });
-    if (sent === undefined || send === undefined) return undefined;
+    const version = await this.grant.write({ ...stored.grant, sentAt: options.now() }, stored.version);
+    if (version === undefined || send === undefined) return undefined;
     emit({ type: "token_requested", clientId, attempt: 1 });
     try {
       const reply = await sendTokenRequest(this.#context, send);
       if (reply.answer.status === 429) {
-        await this.grant.saveOrHold(stored.grant, sent.version);
+        await this.grant.saveOrHold(stored.grant, version);
         return undefined;
       }
       const renewed = renewedGrant(stored.grant, refreshToken, readTokens(this.#context, reply));
       this.#backoff.accepted();
-      const { token } = await this.grant.save(renewed, sent.version);
+      const { token } = await this.grant.save(renewed, version);
       emit({ type: "token_renewed", clientId, expiresAt: token.expiresAt });
       return token;
     } catch (cause) {
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
-      if (isLost(cause)) {
-        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, sent.version);
+      // A 503 says that nothing was done.
+      if (isAnswerLost(cause) && (cause as { status?: number }).status !== 503) {
+        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version);
         throw outcomeUnknown(cause);
       }
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
         // The token was not refused, and it is certain that it is not spent.
-        await this.grant.saveOrHold(stored.grant, sent.version);
+        await this.grant.saveOrHold(stored.grant, version);
         throw cause;
       }
       const retryAt = this.#backoff.refused(round, fingerprint);
-      const error = await this.#refusal(cause, stored.grant, sent);
+      const error = await this.#refusal(cause, stored.grant, version);
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: error.code, retryAt });
       throw error;
@@ -276,48 +277,31 @@ class PersonTokenSource implements TokenSource {
   async #refusal(
     cause: TokenRequestError | UnexpectedResponseError,
     before: PersonGrant,
-    sent: StoredGrant,
+    version: string,
   ): Promise<TokenRequestError | UnexpectedResponseError | StoreError | PersonRequiredError> {
     if (cause instanceof UnexpectedResponseError || clientErrors.includes(cause.error)) {
-      await this.grant.saveOrHold(before, sent.version);
+      await this.grant.saveOrHold(before, version);
       return cause;
     }
-    const version = await this.grant.version();
-    if (version !== undefined && version !== sent.version) {
+    const current = await this.grant.version();
+    if (current !== undefined && current !== version) {
       const message = "Another process renewed this login at the same time without the lock. Try again.";
       return new StoreError("store_conflict", message);
     }
-    const required = personRequiredError(
-      "B",
-      "refused",
-      "The refresh token was refused, so the login is over.",
-      cause,
-    );
+    const problem = "The refresh token was refused, so the login is over.";
+    const required = personRequiredError("B", "refused", problem, cause);
     // The description does not show Variant B's errors, so only the code of the standard deletes the grant.
     if (cause.error === "invalid_grant") return this.grant.end(required);
-    await this.grant.saveOrHold(before, sent.version);
+    await this.grant.saveOrHold(before, version);
     return required;
   }
 }
 
 /** Keeps the fields that an answer leaves out, also the refresh token (RFC 6749 section 6). */
-function renewedGrant(
-  { token: before, id, since }: PersonGrant,
-  old: string,
-  renewed: IssuedTokens,
-): PersonGrant {
+function renewedGrant(before: PersonGrant, old: string, renewed: IssuedTokens): PersonGrant {
   const { token, refreshToken = old } = renewed;
-  return { token: createAccessToken({ ...before, ...token, value: token.value }), refreshToken, id, since };
-}
-
-/** Whether a request was sent without an answer that shows its effect, so that the refresh token may be spent. */
-function isLost(error: unknown): boolean {
-  if (!isBivariantError(error)) return false;
-  // With a 502 or 504 a gateway reports that it lost the answer itself. A 503 says that nothing was done.
-  if (error instanceof UnexpectedResponseError)
-    return error.status === 200 || (error.status >= 500 && error.status !== 503);
-  if (error.code === "timed_out") return true;
-  return error.code === "network_failed" && !wasNotSent(error as TransportError);
+  const fields = { ...before.token, ...token, value: token.value };
+  return { token: createAccessToken(fields), refreshToken, id: before.id, since: before.since };
 }
 
 function outcomeUnknown(cause?: unknown): PersonRequiredError {

@@ -11,10 +11,6 @@ export class RecentlyUsed<Value> {
     this.#mayGo = mayGo;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   /** Returns the value under a key, created if it is absent, and marks it as used. */
   get(key: string, create: () => Value): Value {
     const found = this.#entries.get(key);

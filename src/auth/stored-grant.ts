@@ -10,7 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken, type EventBody } from "./auth.js";
+import { type AccessToken, createAccessToken, type EventBody, storeFailed } from "./auth.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
@@ -39,24 +39,21 @@ export function grantKey(variant: Variant, target: Target, clientId: string, per
 }
 
 /** @throws StoreError, also `store_corrupt` when the stored value is not a grant */
-export async function readGrant(store: TokenStore, key: string): Promise<StoredGrant | undefined> {
+export async function readGrant(store: TokenStore, key: string): Promise<PersonGrant | undefined> {
   const found = await findGrant(store, key);
-  if (found === undefined || isReadable(found)) return found;
+  if (found === undefined || found.grant !== undefined) return found?.grant;
   const message =
     "The store holds a value under this person that is not a grant. Delete it and ask the person to log in again.";
   throw new StoreError("store_corrupt", message);
 }
 
 /** The grant is `undefined` if the stored value cannot be read. */
-type FoundGrant = Omit<StoredGrant, "grant"> & { readonly grant: PersonGrant | undefined };
-
-async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
+async function findGrant(
+  store: TokenStore,
+  key: string,
+): Promise<{ readonly grant: PersonGrant | undefined; readonly version: string } | undefined> {
   const entry = await store.get(key);
   return entry && { grant: parseGrant(entry.value), version: entry.version };
-}
-
-function isReadable(found: FoundGrant): found is StoredGrant {
-  return found.grant !== undefined;
 }
 
 function parseGrant(value: string): PersonGrant | undefined {
@@ -149,21 +146,13 @@ export class StoredGrantHandle {
 
   /** Writes a grant and holds it. If another process wrote one meanwhile, that one is held instead. */
   async save(grant: PersonGrant, over: string | null): Promise<PersonGrant> {
-    const { store, key, emit } = this.#context;
     // Without a version to compare against, the next read finds the version again.
     this.#unsaved = over === null ? { grant } : { grant, over };
-    try {
-      await writeGrant(store, key, grant, over);
-      this.#held = grant;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      emit({ type: "store_failed", code: error.code });
-      const stored = await this.#find();
-      this.#unsaved = undefined;
-      this.#take(stored);
-    }
+    const version = await this.write(grant, over);
+    if (version === undefined) this.#context.emit({ type: "store_failed", code: "store_conflict" });
+    const stored = version === undefined ? await this.#find() : { grant, version };
     this.#unsaved = undefined;
-    return this.#held;
+    return this.#take(stored).grant;
   }
 
   /** Does the same as `save`, but only reports a failing store: the grant is held, and written later. */
@@ -173,18 +162,16 @@ export class StoredGrantHandle {
     } catch (error) {
       if (this.#over !== undefined) throw error;
       this.#held = grant;
-      const code = isStoreError(error) ? error.code : "store_unavailable";
-      this.#context.emit({ type: "store_failed", code });
+      this.#context.emit(storeFailed(error));
     }
   }
 
-  /** Replaces a version. Returns `undefined` if another process was faster. */
-  async replace({ version }: StoredGrant, grant: PersonGrant): Promise<StoredGrant | undefined> {
-    const { store, key } = this.#context;
+  /** Writes a grant without holding it. Returns its version, or `undefined` if another process was faster. */
+  async write(grant: PersonGrant, over: string | null): Promise<string | undefined> {
     try {
-      return { grant, version: await writeGrant(store, key, grant, version) };
+      return await writeGrant(this.#context.store, this.#context.key, grant, over);
     } catch (error) {
-      if (isConflict(error)) return undefined;
+      if (isStoreError(error) && error.code === "store_conflict") return undefined;
       throw error;
     }
   }
@@ -206,16 +193,15 @@ export class StoredGrantHandle {
 
   /** The error for a grant that is over. Making it ends nothing. */
   expired(problem: string): PersonRequiredError {
-    return personRequiredError(
-      this.#context.variant,
-      "expired",
-      `${subject[this.#context.variant]} ${problem}.`,
-    );
+    const { variant } = this.#context;
+    return personRequiredError(variant, "expired", `${subject[variant]} ${problem}.`);
   }
 
   async #find(): Promise<StoredGrant | undefined> {
     const found = await findGrant(this.#context.store, this.#context.key);
-    if (found === undefined || isReadable(found)) return found;
+    if (found === undefined) return undefined;
+    const { grant, version } = found;
+    if (grant !== undefined) return { grant, version };
     // The stored refresh token cannot be read, so it is unknown whether it is spent.
     throw this.#end(this.expired("cannot be read from the store"));
   }
@@ -254,13 +240,9 @@ export function personRequiredError(
   problem: string,
   cause?: unknown,
 ): PersonRequiredError {
+  const advice = variant === "A" ? "open the plugin" : "log in";
+  const message = `${problem} Ask the person to ${advice} again.`;
   return variant === "A"
-    ? new RelaunchRequiredError(`launch_${outcome}`, `${problem} Ask the person to open the plugin again.`, {
-        cause,
-      })
-    : new LoginRequiredError(`login_${outcome}`, `${problem} Ask the person to log in again.`, { cause });
-}
-
-function isConflict(error: unknown): error is StoreError {
-  return isStoreError(error) && error.code === "store_conflict";
+    ? new RelaunchRequiredError(`launch_${outcome}`, message, { cause })
+    : new LoginRequiredError(`login_${outcome}`, message, { cause });
 }

@@ -1,6 +1,6 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
-import { type Answer, parseRetryAfterMs } from "../http/exchange.js";
+import { type Answer, parseRetryAfterMs, untilAborted } from "../http/exchange.js";
 import type { EventBody, ResolvedAuthOptions } from "./auth.js";
 
 /** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for. */
@@ -53,7 +53,7 @@ export class RateLimitGate {
         now - this.#probe.startedAt > this.#options.timeoutMs + probeGraceMs
       )
         return this.#startProbe(now);
-      else if (this.#options.shareInFlight) await endOf(this.#probe.ended, signal);
+      else if (this.#options.shareInFlight) await untilAborted(this.#probe.ended, signal);
       else await sleep(probeCheckMs, signal);
     }
     return () => {};
@@ -127,25 +127,9 @@ export function backoffMs(failures: number): number {
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const elapsed = new Promise<void>((resolve) => {
-    if (!signal.aborted) timer = setTimeout(resolve, ms);
+    timer = setTimeout(resolve, ms);
   });
-  return endOf(elapsed, signal, () => clearTimeout(timer));
-}
-
-/** Waits for a promise that does not reject. @throws the signal's reason when it is aborted before */
-function endOf(promise: Promise<void>, signal: AbortSignal, aborted = () => {}): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const onAbort = () => {
-      aborted();
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
-  });
+  return untilAborted(elapsed, signal, () => clearTimeout(timer));
 }
 
 export interface TokenEndpointState {

@@ -9,7 +9,7 @@
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import { whenAborted } from "../http/exchange.js";
+import { untilAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import { type AccessToken, type Auth, type EventBody, emitter, type ResolvedAuthOptions } from "./auth.js";
 import { backoffMs } from "./token-endpoint.js";
@@ -37,7 +37,6 @@ export interface TokenSource {
   renew(renewal: Renewal): Promise<AccessToken>;
 }
 
-/** "The last tenth of the token's own lifetime, at most 5 minutes." */
 const renewalShare = 0.1;
 const longestRenewalWindowMs = 300_000;
 /** The window begins later by up to this share of itself, so that the processes of a fleet do not all renew at once. */
@@ -71,13 +70,9 @@ export class TokenLifecycle implements Auth {
   #failures = 0;
   #refusedValue: string | undefined;
 
-  constructor({
-    variant,
-    target,
-    options,
-    source,
-  }: Pick<TokenEndpoint, "variant" | "target" | "options"> & { readonly source: TokenSource }) {
-    this.variant = variant;
+  constructor(context: Pick<TokenEndpoint, "variant" | "target" | "options"> & { source: TokenSource }) {
+    const { target, options, source } = context;
+    this.variant = context.variant;
     this.baseUrl = target.baseUrl;
     this.tenantId = target.tenantId;
     this.#options = options;
@@ -187,7 +182,6 @@ export class TokenLifecycle implements Auth {
   protected hold(token: AccessToken): AccessToken {
     this.#held = { token, promise: Promise.resolve(token), renewAt: this.#renewAt(token) };
     this.#failures = 0;
-    this.#nextAttemptAt = 0;
     return token;
   }
 
@@ -225,15 +219,7 @@ export class SharedTask<T> {
       return this.result;
     }
     this.#waiters++;
-    return new Promise((resolve, reject) => {
-      const onAbort = () => {
-        reject(signal.reason);
-        this.#leave(signal.reason);
-      };
-      if (signal.aborted) return onAbort();
-      const stopListening = whenAborted(signal, onAbort);
-      this.result.then(resolve, reject).then(stopListening);
-    });
+    return untilAborted(this.result, signal, () => this.#leave(signal.reason));
   }
 
   #leave(reason: unknown): void {

@@ -2,10 +2,15 @@
  * Sends one token request, for machines and persons, learns the rate limit and the server's clock from its answer, reads
  * the tokens, and explains a refusal.
  */
-import { TokenRequestError, UnexpectedResponseError, type Variant, wireText } from "../errors.js";
-import { type Answer, exchange, recordOf } from "../http/exchange.js";
+import {
+  TokenRequestError,
+  TransportError,
+  UnexpectedResponseError,
+  type Variant,
+  wireText,
+} from "../errors.js";
+import { type Answer, exchange, recordOf, wasNotSent } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
-import { version } from "../version.js";
 import {
   type AccessToken,
   createAccessToken,
@@ -52,7 +57,7 @@ export async function sendTokenRequest(
   };
   const answer = await exchange(
     async (abort) => {
-      sent = await send({ fetch, signal: abort, serverNow, userAgent: `bivariant/${version}` });
+      sent = await send({ fetch, signal: abort, serverNow });
       return sent.response;
     },
     { variant, baseUrl: target.baseUrl, now, timeoutMs, signal },
@@ -81,6 +86,13 @@ export function mayBeOutOfBounds({ state }: TokenEndpoint, { answer, sent }: Tok
   return state.clock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
 }
 
+/** Whether a request was sent without an answer that shows its effect, so that a code or refresh token may be spent. */
+export function isAnswerLost(error: unknown): boolean {
+  if (error instanceof TransportError) return !wasNotSent(error);
+  // A server or gateway that fails may have used the code or token before.
+  return error instanceof UnexpectedResponseError && (error.status === 200 || error.status >= 500);
+}
+
 /** Adds to a refusal the causes that local evidence supports. */
 export async function explainRefusal(
   { variant, state: { clock }, options }: TokenEndpoint,
@@ -88,15 +100,14 @@ export async function explainRefusal(
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
   known: Pick<Refusal, "grant" | "workedBefore"> & { wasInBounds: boolean; retryAt?: number },
 ): Promise<TokenRequestError> {
-  const { grant, workedBefore, wasInBounds, retryAt } = known;
+  const { wasInBounds, retryAt, ...others } = known;
   const clockOffsetMs = clock.offsetMs;
   const causes = await explain({
-    grant,
+    ...others,
     error,
     status,
     clock: clockOffsetMs === undefined ? "unknown" : wasInBounds ? "in_bounds" : "out_of_bounds",
     clockOffsetMs,
-    workedBefore,
     hasOwnFetch: options.hasOwnFetch,
   });
   const [first] = causes;

@@ -117,45 +117,28 @@ export interface TimeLimitOptions {
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
-  options: TimeLimitOptions,
-): Promise<T> {
-  const controller = new AbortController();
-  return waitWithin(
-    options,
-    () => task(controller.signal),
-    (reason) => controller.abort(reason),
-  );
-}
-
-/**
- * Waits for a task that cannot be aborted. At the time limit only the wait ends, and `stopped` is called.
- *
- * @throws as `withTimeLimit`
- */
-export function waitWithin<T>(
   { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
-  task: () => Promise<T>,
-  stopped: (reason: unknown) => void = () => {},
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
+    const controller = new AbortController();
     const end = () => {
       clearTimeout(timer);
       forget?.();
     };
-    // The caller's own fetch may ignore the signal, so the wait ends here too.
+    // The caller's own fetch or store may ignore the signal, so the wait ends here too.
     const stop = (reason: unknown) => {
       end();
       reject(reason);
-      stopped(reason);
+      controller.abort(reason);
     };
     const timer = setTimeout(() => {
       const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
-    task().then(
+    task(controller.signal).then(
       (value) => {
         end();
         resolve(value);
@@ -180,6 +163,24 @@ export function whenAborted(signal: AbortSignal, end: () => void): () => void {
     waiting.delete(signal);
     signal.removeEventListener("abort", listener);
   };
+}
+
+/** Waits for a promise. @throws the signal's reason when it is aborted before; then `aborted` is called */
+export function untilAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+  aborted: () => void = () => {},
+): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      reject(signal.reason);
+      aborted();
+    };
+    const settled = promise.then(resolve, reject);
+    if (signal.aborted) onAbort();
+    else settled.then(whenAborted(signal, onAbort));
+  });
 }
 
 function listenTo(signal: AbortSignal): { ends: Set<() => void>; listener: () => void } {
@@ -217,9 +218,9 @@ export function wasNotSent({ code, cause }: TransportError): boolean {
 
 function systemCode(fault: unknown): string | undefined {
   for (let at = fault, depth = 0; typeof at === "object" && at !== null && depth < 5; depth++) {
-    const { code, errors, cause } = at as { code?: unknown; errors?: unknown; cause?: unknown };
+    const { code, cause } = at as { code?: unknown; cause?: unknown };
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
-    at = Array.isArray(errors) ? errors[0] : cause;
+    at = cause;
   }
   return undefined;
 }

@@ -4,11 +4,13 @@
  */
 import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject } from "../http/exchange.js";
-import { requireClock, requireDuration, requireObject, requireSignal, requireTypes } from "../options.js";
-import { version } from "../version.js";
+import { requireObject, requireSignal } from "../options.js";
+import { userAgent } from "../version.js";
 import {
-  type Fetch,
   parseTarget,
+  type RequestOptions,
+  type ResolvedRequestOptions,
+  resolveRequestOptions,
   type Target,
   type TargetOptions,
   tokenEndpointOfA,
@@ -16,7 +18,7 @@ import {
 } from "./target.js";
 
 /** The user agent of each question, so that administrators who find it in a log can look it up. */
-export const detectionUserAgent: string = `bivariant/${version} (variant detection; sends no credential)`;
+export const detectionUserAgent: string = `${userAgent} (variant detection; sends no credential)`;
 
 /** A grant type that no service knows. A Variant A endpoint answers it with a documented refusal (section 7.1). */
 const unknownGrantType = "bivariant-detect";
@@ -31,16 +33,9 @@ const fixedDescriptionOfA = /^The token request was rejected\.?$/;
 /** Statuses with which a server refuses a JSON body that it has read. */
 const refusalStatusesOfB: readonly number[] = [400, 401, 415, 422];
 
-const defaultTimeoutMs = 10_000;
-
-export interface DetectVariantOptions extends TargetOptions {
+export interface DetectVariantOptions extends TargetOptions, RequestOptions {
   readonly tenantId: string;
-  readonly fetch?: Fetch | undefined;
-  /** Epoch milliseconds. */
-  readonly now?: (() => number) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The time limit of one HTTP request. Default: 10 000. */
-  readonly timeoutMs?: number | undefined;
 }
 
 /**
@@ -55,19 +50,12 @@ export interface DetectVariantOptions extends TargetOptions {
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
   requireObject("options", options);
-  requireTypes(options, "function", ["fetch"]);
-  requireTypes(options, "boolean", ["allowInsecureHttp"]);
-  const checked = {
-    fetch: options.fetch,
-    now: requireClock(options.now),
-    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, defaultTimeoutMs, 1),
-    signal: requireSignal(options.signal),
-  };
-  const target = parseTarget(options, undefined);
-  return detect(target, ["A", "B"], { ...checked, untilYes: false });
+  const resolved = resolveRequestOptions(options);
+  const signal = requireSignal(options.signal);
+  return detect(parseTarget(options, undefined), ["A", "B"], { ...resolved, signal, untilYes: false });
 }
 
-export interface DetectOptions extends Pick<DetectVariantOptions, "fetch" | "now" | "timeoutMs"> {
+export interface DetectOptions extends ResolvedRequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
@@ -81,7 +69,6 @@ export async function detect(
   order: readonly Variant[],
   options: DetectOptions,
 ): Promise<Detection> {
-  const { now = Date.now } = options;
   const served: Record<Variant, "yes" | "no" | "unknown"> = { A: "unknown", B: "unknown" };
   const evidence: Evidence[] = [];
   for (const variant of order) {
@@ -93,77 +80,81 @@ export async function detect(
   return Object.freeze({
     served: Object.freeze(served),
     evidence: Object.freeze(evidence),
-    detectedAt: now(),
+    detectedAt: options.now(),
   });
 }
 
 async function askForA(target: Target, options: DetectOptions): Promise<Evidence[]> {
-  const url = tokenEndpointOfA(target);
-  const body = new URLSearchParams({ grant_type: unknownGrantType }).toString();
-  const answer = await ask("A", url, "application/x-www-form-urlencoded", body, options);
-  const { status } = answer;
-  const { error, error_description } = jsonObject(answer.text) ?? {};
-  const evidence = (says: Evidence["says"], reason: string) => [evidenceOf("A", url, answer, says, reason)];
-  if (isGone(status)) return evidence("no", notServed);
-  if (status !== 400) return evidence("unknown", inconclusive(status));
+  const form = new URLSearchParams({ grant_type: unknownGrantType }).toString();
+  const asked = await ask("A", "token endpoint", tokenEndpointOfA(target), form, options);
+  const { status, text, evidence } = asked;
+  if (status !== 400) return [withoutRefusal(asked)];
+  const { error, error_description } = jsonObject(text) ?? {};
   return errorsOfA.includes(error) &&
     typeof error_description === "string" &&
     fixedDescriptionOfA.test(error_description)
-    ? evidence("yes", `${error} with the fixed text of Variant A's token endpoint`)
-    : evidence("unknown", "not with the body of Variant A's token endpoint");
+    ? [evidence("yes", `${error} with the fixed text of Variant A's token endpoint`)]
+    : [evidence("unknown", "not with the body of Variant A's token endpoint")];
 }
 
 async function askForB(target: Target, options: DetectOptions): Promise<Evidence[]> {
-  const url = tokenEndpointOfB(target);
-  const answer = await ask("B", url, "application/json", "{}", options);
-  const { status } = answer;
-  const evidence = (says: Evidence["says"], reason: string) => evidenceOf("B", url, answer, says, reason);
-  if (isGone(status)) return [evidence("no", notServed)];
-  if (!refusalStatusesOfB.includes(status)) return [evidence("unknown", inconclusive(status))];
-  if (jsonObject(answer.text) === undefined) return [evidence("unknown", "without a JSON object")];
+  const asked = await ask("B", "token endpoint", tokenEndpointOfB(target), "{}", options);
+  const { status, text, evidence } = asked;
+  if (!refusalStatusesOfB.includes(status)) return [withoutRefusal(asked)];
+  if (jsonObject(text) === undefined) return [evidence("unknown", "without a JSON object")];
   // No deployment serves this path, so a gateway that gives every path the same answer shows here.
-  const siblingUrl = `${target.baseUrl}/v1/auth/bivariant-detect`;
-  const sibling = await ask("B", siblingUrl, "application/json", "{}", options);
-  const ofSibling = (says: Evidence["says"], reason: string): Evidence => ({
-    ...evidenceOf("B", siblingUrl, sibling, says, reason),
-    question: "sibling",
-  });
+  const sibling = await ask("B", "sibling", `${target.baseUrl}/v1/auth/bivariant-detect`, "{}", options);
   const compared = evidence("unknown", "a JSON refusal, compared with a made-up sibling path");
   // A rate limit or a failing server makes the second answer incomparable with the first.
-  if (sibling.status === 429 || sibling.status >= 500)
-    return [compared, ofSibling("unknown", inconclusive(sibling.status))];
+  if (sibling.status === 429 || sibling.status >= 500) return [compared, withoutRefusal(sibling)];
   const alike = "the made-up sibling path answers the same, so the answer is not specific";
-  if (sibling.status === status) return [compared, ofSibling("unknown", alike)];
+  if (sibling.status === status) return [compared, sibling.evidence("unknown", alike)];
   return [
     evidence("yes", "a JSON refusal that a made-up sibling path does not return"),
-    ofSibling("yes", "the made-up sibling path answers differently from the token endpoint"),
+    sibling.evidence("yes", "the made-up sibling path answers differently from the token endpoint"),
   ];
+}
+
+interface Asked extends Pick<Answer, "status" | "text"> {
+  /** Makes the evidence that the answer is. */
+  readonly evidence: (says: Evidence["says"], reason: string) => Evidence;
 }
 
 async function ask(
   variant: Variant,
+  question: Evidence["question"],
   url: string,
-  contentType: string,
   body: string,
-  { fetch, now = Date.now, signal, timeoutMs = defaultTimeoutMs, onAnswer }: DetectOptions,
-): Promise<Answer> {
-  const send = fetch ?? ((to: string, init?: RequestInit) => globalThis.fetch(to, init));
+  { fetch, now, signal, timeoutMs, onAnswer }: DetectOptions,
+): Promise<Asked> {
   const headers = {
     accept: "application/json",
-    "content-type": contentType,
+    "content-type": variant === "A" ? "application/x-www-form-urlencoded" : "application/json",
     "user-agent": detectionUserAgent,
   };
   const request = { method: "POST", headers, body, redirect: "manual" } as const;
   const limit = { variant, baseUrl: new URL(url).origin, now, timeoutMs, signal };
-  const answer = await exchange((abort) => send(url, { ...request, signal: abort }), limit);
+  const answer = await exchange((abort) => fetch(url, { ...request, signal: abort }), limit);
   onAnswer?.(variant, answer);
-  return answer;
+  const { status, text } = answer;
+  const mediaType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(answer.headers.get("content-type") ?? "");
+  const contentType = mediaType === null ? {} : { contentType: mediaType[0].toLowerCase() };
+  const evidence: Asked["evidence"] = (says, reason) => ({
+    variant,
+    question,
+    url,
+    status,
+    ...contentType,
+    says,
+    reason,
+  });
+  return { status, text, evidence };
 }
 
-const notServed = "nothing is served at this path";
-
-function isGone(status: number): boolean {
-  return status === 404 || status === 410;
+/** The evidence of an answer that is not a refusal by a token endpoint. */
+function withoutRefusal({ status, evidence }: Asked): Evidence {
+  if (status === 404 || status === 410) return evidence("no", "nothing is served at this path");
+  return evidence("unknown", inconclusive(status));
 }
 
 function inconclusive(status: number): string {
@@ -172,23 +163,4 @@ function inconclusive(status: number): string {
   if (status === 429) return "rate limited: the answer does not depend on the variant";
   if (status >= 500) return "the server failed: the answer does not depend on the variant";
   return "an answer that other servers and proxies give too";
-}
-
-function evidenceOf(
-  variant: Variant,
-  url: string,
-  { status, headers }: Answer,
-  says: Evidence["says"],
-  reason: string,
-): Evidence {
-  const contentType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(headers.get("content-type") ?? "")?.[0];
-  return {
-    variant,
-    question: "token endpoint",
-    url,
-    status,
-    ...(contentType === undefined ? {} : { contentType: contentType.toLowerCase() }),
-    says,
-    reason,
-  };
 }

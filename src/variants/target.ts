@@ -1,6 +1,6 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import { invalidOption } from "../options.js";
+import { invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
 export interface Target {
@@ -8,10 +8,10 @@ export interface Target {
   readonly tenantId: string;
 }
 
-/** It is always called with a string and a RequestInit, so that undici's own fetch works. */
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 export interface TargetOptions {
+  /** The URL may have a path prefix, but no credentials, query or fragment. */
   readonly baseUrl: string;
   /** In Variant B it is only a local key and may be left out. */
   readonly tenantId?: string | undefined;
@@ -19,6 +19,35 @@ export interface TargetOptions {
   readonly allowInsecureHttp?: boolean | undefined;
   /** Default: `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
   readonly tenantIdPattern?: RegExp | undefined;
+}
+
+export interface RequestOptions {
+  /** It is always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
+  readonly fetch?: Fetch | undefined;
+  /** Epoch milliseconds. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  /** The time limit of one HTTP request, from sending to the last byte. Default: 10 000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export type ResolvedRequestOptions = {
+  readonly [K in keyof RequestOptions]-?: NonNullable<RequestOptions[K]>;
+};
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveRequestOptions(
+  options: RequestOptions & Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">,
+): ResolvedRequestOptions {
+  requireTypes(options, "function", ["fetch"]);
+  requireTypes(options, "boolean", ["allowInsecureHttp"]);
+  if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
+    throw invalidOption("tenantIdPattern", "must be a regular expression");
+  return {
+    // The global fetch is looked up per call, so that a test tool may replace it later.
+    fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    now: requireClock(options.now),
+    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
+  };
 }
 
 /** Checks a base URL and a tenant id. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do */
@@ -89,7 +118,7 @@ const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
 /**
  * Checks a tenant id before it becomes part of a path.
  *
- * @throws ConfigurationError `tenant_id_invalid`, `option_invalid` when `pattern` is not a regular expression
+ * @throws ConfigurationError `tenant_id_invalid`
  */
 export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenantIdPattern): string {
   const invalid = (problem: string) =>
@@ -98,7 +127,6 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
       `tenantId ${problem}. Pass the tenant's id as in the customer's URLs, such as "acme".`,
       { option: "tenantId" },
     );
-  if (!(pattern instanceof RegExp)) throw invalidOption("tenantIdPattern", "must be a regular expression");
   if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
   if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
   // `tenantIdPattern` may allow other characters, but none that would lead to another path.

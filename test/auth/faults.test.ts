@@ -3,10 +3,11 @@
 import type { ServerResponse } from "node:http";
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
-import { createAuth, type ServiceEvent } from "../../src/index.js";
-import { LIMIT_MS, skippedBackoff, skippedWaits, steppedClock } from "../support/clock.js";
+import type { CreateAuthOptions } from "../../src/index.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
+import { LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
-import { type FetchScript, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { type FetchScript, tokenAnswer } from "../support/fetch.js";
 import { recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
@@ -16,14 +17,8 @@ const fault = (code?: string) => {
 };
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  function failing(script: FetchScript, options: object = {}) {
-    const clock = steppedClock();
-    const fetch = scriptedFetch(script);
-    const credential = credentialOf(variant);
-    const common = { baseUrl: "https://service.example", tenantId: "acme", credential, timeoutMs: LIMIT_MS };
-    const auth = createAuth({ ...common, fetch, now: clock.now, ...options });
-    return { clock, fetch, auth };
-  }
+  const failing = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
+    scriptedAuth(variant, script, { timeoutMs: LIMIT_MS, ...options });
 
   const passing: { name: string; answer: FetchScript }[] = [
     { name: "500", answer: () => new Response("<html>", { status: 500 }) },
@@ -88,16 +83,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 });
 
 test("each attempt signs a new assertion with a new jti and the time of its sending", async () => {
-  const clock = steppedClock();
   const answers = [
     () => new Response("", { status: 429, headers: { "retry-after": "30" } }),
     () => fault("ECONNRESET"),
     () => new Response("", { status: 500 }),
     () => tokenAnswer(),
   ];
-  const fetch = scriptedFetch((_call, index) => (answers[index] ?? tokenAnswer)());
-  const common = { baseUrl: "https://service.example", tenantId: "acme", credential: credentialOf("A") };
-  const auth = createAuth({ ...common, fetch, now: clock.now, timeoutMs: LIMIT_MS });
+  const script: FetchScript = (_call, index) => (answers[index] ?? tokenAnswer)();
+  const { auth, clock, fetch } = scriptedAuth("A", script, { timeoutMs: LIMIT_MS });
   const waits = skippedWaits(clock);
   const started = clock.now();
   await auth.getAccessToken();
@@ -116,9 +109,6 @@ test("each attempt signs a new assertion with a new jti and the time of its send
 });
 
 describe("faults of real connections", () => {
-  /** A time limit that no answer here exceeds. */
-  const amplyMs = 9_999;
-
   const body = JSON.stringify({ access_token: "t".repeat(40), token_type: "Bearer", expires_in: 60 });
 
   /** Writes the answer one byte every few milliseconds. */
@@ -133,18 +123,9 @@ describe("faults of real connections", () => {
   }
 
   async function listening(variant: "A" | "B", script: Script, timeoutMs: number) {
-    const clock = steppedClock();
     const server = await recordingServer(script);
-    const events: ServiceEvent[] = [];
-    const auth = createAuth({
-      baseUrl: server.url,
-      tenantId: "acme",
-      credential: credentialOf(variant),
-      now: clock.now,
-      timeoutMs,
-      onEvent: (event) => void events.push(event),
-    });
-    return { auth, clock, server, events };
+    const credential = credentialOf(variant);
+    return { server, ...recordedAuth({ baseUrl: server.url, credential, timeoutMs }) };
   }
 
   interface Row {
@@ -166,7 +147,7 @@ describe("faults of real connections", () => {
     {
       name: "a reset after the request was sent",
       script: () => "reset",
-      timeoutMs: amplyMs,
+      timeoutMs: LIMIT_MS,
       code: "network_failed",
     },
     {
@@ -175,7 +156,7 @@ describe("faults of real connections", () => {
         response.writeHead(200, { "content-length": "500" });
         response.write(body, () => response.destroy());
       },
-      timeoutMs: amplyMs,
+      timeoutMs: LIMIT_MS,
       code: "network_failed",
     },
   ];
@@ -183,7 +164,7 @@ describe("faults of real connections", () => {
   describe.each(["A", "B"] as const)("the token endpoint of Variant %s", (variant) => {
     test.each(faults)("$name: two retries, after 2 and 4 s, then $code", async (row) => {
       const { auth, clock, server, events } = await listening(variant, row.script, row.timeoutMs);
-      const waits = skippedBackoff(clock);
+      const waits = skippedWaits(clock);
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "TransportError", code: row.code, retryable: true, variant });
       expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(3);
@@ -195,7 +176,7 @@ describe("faults of real connections", () => {
     });
 
     test("an answer that arrives byte by byte within the time limit is read (control)", async () => {
-      const { auth } = await listening(variant, () => drip, amplyMs);
+      const { auth } = await listening(variant, () => drip, LIMIT_MS);
       expect((await auth.getAccessToken()).value).toBe("t".repeat(40));
     });
   });

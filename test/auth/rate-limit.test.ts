@@ -2,14 +2,13 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { RateLimitGate } from "../../src/auth/token-endpoint.js";
 import { parseRetryAfterMs } from "../../src/http/exchange.js";
-import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { LIMIT_MS, START, skippedWaits, steppedClock, timeTravel } from "../support/clock.js";
+import { type CreateAuthOptions, createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
+import { LIMIT_MS, START, skippedWaits, timeTravel } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
-import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { type FetchScript, gatedFetch, tokenAnswer } from "../support/fetch.js";
 import { isSettled, rejectionOf } from "../support/wait.js";
 
-const baseUrl = "https://service.example";
-const tenantId = "acme";
 const limited = (headers: HeadersInit = {}) => new Response("", { status: 429, headers });
 const httpDate = (at: number) => new Date(at).toUTCString();
 
@@ -18,15 +17,8 @@ afterEach(() => {
 });
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  function limiting(script: FetchScript, options: object = {}) {
-    const clock = steppedClock();
-    const events: ServiceEvent[] = [];
-    const fetch = scriptedFetch(script);
-    const onEvent = (event: ServiceEvent) => void events.push(event);
-    const common = { baseUrl, tenantId, credential: credentialOf(variant), timeoutMs: LIMIT_MS };
-    const auth = createAuth({ ...common, fetch, now: clock.now, onEvent, ...options });
-    return { clock, events, fetch, auth };
-  }
+  const limiting = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
+    scriptedAuth(variant, script, { timeoutMs: LIMIT_MS, ...options });
 
   interface Row {
     readonly name: string;
@@ -45,13 +37,9 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       most: 7.7,
     },
     { name: "absent", headers: {}, least: 2, most: 2.5 },
-    { name: "empty", headers: { "retry-after": "" }, least: 2, most: 2.5 },
-    { name: "zero", headers: { "retry-after": "0" }, least: 2, most: 2.5 },
-    { name: "negative", headers: { "retry-after": "-5" }, least: 2, most: 2.5 },
-    { name: "a fraction", headers: { "retry-after": "1.5" }, least: 2, most: 2.5 },
-    { name: "a word", headers: { "retry-after": "soon" }, least: 2, most: 2.5 },
-    { name: "a past date", headers: { "retry-after": httpDate(START - 7_000) }, least: 2, most: 2.5 },
-    { name: "an invalid date", headers: { "retry-after": "Foo, 99 Bar 2026" }, least: 2, most: 2.5 },
+    ...["", "0", "-5", "1.5", "soon", httpDate(START - 7_000), "Foo, 99 Bar 2026"].map((value) => ({
+      ...{ name: `"${value}"`, headers: { "retry-after": value }, least: 2, most: 2.5 },
+    })),
   ];
   describe.each([{ random: 0 }, { random: 0.999_999 }])("with the jitter at $random", ({ random }) => {
     test.each(rows)(
@@ -120,10 +108,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 });
 
 test("an answer to a request that was sent before the 429 came does not open the gate", async () => {
-  const clock = steppedClock();
   const fetch = gatedFetch();
-  const options = { baseUrl, tenantId, credential: credentialOf("B"), fetch, now: clock.now };
-  const auth = createAuth({ ...options, shareInFlight: false });
+  const { auth, clock } = recordedAuth({ credential: credentialOf("B"), fetch, shareInFlight: false });
   const limitedCaller = rejectionOf(auth.getAccessToken());
   // They start one after the other, since each digests its secret on another thread and the first to end is sent first.
   await fetch.arrived(1);
@@ -257,13 +243,16 @@ describe("the rate limit gate", () => {
     await waiting;
   });
 
-  test("keeps a waiting caller until the later instant of a second 429", async () => {
+  test.each([
+    ["2", "20"],
+    ["20", "2"],
+  ])("keeps a waiting caller until the later instant of two 429s (%s s, %s s)", async (first, second) => {
     const { advance } = timeTravel({ isPure: true });
     const one = gate();
-    one.refused(answer({ "retry-after": "2" }));
+    one.refused(answer({ "retry-after": first }));
     const waiting = enter(one);
     await advance(1_000);
-    one.refused(answer({ "retry-after": "20" }));
+    one.refused(answer({ "retry-after": second }));
     await advance(15_000);
     expect(await isSettled(waiting)).toBe(false);
     await advance(8_000);

@@ -1,14 +1,13 @@
 // A token near its expiry is served while it is renewed; callers wait for the successor of an expired one.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Auth, createAuth, type ServiceEvent } from "../../src/index.js";
-import { BASE_URL, fakeService } from "../lifecycle/fake-service.js";
-import { steppedClock } from "../support/clock.js";
+import type { ServiceEvent } from "../../src/index.js";
+import { fakeService } from "../lifecycle/fake-service.js";
+import { recordedAuth } from "../support/auth.js";
+import { LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, tokenAnswer } from "../support/fetch.js";
 import { settle, settled, stillDigests } from "../support/wait.js";
 
-const baseUrl = "https://service.example";
-const tenantId = "acme";
 const refusal = () => Response.json({ error: "invalid_grant" }, { status: 400 });
 
 const unhandled: unknown[] = [];
@@ -25,23 +24,17 @@ afterEach(async () => {
 });
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  const credential = credentialOf(variant);
-
   function holding(options: object = {}) {
-    const clock = steppedClock();
-    const events: ServiceEvent[] = [];
     const fetch = gatedFetch();
-    const onEvent = (event: ServiceEvent) => void events.push(event);
-    const auth = createAuth({ baseUrl, tenantId, credential, fetch, now: clock.now, onEvent, ...options });
-    const types = () => events.map(({ type }) => type);
+    const recorded = recordedAuth({ credential: credentialOf(variant), fetch, ...options });
     const have = async (value: string, lifetimeSeconds = 3_600) => {
       const count = fetch.calls.length;
-      const token = auth.getAccessToken();
+      const token = recorded.auth.getAccessToken();
       await fetch.arrived(count + 1);
       fetch.answer(tokenAnswer(value, lifetimeSeconds));
       return token;
     };
-    return { clock, events, types, fetch, auth, have };
+    return { ...recorded, fetch, have };
   }
 
   // "The last tenth of the token's own lifetime, at most 5 minutes, with jitter."
@@ -138,6 +131,27 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
+  test.each([
+    { name: "a 429", answer: () => new Response("", { status: 429 }) },
+    { name: "a network fault", answer: () => new TypeError("fetch failed") },
+  ])(
+    "a caller that waits for a background renewal which meets $name gets the retries",
+    async ({ answer }) => {
+      const { clock, fetch, auth, have } = holding({ timeoutMs: LIMIT_MS });
+      await have("token-1");
+      clock.advance(3_500_000);
+      await auth.getAccessToken();
+      await fetch.arrived(2);
+      clock.advance(100_000);
+      const caller = auth.getAccessToken();
+      skippedWaits(clock);
+      fetch.answer(answer());
+      await fetch.arrived(3);
+      fetch.answer(tokenAnswer("token-2"));
+      expect((await caller).value).toBe("token-2");
+    },
+  );
+
   test("the lifetime of a token counts from the sending of its request", async () => {
     const { clock, fetch, auth } = holding();
     const sentAt = clock.now();
@@ -160,46 +174,34 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 });
 
 describe("background renewal", () => {
-  function auths(variant: "A" | "B", count: number, lifetimeSeconds: number) {
-    stillDigests();
-    const clock = steppedClock();
-    const { now } = clock;
-    let isRefusing = false;
-    const service = fakeService({
-      variant,
-      now,
-      lifetimeSeconds,
-      onTokenRequest: ({ answer, tenantId }) =>
-        answer(isRefusing ? Response.json({ error: "x" }, { status: 400 }) : service.token(tenantId)),
-    });
-    const { credential, fetch } = service;
-    const all = Array.from({ length: count }, () =>
-      createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now }),
-    );
-    const refuse = (refusing: boolean) => {
-      isRefusing = refusing;
-    };
-    return { all, clock, service, refuse };
-  }
-
   describe.each(["A", "B"] as const)("a renewal of Variant %s that fails near every expiry", (variant) => {
     test("is retried equally often each time, since a success resets the failures", async () => {
-      const { all, clock, service, refuse } = auths(variant, 1, 100);
-      const [auth] = all as [(typeof all)[0]];
+      stillDigests();
+      const clock = steppedClock();
+      const { now } = clock;
+      let isRefusing = false;
+      const service = fakeService({
+        variant,
+        now,
+        lifetimeSeconds: 100,
+        onTokenRequest: ({ answer, tenantId }) => answer(isRefusing ? refusal() : service.token(tenantId)),
+      });
+      const { credential, fetch, tokenRequests } = service;
+      const { auth } = recordedAuth({ credential, fetch, now });
       const attempts: number[] = [];
       for (let life = 0; life < 6; life++) {
-        refuse(false);
+        isRefusing = false;
         const { value } = await auth.getAccessToken();
-        refuse(true);
+        isRefusing = true;
         clock.advance(91_100);
-        const before = service.tokenRequests.length;
+        const before = tokenRequests.length;
         for (let second = 0; second < 8; second++) {
           // The old token is served whether the renewal succeeds or fails.
           expect((await auth.getAccessToken()).value).toBe(value);
           await settle();
           clock.advance(1_000);
         }
-        attempts.push(service.tokenRequests.length - before);
+        attempts.push(tokenRequests.length - before);
         clock.advance(60_000);
       }
       expect(Math.min(...attempts)).toBeGreaterThanOrEqual(2);
@@ -223,8 +225,7 @@ describe("background renewal", () => {
           // The limit makes an endless chain of renewals fail the test and not hang it.
           if (told.push(type) < 500) auth.getAccessToken().catch(() => {});
         };
-        const options = { baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now: clock.now, onEvent };
-        const auth: Auth = createAuth(options);
+        const { auth } = recordedAuth({ credential, fetch, now: clock.now, onEvent });
         for (const [elapsedMs, requests] of [
           [0, 1],
           [95_000, 2],

@@ -1,16 +1,30 @@
 // The client learns the server's clock from Date, so that a machine with a wrong clock gets its token all the same.
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
-import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
+import type { Emulator } from "../../src/emulator/index.js";
+import { createConnector, type Fetch, type ServiceEvent } from "../../src/index.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
+import { LIMIT_MS, type SteppedClock, skippedWaits, steppedClock } from "../support/clock.js";
 import { account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import { type FetchCall, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
+
+type Rewrite = (headers: Headers, serverNow: number) => void;
+
+/** Changes the headers of answers, as a proxy may. */
+function rewriting({ fetch }: Emulator, { now }: SteppedClock, rewrite: Rewrite = () => {}): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    const headers = new Headers(response.headers);
+    rewrite(headers, now());
+    return new Response(await response.text(), { status: response.status, headers });
+  };
+}
 
 interface ClockOptions {
   /** How far this machine's clock is ahead of the service. */
   readonly clientAheadSeconds?: number;
-  /** Changes the headers of answers, as a proxy may. */
-  readonly rewrite?: (headers: Headers, serverNow: number) => void;
+  readonly rewrite?: Rewrite;
   readonly key?: Parameters<typeof plugin>[0];
   /** How long each answer takes. */
   readonly latencyMs?: number;
@@ -22,22 +36,17 @@ function clockDeployment({ clientAheadSeconds = 0, rewrite, key, latencyMs = 0 }
   let aheadMs = clientAheadSeconds * 1_000;
   const now = () => server.now() + aheadMs;
   const emulator = deployment({ now: server.now, variants: ["A"] });
-  const events: ServiceEvent[] = [];
   const issuedAt: number[] = [];
-  const auth = createAuth({
+  const { auth, events } = recordedAuth({
     baseUrl: emulator.publicUrl,
-    tenantId: "acme",
     credential: plugin(key),
     now,
-    onEvent: (event) => void events.push(event),
     async fetch(url, init) {
       const form = new URLSearchParams(String(init?.body));
       issuedAt.push(decodeJwt(form.get("client_assertion") ?? "").iat ?? 0);
-      const response = await emulator.fetch(url, init);
-      const headers = new Headers(response.headers);
-      rewrite?.(headers, server.now());
+      const response = await rewriting(emulator, server, rewrite)(url, init);
       server.advance(latencyMs);
-      return new Response(await response.text(), { status: response.status, headers });
+      return response;
     },
   });
   return {
@@ -80,6 +89,23 @@ test("the error of a reported offset includes half the round trip", async () => 
   const { auth, clockOff } = clockDeployment({ clientAheadSeconds: 60, latencyMs: 4_000 });
   await auth.getAccessToken();
   expect(clockOff()[0]?.errorMs).toBe(3_000);
+});
+
+test("a Date that turns wrong after the clock was corrected is given up after one refusal", async () => {
+  let aheadMs = 20_000;
+  const answer = ({ body }: FetchCall, index: number) => {
+    const headers = { date: new Date(clock.now() + aheadMs).toUTCString() };
+    if (index === 2) return new Response("", { status: 503, headers });
+    const { iat = 0 } = decodeJwt(new URLSearchParams(body).get("client_assertion") ?? "");
+    if (Math.abs(iat * 1_000 - clock.now() - 20_000) <= 30_000)
+      return tokenAnswer(`token-${index}`, 3_600, headers);
+    return Response.json({ error: "invalid_client" }, { status: 400, headers });
+  };
+  const { auth, clock } = scriptedAuth("A", answer, { timeoutMs: LIMIT_MS });
+  for (let token = 0; token < 2; token++) auth.invalidate(await auth.getAccessToken());
+  aheadMs = 300_000;
+  skippedWaits(clock);
+  expect((await auth.getAccessToken()).value).toBe("token-4");
 });
 
 test("a refusal with another error than invalid_client is not retried with another clock", async () => {
@@ -144,7 +170,7 @@ describe("a wrong Date", () => {
   const wrongBySeconds = [16, 29, 31, 40, 89, 91, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
 
   describe.each(wrongBySeconds)("a Date that is wrong by %i s, with a right clock", (seconds) => {
-    const rewrite = (headers: Headers, serverNow: number) =>
+    const rewrite: Rewrite = (headers, serverNow) =>
       headers.set("date", new Date(serverNow + seconds * 1_000).toUTCString());
 
     test("fails no token: one request at first, at most two for one renewal, then one each", async () => {
@@ -168,12 +194,7 @@ describe("a wrong Date", () => {
       const connector = createConnector({
         credentials: [plugin(), account()],
         now: clock.now,
-        async fetch(url, init) {
-          const response = await emulator.fetch(url, init);
-          const headers = new Headers(response.headers);
-          rewrite(headers, clock.now());
-          return new Response(await response.text(), { status: response.status, headers });
-        },
+        fetch: rewriting(emulator, clock, rewrite),
       });
       const service = await connector.connect({ baseUrl: emulator.publicUrl, tenantId: "acme" });
       emulator.journal.clear();
@@ -186,7 +207,7 @@ describe("a wrong Date", () => {
     });
   });
 
-  const unusable: { name: string; rewrite: (headers: Headers, serverNow: number) => void }[] = [
+  const unusable: { name: string; rewrite: Rewrite }[] = [
     { name: "no Date", rewrite: (headers) => headers.delete("date") },
     { name: "a Date of garbage", rewrite: (headers) => headers.set("date", "yesterday, after lunch") },
     { name: "an empty Date", rewrite: (headers) => headers.set("date", "") },

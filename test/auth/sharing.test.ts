@@ -1,19 +1,15 @@
 // Callers share one token request, and an abort ends only that caller's wait.
 import { describe, expect, test } from "vitest";
-import { createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
-import { BASE_URL, fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
+import { createConnector } from "../../src/index.js";
+import { fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf, settle } from "../support/wait.js";
 
-const baseUrl = "https://service.example";
-const tenantId = "acme";
-
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  const credential = credentialOf(variant);
   test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
-    const fetch = scriptedFetch(() => tokenAnswer());
     let reads = 0;
     const store = {
       get: async () => void reads++,
@@ -21,7 +17,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       delete: async () => {},
       lock: <T>(_key: string, task: () => Promise<T>) => task(),
     } as never;
-    const auth = createAuth({ baseUrl, tenantId, credential, fetch, store });
+    const { auth, fetch } = scriptedAuth(variant, () => tokenAnswer(), { store });
     const first = await auth.getAccessToken();
     for (let times = 0; times < 10; times++) expect(await auth.getAccessToken()).toBe(first);
     expect([fetch.calls.length, reads]).toEqual([1, 1]);
@@ -50,16 +46,7 @@ describe("many concurrent callers", () => {
     const pending: SeenTokenRequest[] = [];
     const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
     const { credential, fetch } = service;
-    const events: ServiceEvent[] = [];
-    const onEvent = (event: ServiceEvent) => void events.push(event);
-    const auth = createAuth({
-      baseUrl: BASE_URL,
-      tenantId: "acme",
-      credential,
-      fetch,
-      now: clock.now,
-      onEvent,
-    });
+    const { auth, events } = recordedAuth({ credential, fetch, now: clock.now });
     const answerAll = () => {
       for (const one of pending.splice(0)) one.answer(service.token(one.tenantId));
     };

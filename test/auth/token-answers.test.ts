@@ -1,49 +1,26 @@
 // How each answer of a token endpoint is read. No error echoes a secret.
 import { describe, expect, test } from "vitest";
-import { type AccessToken, createAuth, type ServiceEvent } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
-import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
-import { scriptedFetch } from "../support/fetch.js";
+import { type AccessToken, createAuth } from "../../src/index.js";
+import { scriptedAuth } from "../support/auth.js";
+import { ACCOUNT_SECRET, account, credentialOf, plugin } from "../support/deployment.js";
 import { recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 
-const baseUrl = "https://service.example";
 const variants = [{ variant: "A" as const }, { variant: "B" as const }];
-
-function authFor(variant: "A" | "B", answer: () => Response, events: ServiceEvent[] = []) {
-  const clock = steppedClock();
-  const fetch = scriptedFetch(answer);
-  const onEvent = (event: ServiceEvent) => void events.push(event);
-  const credential = credentialOf(variant);
-  const options = { baseUrl, tenantId: "acme", credential, fetch, now: clock.now, onEvent };
-  return { auth: createAuth(options), clock, fetch };
-}
 
 const text = (body: BodyInit, status = 200, headers: HeadersInit = {}) =>
   new Response(body, { status, headers });
+
+const token = { access_token: "t" };
 
 describe.each(variants)("the answer of Variant $variant's token endpoint", ({ variant }) => {
   describe("that has no valid token", () => {
     const shape = "response_shape";
     const notJson = "response_not_json";
-    const token = { access_token: "t" };
     const html = { "content-type": "text/html" };
     const values = [7, null, "", "a b", "a\r\nx-injected: 1", "a\u0001", "tökén", { value: "t" }];
-    const lifetimes = [
-      "0",
-      "-1",
-      "null",
-      '"1h"',
-      '""',
-      '"-1"',
-      '"1e3"',
-      "1e12",
-      "1e400",
-      "true",
-      "[3600]",
-      "31622401",
-    ];
+    const lifetimes = '0 -1 null "1h" "" "-1" "1e3" 1e12 1e400 true [3600] 31622401'.split(" ");
     const rows: { name: string; answer: () => Response; code: string; issue?: RegExp }[] = [
       { name: "an HTML page", answer: () => text("<html>", 200, html), code: notJson },
       { name: "no JSON", answer: () => text("access_token=t"), code: notJson },
@@ -73,15 +50,15 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       })),
       { name: "a 201 with a token", answer: () => Response.json(token, { status: 201 }), code: shape },
       { name: "a 302", answer: () => text("", 302, { location: "/x" }), code: "response_redirected" },
-      {
-        name: "a 404 with a JSON error",
-        answer: () => Response.json({ error: "x" }, { status: 404 }),
+      ...[404, 410].map((status) => ({
+        name: `a ${status} with a JSON error`,
+        answer: () => Response.json({ error: "x" }, { status }),
         code: shape,
-      },
+      })),
       { name: "a 405 with a page", answer: () => text("<html>", 405), code: notJson },
     ];
     test.each(rows)("$name: $code", async ({ answer, code, issue }) => {
-      const { auth, fetch } = authFor(variant, answer);
+      const { auth, fetch } = scriptedAuth(variant, answer);
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "UnexpectedResponseError", code, variant });
       const { issues, status } = error as { issues: string[]; status: number };
@@ -105,14 +82,14 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
     ];
     test.each(rows)("$name", async ({ body, lifetimeSeconds = 3_600 }) => {
       // The byte order mark in front must be ignored.
-      const { auth, clock } = authFor(variant, () => text(`\ufeff{"access_token":"t"${body}}`));
+      const { auth, clock } = scriptedAuth(variant, () => text(`\ufeff{"access_token":"t"${body}}`));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("t");
       expect(token.expiresAt).toBe(clock.now() + lifetimeSeconds * 1000);
     });
 
     test("the value of a token is not enumerable", async () => {
-      const { auth } = authFor(variant, () => text('{"access_token":"seen-nowhere"}'));
+      const { auth } = scriptedAuth(variant, () => text('{"access_token":"seen-nowhere"}'));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("seen-nowhere");
       expect(Object.keys(token)).not.toContain("value");
@@ -125,33 +102,20 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       { name: "a 400 with an error", status: 400, body: { error: "x" }, error: "x" },
       { name: "a 401 with an error", status: 401, body: { error: "x" }, error: "x" },
       { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
-      {
-        name: "a 200 with an empty error",
-        status: 200,
-        body: { access_token: "t", error: "" },
-        error: undefined,
-      },
-      {
-        name: "a 200 with an error and a token",
-        status: 200,
-        body: { access_token: "t", error: "x" },
-        error: "x",
-      },
+      { name: "a 200 with an empty error", status: 200, body: { ...token, error: "" }, error: undefined },
+      { name: "a 200 with an error and a token", status: 200, body: { ...token, error: "x" }, error: "x" },
     ];
     test.each(rows)("$name", async ({ status, body, error: expected }) => {
-      const { auth } = authFor(variant, () => Response.json(body, { status }));
+      const { auth } = scriptedAuth(variant, () => Response.json(body, { status }));
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "TokenRequestError", code: "token_refused", status, variant });
       expect((error as { error?: string }).error).toBe(expected);
     });
 
     test("the error text of a refusal is one bounded line without control characters", async () => {
-      const body = {
-        error: "x\r\n\u001b[31mred",
-        error_description: "y".repeat(5_000),
-        error_uri: "z\u0000z",
-      };
-      const { auth } = authFor(variant, () => Response.json(body, { status: 400 }));
+      const error_description = "y".repeat(5_000);
+      const body = { error: "x\r\n\u001b[31mred", error_description, error_uri: "z\u0000z" };
+      const { auth } = scriptedAuth(variant, () => Response.json(body, { status: 400 }));
       const { error, errorDescription, errorUri, message } = (await rejectionOf(
         auth.getAccessToken(),
       )) as Error & Record<"error" | "errorDescription" | "errorUri", string>;
@@ -193,15 +157,14 @@ describe("the field revo in a token answer of Variant A", () => {
     },
   ];
   test.each(rows)("$name", async ({ body, token: { tenant, operator, roles } }) => {
-    const { auth } = authFor("A", () => Response.json({ access_token: "t", ...body }));
+    const { auth } = scriptedAuth("A", () => Response.json({ access_token: "t", ...body }));
     const token = await auth.getAccessToken();
     expect([token.tenant, token.operator, token.roles]).toEqual([tenant, operator, roles]);
   });
 
   test("a token for another tenant emits tenant_differs and is served", async () => {
-    const events: ServiceEvent[] = [];
     const answer = () => Response.json({ access_token: "token-value", revo: { tenant: "other" } });
-    const { auth } = authFor("A", answer, events);
+    const { auth, events } = scriptedAuth("A", answer);
     expect((await auth.getAccessToken()).tenant).toBe("other");
     expect(events).toContainEqual(
       expect.objectContaining({ type: "tenant_differs", tenant: "other", tenantId: "acme" }),
@@ -237,29 +200,22 @@ describe.each(variants)("Variant $variant over HTTP", ({ variant }) => {
 describe("a token request carries exactly the documented fields, in one content type", () => {
   test("Variant A: a form", async () => {
     const server = await recordingServer(() => ({ status: 200, body: '{"access_token":"t"}' }));
-    await createAuth({
-      baseUrl: server.url,
-      tenantId: "acme",
-      credential: credentialOf("A"),
-    }).getAccessToken();
+    await createAuth({ baseUrl: server.url, tenantId: "acme", credential: plugin() }).getAccessToken();
     const [request] = server.requests;
     expect(request).toMatchObject({ method: "POST", path: "/api/v1/acme/external-plugin/oauth/token" });
     expect(request?.headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
     expect(request?.headers.authorization).toBeUndefined();
-    const form = new URLSearchParams(request?.body);
-    expect([...form.keys()].sort()).toEqual([
-      "client_assertion",
-      "client_assertion_type",
-      "client_id",
-      "grant_type",
-    ]);
-    expect(form.get("grant_type")).toBe("client_credentials");
-    expect(form.get("client_assertion_type")).toBe("urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
+      grant_type: "client_credentials",
+      client_id: "reporter-plugin",
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: expect.stringMatching(/^eyJ/),
+    });
   });
 
   test("Variant B: JSON", async () => {
     const server = await recordingServer(() => ({ status: 200, body: '{"access_token":"t"}' }));
-    await createAuth({ baseUrl: server.url, credential: credentialOf("B") }).getAccessToken();
+    await createAuth({ baseUrl: server.url, credential: account() }).getAccessToken();
     const [request] = server.requests;
     expect(request).toMatchObject({ method: "POST", path: "/v1/auth/token" });
     expect(request?.headers["content-type"]).toBe("application/json");

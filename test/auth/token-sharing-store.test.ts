@@ -1,12 +1,12 @@
 // Only processes of the same identity share tokens through a store, and a failing store fails no caller.
 import { describe, expect, test } from "vitest";
-import { createAuth, memoryStore, type ServiceEvent, StoreError, type TokenStore } from "../../src/index.js";
+import { createAuth, memoryStore, StoreError, type TokenStore } from "../../src/index.js";
+import { BASE_URL as baseUrl, recordedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { account, credentialOf, plugin } from "../support/deployment.js";
 import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { settled } from "../support/wait.js";
 
-const baseUrl = "https://service.example";
 const tenantId = "acme";
 const numbered = () => scriptedFetch((_call, index) => tokenAnswer(`token-${index + 1}`));
 
@@ -84,10 +84,16 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   const stores: { name: string; store: TokenStore; isTold: boolean }[] = [
     { name: "rejects", store: all(failing), isTold: true },
     { name: "throws", store: all(throwing), isTold: true },
+    { name: "never answers", store: all(silent), isTold: true },
     { name: "never answers a write", store: { ...memoryStore(), set: silent }, isTold: false },
     { name: "holds no JSON", store: holding("{"), isTold: true },
     { name: "holds JSON null", store: holding("null"), isTold: true },
     { name: "holds another shape", store: holding('{"value":7,"expiresAt":"x"}'), isTold: false },
+    {
+      name: "holds a token of an unknown age",
+      store: holding('{"value":"old","expiresAt":9e15}'),
+      isTold: false,
+    },
     {
       name: "holds an expired token",
       store: holding('{"value":"old","expiresAt":1,"issuedAt":0}'),
@@ -95,15 +101,13 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     },
   ];
   test.each(stores)("a store that $name fails no caller", async ({ store, isTold }) => {
-    const events: ServiceEvent[] = [];
     const fetch = numbered();
-    const onEvent = (event: ServiceEvent) => void events.push(event);
-    const auth = createAuth({ baseUrl, tenantId, credential, fetch, store, onEvent });
+    const { auth, types } = recordedAuth({ credential, fetch, store, timeoutMs: 20 });
     expect((await auth.getAccessToken()).value).toBe("token-1");
     expect((await auth.getAccessToken()).value).toBe("token-1");
     await settled();
     expect(fetch.calls).toHaveLength(1);
-    if (isTold) expect(events.map(({ type }) => type)).toContain("store_failed");
+    if (isTold) expect(types()).toContain("store_failed");
   });
 });
 

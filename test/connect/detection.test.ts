@@ -14,18 +14,19 @@ import {
 import { steppedClock } from "../support/clock.js";
 import { ACCOUNT_ID, ACCOUNT_SECRET, account, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
-import { recordingServer, type Script, type ScriptedAnswer } from "../support/recording-server.js";
+import {
+  jsonAnswer as json,
+  pageAnswer,
+  recordingServer,
+  type Script,
+  type ScriptedAnswer,
+} from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
 
 const tenantId = "acme";
 const pathOfA = "/api/v1/acme/external-plugin/oauth/token";
 const pathOfB = "/v1/auth/token";
-const json = (status: number, body: unknown): ScriptedAnswer => ({
-  status,
-  headers: { "content-type": "application/json" },
-  body: JSON.stringify(body),
-});
-const page = { status: 200, headers: { "content-type": "text/html" }, body: "<html>" };
+const page = pageAnswer(200);
 const rejected = (error: string) =>
   json(400, { error, error_description: "The token request was rejected." });
 const bothPreferring = (first: Variant) => (first === "A" ? [plugin(), account()] : [account(), plugin()]);

@@ -11,20 +11,19 @@ import {
   isTransportError,
   isUnexpectedResponseError,
   isVariantError,
-  type ServiceEvent,
   type TransportErrorCode,
   type UnexpectedResponseErrorCode,
   userInterfacePlugin,
   type VariantErrorCode,
 } from "../../src/index.js";
+import { BASE_URL as baseUrl, recordedAuth } from "../support/auth.js";
 import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, account, deployment, plugin } from "../support/deployment.js";
 import { cryptoKey, ecKey, pkcs8, privateJwk, rsaKey, shortRsaKey } from "../support/keys.js";
-import { recordingServer, type Script } from "../support/recording-server.js";
+import { jsonAnswer as json, recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 
-const baseUrl = "https://service.example";
 const tenantId = "acme";
 
 interface Row {
@@ -41,12 +40,7 @@ interface Row {
   readonly secret?: string;
 }
 
-const json = (body: unknown, status = 200) => ({
-  status,
-  headers: { "content-type": "application/json" },
-  body: typeof body === "string" ? body : JSON.stringify(body),
-});
-const token = json({ access_token: "token-value", expires_in: 3600 });
+const token = json(200, { access_token: "token-value", expires_in: 3600 });
 const both = () => [plugin(), account()];
 /** Connects with credentials of both variants, so that nothing but the row is wrong. */
 const connecting = (changed: object) => connect({ baseUrl, tenantId, credentials: both(), ...changed });
@@ -156,12 +150,12 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
   },
   response_too_large: {
     name: "an answer of more than 1 MiB",
-    server: () => json(`{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
+    server: () => json(200, `{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
     ...{ provoke: getToken, advice: /larger than 1 MiB/, requests: 1, secret: "large-secret" },
   },
   response_shape: {
     name: "an answer without an access_token",
-    server: () => json({ token: "misnamed-secret" }),
+    server: () => json(200, { token: "misnamed-secret" }),
     ...{ provoke: getToken, advice: /access_token: a string/, requests: 1, secret: "misnamed-secret" },
   },
   response_redirected: {
@@ -204,11 +198,11 @@ function moving(): Script {
   return ({ path, body: sent }) => {
     if (path.startsWith("/api/")) {
       moved ||= sent.includes("client_credentials");
-      if (moved) return json({ error: "not_found" }, 404);
+      if (moved) return json(404, { error: "not_found" });
       const error_description = "The token request was rejected.";
-      return json({ error: "unsupported_grant_type", error_description }, 400);
+      return json(400, { error: "unsupported_grant_type", error_description });
     }
-    return path === "/v1/auth/token" ? json({ error: "invalid_request" }, 400) : { status: 404 };
+    return path === "/v1/auth/token" ? json(400, { error: "invalid_request" }) : { status: 404 };
   };
 }
 
@@ -293,18 +287,6 @@ describe("connect", () => {
   });
 });
 
-test("a store that never answers is reported as failed, and the token is returned all the same", async () => {
-  const events: string[] = [];
-  const silence = () => new Promise<never>(() => {});
-  const store = { get: silence, set: silence, delete: silence, lock: silence };
-  const { fetch } = deployment();
-  const options = { baseUrl: "http://service.localhost", tenantId, fetch, store, timeoutMs: 20 };
-  const onEvent = ({ type }: ServiceEvent) => void events.push(type);
-  const auth = createAuth({ ...options, credential: account(), onEvent });
-  expect((await auth.getAccessToken()).value).not.toBe("");
-  expect(events).toContain("store_failed");
-});
-
 test("a wrong client secret of Variant B has a cause that names the admin area and says what it assumes", async () => {
   const { fetch, publicUrl } = deployment();
   const credential = account({ clientSecret: "wrong-secret" });
@@ -318,13 +300,12 @@ test("a wrong client secret of Variant B has a cause that names the admin area a
 });
 
 test.each([429, 503])("a renewal in the background sends one request when it meets a %i", async (status) => {
-  const clock = steppedClock();
   let requests = 0;
   const first100s = { access_token: "token", expires_in: 100 };
   const fetch = async () => (requests++ === 0 ? Response.json(first100s) : new Response("{}", { status }));
   const renewals: Promise<unknown>[] = [];
   const waitUntil = (promise: Promise<unknown>) => void renewals.push(promise);
-  const auth = createAuth({ baseUrl, tenantId, credential: account(), fetch, now: clock.now, waitUntil });
+  const { auth, clock } = recordedAuth({ credential: account(), fetch, waitUntil });
   const first = await auth.getAccessToken();
   clock.advance(95_000);
   expect(await auth.getAccessToken()).toBe(first);

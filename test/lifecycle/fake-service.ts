@@ -1,8 +1,15 @@
 // A small service for tests of time and order: the test answers its token requests, and its API checks each bearer.
 import "../support/load-at-once.js";
-import { type MachineCredential, serviceAccount, servicePlugin, type Variant } from "../../src/index.js";
-
-export const BASE_URL = "https://service.example";
+import {
+  type AccessToken,
+  type ConnectorOptions,
+  createConnector,
+  type MachineCredential,
+  serviceAccount,
+  servicePlugin,
+  type Variant,
+} from "../../src/index.js";
+import { BASE_URL } from "../support/auth.js";
 
 export interface SeenTokenRequest {
   readonly tenantId: string;
@@ -108,6 +115,15 @@ export function fakeService(options: FakeServiceOptions): FakeService {
       return callApi(searchParams.get("of") ?? tenantId, new Headers(init.headers));
     },
   };
+}
+
+/** Returns a function that gets a token of a tenant from one connector to a service. */
+export function tokensOf(
+  { credential, fetch }: FakeService,
+  options: Omit<ConnectorOptions, "credentials" | "fetch">,
+): (tenantId: string) => Promise<AccessToken> {
+  const connector = createConnector({ ...options, credentials: [credential], fetch });
+  return async (tenantId) => (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
 }
 
 /** Its signer makes no real signature, which would take real time. This service does not check signatures. */

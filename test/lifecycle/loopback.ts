@@ -1,28 +1,11 @@
 // Servers on loopback for tests of real connections: TLS, client certificates and a CONNECT proxy. Each closes itself.
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { deployment } from "../support/deployment.js";
-
-async function listen(server: Server): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
-    socket.on("error", () => {});
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  });
-  return (server.address() as AddressInfo).port;
-}
+import { servingOn } from "../support/recording-server.js";
 
 export interface TlsDeployment {
   readonly url: string;
@@ -51,7 +34,7 @@ export async function tlsDeployment(options: ServerOptions): Promise<TlsDeployme
     response.writeHead(answer?.status ?? 500, Object.fromEntries(answer?.headers ?? []));
     response.end(await answer?.text());
   });
-  const url = `https://127.0.0.1:${await listen(server)}`;
+  const url = `https://127.0.0.1:${await servingOn(server)}`;
   emulator = deployment({ publicUrl: url });
   return { url, emulator, clients };
 }
@@ -71,6 +54,8 @@ export async function connectProxy({ refuses = false }: { refuses?: boolean } = 
   });
   server.on("connect", ({ url = "" }, socket: Socket, head: Buffer) => {
     tunnels.push(url);
+    // The server no longer knows a socket that is a tunnel.
+    onTestFinished(() => void socket.destroy());
     if (refuses) return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     const { hostname, port } = new URL(`http://${url}`);
     const onward = connect(Number(port), hostname, () => {
@@ -83,5 +68,5 @@ export async function connectProxy({ refuses = false }: { refuses?: boolean } = 
     socket.on("close", () => onward.destroy());
     onward.on("close", () => socket.destroy());
   });
-  return { url: `http://127.0.0.1:${await listen(server)}`, tunnels };
+  return { url: `http://127.0.0.1:${await servingOn(server)}`, tunnels };
 }

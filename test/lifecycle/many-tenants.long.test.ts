@@ -1,9 +1,9 @@
 // A connector with more tenants than it keeps in memory.
 import { describe, expect, test } from "vitest";
-import { createConnector, memoryStore } from "../../src/index.js";
+import { memoryStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { rejectionOf, settle, stillDigests } from "../support/wait.js";
-import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
+import { fakeService, type SeenTokenRequest, tokensOf } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 
@@ -23,13 +23,9 @@ describe("the memory of a connector", () => {
     const store = memoryStore({ now: clock.now });
     // With a store that keeps nothing the test sees only what the connector itself remembers.
     const forgetful = { ...store, get: async () => undefined };
-    const { credential, fetch } = service;
     // The one that waits must not time out, however long a busy machine takes for the others.
     const timeoutMs = 2 ** 31 - 1;
-    const options = { fetch, now: clock.now, store: forgetful, timeoutMs };
-    const connector = createConnector({ credentials: [credential], ...options });
-    const tokenOf = async (tenantId: string) =>
-      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+    const tokenOf = tokensOf(service, { now: clock.now, store: forgetful, timeoutMs });
     const renewing = tokenOf("tenant-0");
     await settle();
     for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
@@ -56,10 +52,7 @@ describe("the memory of a connector", () => {
       onTokenRequest: ({ tenantId, answer }) =>
         answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
     });
-    const { credential, fetch } = service;
-    const connector = createConnector({ credentials: [credential], fetch, now: clock.now });
-    const tokenOf = async (tenantId: string) =>
-      (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+    const tokenOf = tokensOf(service, { now: clock.now });
     expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
     for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
     expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });

@@ -2,10 +2,11 @@
 import { describe, expect, test, vi } from "vitest";
 import { RecentlyUsed } from "../../src/auth/recently-used.js";
 import { createConnector, memoryStore, servicePlugin } from "../../src/index.js";
+import { BASE_URL } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { isSettled, rejectionOf, stillDigests } from "../support/wait.js";
-import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
+import { fakeService, type SeenTokenRequest, tokensOf } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 
@@ -47,13 +48,7 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
     const clock = steppedClock();
     const { now } = clock;
     const service = fakeService({ variant, now, ...(onTokenRequest && { onTokenRequest }) });
-    const { credential, fetch } = service;
-    const connector = createConnector({ credentials: [credential], fetch, now, rateLimitDeadlineMs: 0 });
-    const tokenOf = async (tenantId: string) => {
-      const { auth } = await connector.connect({ baseUrl: BASE_URL, tenantId });
-      return auth.getAccessToken();
-    };
-    return { clock, service, tokenOf };
+    return { clock, service, tokenOf: tokensOf(service, { now, rateLimitDeadlineMs: 0 }) };
   };
 
   test("requests one token for each of 1 000 tenants and mixes up none of them", async () => {
@@ -95,7 +90,6 @@ describe("bounded memory", () => {
   test("the least recently used entry is forgotten first", () => {
     const used = new RecentlyUsed<string>(3);
     for (const key of ["a", "b", "c", "a", "d"]) used.get(key, () => `first ${key}`);
-    expect(used.size).toBe(3);
     expect(used.get("a", () => "again")).toBe("first a");
     expect(used.get("b", () => "again")).toBe("again");
   });
@@ -103,12 +97,21 @@ describe("bounded memory", () => {
   test("an entry that must stay exceeds the capacity until it may go", () => {
     let isBusy = true;
     const used = new RecentlyUsed<{ key: string }>(2, ({ key }) => !(isBusy && key.startsWith("busy")));
-    const use = (key: string) => used.get(key, () => ({ key }));
-    for (const key of ["busy-1", "busy-2", "busy-3", "idle-1", "idle-2"]) use(key);
-    expect(used.size).toBe(4);
+    const made: string[] = [];
+    const use = (...keys: string[]) => {
+      for (const key of keys)
+        used.get(key, () => {
+          made.push(key);
+          return { key };
+        });
+    };
+    use("busy-1", "busy-2", "busy-3", "idle-1", "idle-2");
+    made.length = 0;
+    use("busy-1", "busy-2", "busy-3", "idle-1");
+    expect(made).toEqual(["idle-1"]);
     isBusy = false;
-    use("idle-3");
-    expect(used.size).toBe(2);
+    use("idle-2", "idle-1", "busy-1", "busy-2", "busy-3");
+    expect(made).toEqual(["idle-1", "idle-2", "busy-1", "busy-2", "busy-3"]);
   });
 
   test("a bounded store keeps the latest entries", async () => {

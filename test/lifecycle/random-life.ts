@@ -2,8 +2,9 @@
 import fc from "fast-check";
 import { vi } from "vitest";
 import { type ConnectorOptions, createConnector, isBivariantError } from "../../src/index.js";
+import { BASE_URL } from "../support/auth.js";
 import { settle } from "../support/wait.js";
-import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
+import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const tenants = ["acme", "globex"] as const;
 

@@ -1,9 +1,10 @@
 // A route that answers 401 causes hardly any token requests, however often and concurrently it is called.
 import { describe, expect, test } from "vitest";
-import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
+import { createService } from "../../src/index.js";
+import { recordedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { stillDigests } from "../support/wait.js";
-import { BASE_URL, fakeService } from "./fake-service.js";
+import { fakeService } from "./fake-service.js";
 
 function refusingRoute(variant: "A" | "B") {
   stillDigests();
@@ -11,11 +12,9 @@ function refusingRoute(variant: "A" | "B") {
   const { now } = clock;
   const fake = fakeService({ variant, now, apiStatus: () => 401 });
   const { credential, fetch } = fake;
-  const events: ServiceEvent[] = [];
-  const onEvent = (event: ServiceEvent) => void events.push(event);
-  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now });
-  const service = createService(auth, { fetch, now, onEvent });
-  return { auth, clock, events, fake, call: () => service.fetch(fake.route("acme")) };
+  const { auth } = recordedAuth({ credential, fetch, now });
+  const service = createService(auth);
+  return { auth, clock, fake, call: () => service.fetch(fake.route("acme")) };
 }
 
 describe.each(["A", "B"] as const)("a route that answers 401 to every token of Variant %s", (variant) => {

@@ -1,9 +1,9 @@
 // A day in the life of a token: frequent callers never wait for a renewal, and no needless request is sent.
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createAuth } from "../../src/index.js";
+import { recordedAuth } from "../support/auth.js";
 import { START, steppedClock } from "../support/clock.js";
 import { isSettled, settle, stillDigests } from "../support/wait.js";
-import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
+import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const daySeconds = 24 * 3_600;
 /** How long the token endpoint takes to answer. */
@@ -27,7 +27,7 @@ async function liveThroughADay(
   const pending: SeenTokenRequest[] = [];
   const service = fakeService({ variant, now, lifetimeSeconds, onTokenRequest: (one) => pending.push(one) });
   const { credential, fetch } = service;
-  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch, now });
+  const { auth } = recordedAuth({ credential, fetch, now });
   let calls = 0;
   let waits = 0;
   while (now() < START + daySeconds * 1_000) {
@@ -75,7 +75,7 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "Date"], now: START });
     const service = fakeService({ variant, now: Date.now });
     const { credential, fetch } = service;
-    const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", credential, fetch });
+    const { auth } = recordedAuth({ credential, fetch, now: Date.now });
     const sent: number[] = [];
     for (const idleHours of [5, 3, 12]) {
       await auth.getAccessToken();

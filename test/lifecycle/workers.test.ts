@@ -1,10 +1,12 @@
 // In worker runtimes promises die with their request: waitUntil gets renewals, and no caller awaits another's promise.
 import { describe, expect, test, vi } from "vitest";
-import { createAuth, type ServiceEvent, servicePlugin } from "../../src/index.js";
+import { servicePlugin } from "../../src/index.js";
+import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
+import { tokenAnswer } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { isSettled, settle, stillDigests } from "../support/wait.js";
-import { BASE_URL, fakeService, type SeenTokenRequest } from "./fake-service.js";
+import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const variants = ["A", "B"] as const;
 const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
@@ -13,12 +15,9 @@ function auths(variant: "A" | "B", waitUntil?: (promise: Promise<unknown>) => vo
   stillDigests();
   const clock = steppedClock();
   const pending: SeenTokenRequest[] = [];
-  const events: ServiceEvent[] = [];
   const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
   const { credential, fetch } = service;
-  const onEvent = (event: ServiceEvent) => void events.push(event);
-  const shared = { credential, fetch, now: clock.now, onEvent, waitUntil, shareInFlight };
-  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", ...shared });
+  const { auth, events } = recordedAuth({ credential, fetch, now: clock.now, waitUntil, shareInFlight });
   const answer = async (response?: () => Response) => {
     await settle();
     for (const one of pending.splice(0)) one.answer(response?.() ?? service.token(one.tenantId));
@@ -126,15 +125,12 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
 });
 
 test("with shareInFlight: false another caller's key import is not awaited", async () => {
-  const clock = steppedClock();
-  const service = fakeService({ variant: "A", now: clock.now });
   const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });
-  const options = { baseUrl: BASE_URL, tenantId: "acme", credential, fetch: service.fetch, now: clock.now };
-  const auth = createAuth({ ...options, shareInFlight: false });
+  const { auth } = scriptedAuth(credential, () => tokenAnswer(), { shareInFlight: false });
   const importKey = vi.spyOn(crypto.subtle, "importKey").mockImplementationOnce(() => new Promise(() => {}));
   const killed = auth.getAccessToken();
   const next = auth.getAccessToken();
-  expect((await next).value).toBe("token-acme-1");
+  expect((await next).value).toBe("token-1");
   expect(await isSettled(killed)).toBe(false);
   importKey.mockRestore();
 });

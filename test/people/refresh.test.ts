@@ -2,6 +2,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import {
+  apiClient,
   createService,
   memoryStore,
   type PersonAuth,
@@ -12,7 +13,7 @@ import {
 import { LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { noAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
-import { type LoginServer, latch, loggedIn } from "./person.js";
+import { client, type LoginServer, latch, loggedIn } from "./person.js";
 
 const hourMs = 3_600_000;
 const broken = (code: string) => () =>
@@ -295,6 +296,7 @@ describe("a refresh that is refused", () => {
 
   test.each([
     { name: "invalid_client", status: 401, body: '{"error":"invalid_client"}', code: "token_refused" },
+    { name: "an unknown error", status: 400, body: '{"error":"weather"}', code: "login_refused" },
     { name: "a 503", status: 503, body: "down", code: "response_not_json" },
     { name: "a redirect", status: 302, body: null, code: "response_redirected" },
   ])("with $name keeps the login, and is repeated after the backoff", async ({ status, body, code }) => {
@@ -307,6 +309,17 @@ describe("a refresh that is refused", () => {
     clock.advance(1_000);
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
+});
+
+test("a changed client secret ends the backoff of a refused refresh", async () => {
+  let clientSecret = "old-secret";
+  const credential = apiClient(() => ({ ...client, clientSecret }));
+  const { auth, server } = await expiredLogin({ options: { credential } });
+  const refusal = () => Response.json({ error: "invalid_client" }, { status: 401 });
+  server.before = ({ client_secret }) => (client_secret === "old-secret" ? refusal() : undefined);
+  expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "token_refused" });
+  clientSecret = "new-secret";
+  expect((await auth.getAccessToken()).value).toBe("access-token-2");
 });
 
 describe("the end of a login", () => {

@@ -30,9 +30,9 @@ export const LIMIT_MS = 9_999;
 export function skippedWaits(clock: SteppedClock): number[] {
   const waits: number[] = [];
   const real = globalThis.setTimeout;
-  const skipping = (task: () => void, ms = 0) => {
-    // Only the waits of the schedule are skipped. Node's own timers run.
-    if (ms === LIMIT_MS || ms < 500 || ms > 120_000) return real(task, ms);
+  const skipping = (task: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+    // Only the waits of the schedule are skipped. The timers of Node and of sockets run; the latter have arguments.
+    if (args.length > 0 || ms === LIMIT_MS || ms < 500 || ms > 120_000) return real(task, ms, ...args);
     waits.push(ms);
     clock.advance(ms);
     return real(task, 0);
@@ -74,23 +74,6 @@ export function overWhereSilent(script: Script, { expire }: { expire(): void }):
     if (answer === "silence") setImmediate(expire);
     return answer;
   };
-}
-
-/** Skips the waits of the retry schedule, but not the timers of a real socket. Returns the skipped waits. */
-export function skippedBackoff(clock: SteppedClock): number[] {
-  const waits: number[] = [];
-  const real = globalThis.setTimeout;
-  vi.stubGlobal("setTimeout", (task: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    // Waits with random jitter are not whole numbers, but Node's own timers are.
-    if (Number.isInteger(ms)) return real(task, ms, ...args);
-    waits.push(ms);
-    clock.advance(ms);
-    return real(task, 0, ...args);
-  });
-  onTestFinished(() => {
-    vi.unstubAllGlobals();
-  });
-  return waits;
 }
 
 /** Long enough for a signature on another thread to begin. */

@@ -20,6 +20,15 @@ export interface ScriptedAnswer {
   readonly body?: string;
 }
 
+export function jsonAnswer(status: number, body: unknown): ScriptedAnswer {
+  const headers = { "content-type": "application/json; charset=utf-8" };
+  return { status, headers, body: typeof body === "string" ? body : JSON.stringify(body) };
+}
+
+export function pageAnswer(status: number): ScriptedAnswer {
+  return { status, headers: { "content-type": "text/html" }, body: "<!doctype html><title>Gateway</title>" };
+}
+
 /** `silence` never answers and `reset` closes the connection. A function writes the answer itself. */
 export type Script = (
   request: RecordedRequest,

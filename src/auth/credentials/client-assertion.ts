@@ -3,7 +3,8 @@ import { encode as base64url } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
-import { lazy, tryLoad } from "../lazy.js";
+import { userAgent } from "../../version.js";
+import { ifPossible, lazy } from "../lazy.js";
 import {
   type PreparedCredential,
   type Refusal,
@@ -68,7 +69,7 @@ export async function preparePlugin(
     clientId,
     fingerprint: JSON.stringify([clientId, key.keyId, key.thumbprint, audience]),
     send: (grant, parameters, attempt) => sendPluginRequest(request, grant, parameters, attempt),
-    explain: async (refusal) => (await tryLoad(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
+    explain: async (refusal) => (await ifPossible(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
   };
 }
 
@@ -86,7 +87,7 @@ async function sendPluginRequest(
     // This is called just before the request is sent, so that no assertion grows old in a queue.
     async (_server, _client, body) => {
       const aud = audience ?? new URL(tokenEndpoint).href;
-      assertion = await sign({ clientId, audience: aud, issuedAt: issuedAtSeconds }, key);
+      assertion = await signClientAssertion({ clientId, audience: aud, issuedAt: issuedAtSeconds }, key);
       body.set("client_id", clientId);
       body.set("client_assertion_type", clientAssertionType);
       body.set("client_assertion", assertion);
@@ -98,27 +99,15 @@ async function sendPluginRequest(
         attempt.fetch(url, { ...init, body: init.body.toString() } as RequestInit),
       // parseBaseUrl has already decided whether plain http is allowed here.
       [allowInsecureRequests]: true,
-      headers: { "user-agent": attempt.userAgent },
+      headers: { "user-agent": userAgent },
       signal: attempt.signal,
     },
   );
   return { response, issuedAtSeconds, secrets: [assertion, ...Object.values(parameters)] };
 }
 
-async function sign(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
-  try {
-    return await signClientAssertion(claims, key);
-  } catch (cause) {
-    if (cause instanceof ConfigurationError) throw cause;
-    const message = "The private key or signer failed to sign; see the cause.";
-    throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
-  }
-}
-
 /** This is well under the 5 minutes of section 2.2, so that a fast clock does not exceed them. */
 const lifetimeSeconds = 60;
-
-const encoder = new TextEncoder();
 
 export interface ClientAssertionClaims {
   readonly clientId: string;
@@ -128,7 +117,11 @@ export interface ClientAssertionClaims {
   readonly issuedAt: number;
 }
 
-/** Signs a new assertion with its own `jti` (RFC 7523 section 3; section 2.2 of the description). */
+/**
+ * Signs a new assertion with its own `jti` (RFC 7523 section 3; section 2.2 of the description).
+ *
+ * @throws ConfigurationError `key_invalid` when the key or signer fails
+ */
 export async function signClientAssertion(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
   const header = { alg: "RS256", typ: "JWT", kid: key.keyId };
   const payload = {
@@ -141,8 +134,13 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
     exp: claims.issuedAt + lifetimeSeconds,
   };
   const signed = `${encode(header)}.${encode(payload)}`;
-  const signature = await key.sign(encoder.encode(signed));
-  return `${signed}.${base64url(signature)}`;
+  try {
+    return `${signed}.${base64url(await key.sign(new TextEncoder().encode(signed)))}`;
+  } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
+    const message = "The private key or signer failed to sign; see the cause.";
+    throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
+  }
 }
 
 function encode(part: object): string {

@@ -1,6 +1,7 @@
 /** Machine and person credentials, and the drivers behind them, which read the settings and send the requests. */
 import { type Cause, ConfigurationError, type Variant } from "../../errors.js";
 import type { Fetch, Target } from "../../variants/target.js";
+import { userAgent } from "../../version.js";
 import { RecentlyUsed } from "../recently-used.js";
 import type { TokenEndpointState } from "../token-endpoint.js";
 
@@ -26,7 +27,6 @@ export interface TokenAttempt {
   readonly signal: AbortSignal;
   /** The epoch milliseconds for `iat` and `exp` of an assertion, by the server's clock as far as it is known. */
   readonly serverNow: () => number;
-  readonly userAgent: string;
 }
 
 export interface SentAttempt {
@@ -194,7 +194,7 @@ export async function sendJson(
   url: string,
   body: string,
   secrets: readonly string[],
-  { fetch, signal, userAgent }: TokenAttempt,
+  { fetch, signal }: TokenAttempt,
 ): Promise<SentAttempt> {
   const response = await fetch(url, {
     method: "POST",

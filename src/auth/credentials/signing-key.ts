@@ -1,6 +1,5 @@
 /** Reads a private key in any of its forms, and signs with it. */
 import type { JWK } from "jose";
-import { decode as base64url } from "jose/base64url";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { exportJWK } from "jose/key/export";
 import { importJWK } from "jose/key/import";
@@ -195,7 +194,7 @@ async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise
       'privateKey is a CryptoKey that cannot sign. It must be private and have the usage "sign".',
     );
   requireLength(modulusLength);
-  const thumbprint = key.extractable ? await thumbprintOf(await exportJWK(key)) : undefined;
+  const thumbprint = key.extractable ? await calculateJwkThumbprint(await exportJWK(key)) : undefined;
   const id = keyId ?? thumbprint;
   if (id === undefined)
     throw keyError(
@@ -216,17 +215,15 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
   if (typeof jwk.d !== "string") throw notPrivate("public key");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
     throw unsupportedKey("privateKey is a JWK for an algorithm other than RS256.");
-  const { n: modulus } = jwk;
-  const notBase64url = () => invalidKey("privateKey is a JWK whose modulus is not base64url.");
-  requireLength(await orThrow(notBase64url, () => modulusBits(modulus)));
   const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
   const parts = { kty, n, e, d, p, q, dp, dq, qi } as JWK;
   const unreadable = () => damaged("an RSA key that cannot be read");
   const key = (await orThrow(unreadable, () =>
     importJWK(parts, "RS256", { extractable: false }),
   )) as CryptoKey;
+  requireLength((key.algorithm as RsaHashedKeyAlgorithm).modulusLength);
   if (!(await canSign(jwk, key))) throw damaged("an RSA key whose parts do not fit together");
-  const thumbprint = await thumbprintOf(jwk);
+  const thumbprint = await calculateJwkThumbprint(jwk);
   return signingKey(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
 }
 
@@ -249,15 +246,6 @@ function signingKey(keyId: string, thumbprint: string | undefined, key: CryptoKe
     sign: async (bytes) =>
       new Uint8Array(await crypto.subtle.sign(algorithm.name, key, bytes as Uint8Array<ArrayBuffer>)),
   };
-}
-
-async function thumbprintOf({ kty, n, e }: JWK): Promise<string> {
-  return calculateJwkThumbprint({ kty, n, e } as JWK);
-}
-
-function modulusBits(n: string): number {
-  const hex = Array.from(base64url(n), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return BigInt(`0x0${hex}`).toString(2).length;
 }
 
 const howToMakeOne =
@@ -300,13 +288,8 @@ function keyError(code: ConfigurationErrorCode, message: string, option = "priva
 /** The number of keys in text form that stay imported, since each tenant may have its own key. */
 const mostTexts = 1_000;
 
-interface ImportedKey {
-  readonly importing: Promise<SigningKey>;
-  readonly key?: SigningKey;
-}
-
-/** The imports of one private key, by the `keyId` that was configured with it. */
-type Imports = Map<string | undefined, ImportedKey>;
+/** The imports of one private key, done or in progress, by the `keyId` that was configured with it. */
+type Imports = Map<string | undefined, SigningKey | Promise<SigningKey>>;
 
 /** Reads a configured key, or calls a configured function, per assertion. The same key is imported only once. */
 export class SigningKeyCache {
@@ -321,15 +304,13 @@ export class SigningKeyCache {
         : { privateKey, keyId };
     const imports = this.#importsOf(given.privateKey);
     const found = imports.get(given.keyId);
-    if (found?.key !== undefined) return found.key;
-    if (found !== undefined && shareInFlight) return found.importing;
+    if (found !== undefined && (shareInFlight || !(found instanceof Promise))) return found;
     const importing = importSigningKey(given.privateKey, given.keyId);
-    const entry = { importing };
-    if (found === undefined) imports.set(given.keyId, entry);
+    if (found === undefined) imports.set(given.keyId, importing);
     importing.then(
-      (key) => imports.set(given.keyId, { importing, key }),
+      (key) => imports.set(given.keyId, key),
       () => {
-        if (imports.get(given.keyId) === entry) imports.delete(given.keyId);
+        if (imports.get(given.keyId) === importing) imports.delete(given.keyId);
       },
     );
     return importing;

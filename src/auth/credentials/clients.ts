@@ -1,9 +1,11 @@
-/** Variant B with a user: authorization code with PKCE, and a refresh token (sections 4.2 and 5.8 of the description). */
+/** The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one (section 4.2). */
 import { type Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback, isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import { withoutUndefined } from "../auth.js";
 import {
   fingerprintOf,
+  type MachineCredential,
+  machineCredential,
   type PersonCredential,
   type PreparedPersonCredential,
   personCredential,
@@ -13,6 +15,38 @@ import {
   type Settings,
   sendJson,
 } from "./credential.js";
+
+export interface ServiceAccountSettings {
+  /** The service client id, shown in the admin area under Service accounts. */
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/**
+ * The credential of a service account: machine-to-machine use of Variant B.
+ *
+ * @throws ConfigurationError `credential_invalid` before the first request
+ * @see the description, sections 2.5, 4.2 and 5.10; RFC 6749 section 4.4
+ * @example
+ * serviceAccount({ clientId: "reports", clientSecret: await readFile("client-secret.txt", "utf8") })
+ */
+export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
+  return machineCredential("B", {
+    async prepare(target) {
+      const { clientId, clientSecret } = await readSettings(settings, target, "B");
+      requireText(clientId, "clientId", "B");
+      requireText(clientSecret, "clientSecret", "B");
+      const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
+      return {
+        clientId,
+        fingerprint: await fingerprintOf(clientId, clientSecret),
+        send: (attempt) =>
+          sendJson(tokenEndpointOfB(target), JSON.stringify(fields), [clientSecret], attempt),
+        explain: (refusal) => explain(refusal, clientId, wrongAccount),
+      };
+    },
+  });
+}
 
 export interface ApiClientSettings {
   /** The id shown in the admin area under API clients. */
@@ -82,7 +116,8 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         authorizationParameters: withoutUndefined(checked.authorizationParameters ?? {}),
         issuer: checked.issuer,
         resendLostRefresh: checked.resendLostRefresh ?? false,
-        explain: (refusal) => explain(refusal, clientId, clientSecret !== undefined),
+        explain: (refusal) =>
+          explain(refusal, clientId, clientSecret === undefined ? missingSecret : wrongSecret),
         // Section 4.2 shows no grant_type.
         sendCode: ({ code, codeVerifier: code_verifier }, attempt) => {
           const fields = { code, code_verifier, client_id: clientId, redirect_uri: redirectUri, ...secret };
@@ -123,8 +158,11 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
   // RFC 6749 section 3.1.2 demands this. Any scheme is allowed, since native apps use their own.
   if (!URL.canParse(redirectUri) || redirectUri.includes("#"))
     throw invalid("redirectUri", "must be an absolute URL without a fragment");
-  if (!authorizationEndpoint.startsWith("/")) requireSecureUrl(authorizationEndpoint);
-  else if (authorizationEndpoint.includes("#")) throw badEndpoint();
+  const isPath = authorizationEndpoint.startsWith("/");
+  if (authorizationEndpoint.includes("#") || !(isPath || URL.canParse(authorizationEndpoint)))
+    throw invalid("authorizationEndpoint", "must be a URL or a path under the base URL, without a fragment");
+  if (!isPath && !isSecure(new URL(authorizationEndpoint)))
+    throw invalid("authorizationEndpoint", "must use https, or be on this machine");
   if (Object.prototype.toString.call(authorizationParameters) !== "[object Object]")
     throw invalid("authorizationParameters", "must be an object");
   for (const [name, value] of Object.entries(authorizationParameters) as [string, unknown][]) {
@@ -138,15 +176,8 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
   return settings;
 }
 
-function requireSecureUrl(endpoint: string): void {
-  if (!URL.canParse(endpoint) || endpoint.includes("#")) throw badEndpoint();
-  const { protocol, hostname } = new URL(endpoint);
-  if (protocol !== "https:" && !(protocol === "http:" && isLoopback(hostname)))
-    throw invalid("authorizationEndpoint", "must use https, or be on this machine");
-}
-
-function badEndpoint(): ConfigurationError {
-  return invalid("authorizationEndpoint", "must be a URL or a path under the base URL, without a fragment");
+function isSecure({ protocol, hostname }: URL): boolean {
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
 function urlUnderBase(option: string, path: string, { baseUrl }: Target, example: string): string {
@@ -157,23 +188,33 @@ function urlUnderBase(option: string, path: string, { baseUrl }: Target, example
 }
 
 /** Assumes the errors of RFC 6749 section 5.2, since the description does not show those of Variant B. */
-function explain({ error, status }: Refusal, clientId: string, hasSecret: boolean): readonly Cause[] {
+function explain(
+  { error, status }: Refusal,
+  clientId: string,
+  likely: Omit<Cause, "evidence">,
+): readonly Cause[] {
   if (error !== "invalid_client" && error !== "unauthorized_client" && status !== 401) return [];
-  const evidence = `${error ?? status} for ${clientId}, sent with${hasSecret ? " the configured" : "out a"} client secret, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;
-  const mismatch = {
-    id: "client_secret_mismatch",
-    summary: "The client secret does not belong to this API client, or the API client has no secret",
-    remedy:
-      "Compare both in the admin area under API clients. For a client without a secret leave clientSecret out; the secret of a service account is not valid here.",
-  };
-  const missing = {
-    id: "client_secret_missing",
-    summary: "The API client has a secret, or no API client has this id",
-    remedy:
-      "Compare the client id in the admin area under API clients. If it has a secret there, pass it as clientSecret.",
-  };
-  return [{ ...(hasSecret ? mismatch : missing), evidence }];
+  const evidence = `${error ?? status} for ${clientId}, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;
+  return [{ ...likely, evidence }];
 }
+
+const wrongAccount = {
+  id: "client_secret_mismatch",
+  summary: "The client id or the client secret does not belong to a service account of this deployment",
+  remedy: "Compare the client id, and make a new secret, in the admin area under Service accounts.",
+};
+const wrongSecret = {
+  id: "client_secret_mismatch",
+  summary: "The client secret does not belong to this API client, or the API client has no secret",
+  remedy:
+    "Compare both in the admin area under API clients. For a client without a secret leave clientSecret out; the secret of a service account is not valid here.",
+};
+const missingSecret = {
+  id: "client_secret_missing",
+  summary: "The API client has a secret, or no API client has this id",
+  remedy:
+    "Compare the client id in the admin area under API clients. If it has a secret there, pass it as clientSecret.",
+};
 
 function invalid(option: string, problem: string, cause?: unknown): ConfigurationError {
   const message = `${option} ${problem}.`;
