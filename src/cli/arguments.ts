@@ -1,4 +1,5 @@
 /** Mistakes in the arguments, reported without the values: one of them may be a secret. */
+import { readFile } from "node:fs/promises";
 import { type Command, type CommanderError, InvalidArgumentError } from "commander";
 import { ConfigurationError } from "../errors.js";
 
@@ -49,6 +50,14 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be ${unit} from ${least} to ${most}.`);
   };
+}
+
+/** Reads the file that a flag names, without a byte order mark. @throws ConfigurationError `option_invalid` */
+export async function readFileOf(flag: string, path: string): Promise<string> {
+  const text = await readFile(path, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+    throw invalidFlag(flag, `names a file that cannot be read (${code}): ${path}`);
+  });
+  return text.replace(/^\ufeff/, "");
 }
 
 /** Parses an option that may be repeated, for commander. */

@@ -204,7 +204,7 @@ describe("a login's browser", () => {
     const args = ["login", "--wait-seconds", "1"];
     const { code, stderr } = await cli(args, env, { isTTY: true });
     expect(code).toBe(3);
-    const received = await readFile(seen, "utf8");
+    const received = await vi.waitFor(() => readFile(seen, "utf8"));
     const [count, address] = received.split("\n");
     expect(count).toBe("1");
     expect(stderr).toContain(address);

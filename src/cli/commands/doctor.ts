@@ -1,8 +1,7 @@
 /** `bivariant doctor`: what works, what does not, and what to do about it. */
-import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { ConfigurationError, isBivariantError, isConfigurationError } from "../../errors.js";
-import { invalidFlag } from "../arguments.js";
+import { readFileOf } from "../arguments.js";
 import { readAccount, readPlugin } from "../credentials.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall } from "../doctor/call.js";
@@ -88,11 +87,9 @@ async function readLogin(settings: Settings, env: Environment): Promise<DoctorIn
 
 /** @throws ConfigurationError `option_invalid` if the file cannot be read */
 async function readJwks(path: string): Promise<{ readonly value: unknown }> {
-  const text = await readFile(path, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
-    throw invalidFlag("--jwks", `names a file that cannot be read (${code}): ${path}`);
-  });
+  const text = await readFileOf("--jwks", path);
   try {
-    return { value: JSON.parse(text.replace(/^\ufeff/, "")) };
+    return { value: JSON.parse(text) };
   } catch {
     return { value: undefined };
   }

@@ -68,24 +68,18 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .addHelpText(
       "after",
       `
-Prints on stdout the variables that point bivariant at it, as lines for a POSIX shell; and on stderr each request with its
-status and, for a refused request, the real reason, which the caller does not see. Keys and secrets are made for this run
-and stored in a private temporary folder, which is deleted at the end. Reads no environment variables.
+stdout holds the variables that point bivariant at it; stderr shows each request, and the real reason of each refusal. Keys
+and secrets are made for this run, in a private temporary folder that is deleted at the end.
 
-Without a seed file these are registered: the service plugin emulated-plugin and the service account emulated-account
-(for call and token); the API client emulated-client and the operator ada, who has no password (for login and the host
-page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock, faults and options, each as createEmulator
-takes them. The printed variables are those of the first registration of each kind. A plugin without a jwks gets a key,
-whose file is printed. The page at /_emulator shows the traffic, and changes registrations, clock, faults and rules.
+Without a seed file these are registered: emulated-plugin and emulated-account (for call and token), emulated-client and
+the operator ada (for login and the host page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock,
+faults and options, each as createEmulator takes them. The variables are those of the first registration of each kind.
 
 Examples, in two terminals:
   $ bivariant emulate --variant B --port 8080
   $ export BIVARIANT_...            the printed lines
   $ bivariant call listDevices
   $ bivariant login                 as ada
-
-  $ bivariant emulate --seed-file tenant.yaml --watch
-  $ bivariant emulate > emulated.env &
 
 With --json every line on stdout is a JSON object: { "served", "environment", "keys" } at the start and whenever the seed
 file was read, otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it cannot listen or the seed

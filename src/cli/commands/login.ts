@@ -5,7 +5,7 @@ import { isLoginRequiredError, LoginRequiredError } from "../../errors.js";
 import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
 import { wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
-import { type Callback, type CallbackListener, listenForCallback, loginPages } from "../login/callback.js";
+import { listenForCallback, loginPages } from "../login/callback.js";
 import { loginOptions } from "../login/identity.js";
 import {
   cliPerson,
@@ -59,9 +59,8 @@ port, choose it with --port. The browser is opened if stdout is a terminal; the 
 the API client has a secret, pass --b-login-client-secret-file, or --b-client-secret-file if its id is --b-client-id.
 
 One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
-encrypted. Set its key in BIVARIANT_STORE_KEY or in a file that BIVARIANT_STORE_KEY_FILE names. Otherwise a key is made
-in <store file>.key with mode 0600, and every program that can read your files can read the login too. The login is
-renewed without a prompt for as long as the deployment allows. A logout deletes it here, without telling the deployment.
+encrypted with a key of your own, or else one in <store file>.key, which every program that can read your files can read.
+A logout deletes the login here, without telling the deployment.
 
 With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, with expires_at of the first access token
 in epoch milliseconds; with --logout { "forgotten", "store_file" }. Never a token.`,
@@ -80,6 +79,8 @@ async function logOut(settings: Settings, { output, env }: Context): Promise<voi
 async function logIn(settings: Settings, flags: LoginFlags, context: Context): Promise<void> {
   const { output, env, signal } = context;
   const listener = await listenForCallback(flags.port);
+  const late = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   try {
     const addresses = {
       // If it is undefined, the library reports that it is missing.
@@ -90,18 +91,21 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
     const person = await loginOptions(settings, env, output.onEvent, addresses);
     const options = { ...person, store: await createLoginStore(settings, env) };
     const { url, login } = await beginLogin(options);
-    const waiting = waitForCallback(listener, login.state, flags.waitSeconds, signal);
-    // The wait can fail before the `await` below, and an unhandled rejection would end the process.
-    waiting.catch(() => {});
-    const isOpened = flags.browser && output.isTerminal && (await openBrowser(url, env));
+    const opensBrowser = flags.browser && output.isTerminal;
+    if (opensBrowser) openBrowser(url, env);
     output.note(
-      isOpened
+      opensBrowser
         ? "Your browser opens for the login. If it does not, open this address on this machine:"
         : "To log in, open this address in a browser on this machine:",
     );
     // The address is always printed, because the browser may open on another screen.
     output.raw(`${url}\n`);
-    const callback = await output.during("waiting for the login in the browser", () => waiting);
+    const message = `The login did not happen within ${flags.waitSeconds} seconds.`;
+    const expire = () => late.abort(new LoginRequiredError("login_expired", message));
+    timer = setTimeout(expire, 1000 * flags.waitSeconds);
+    const callback = await output.during("waiting for the login in the browser", () =>
+      listener.callback(login.state, AbortSignal.any([signal, late.signal])),
+    );
     try {
       const auth = await output.during("waiting for a token", () =>
         completeLogin({ ...options, login, signal, person: cliPerson, callbackUrl: callback.url }),
@@ -116,24 +120,8 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
       throw error;
     }
   } finally {
-    await listener.close();
-  }
-}
-
-async function waitForCallback(
-  listener: CallbackListener,
-  state: string,
-  waitSeconds: number,
-  signal: AbortSignal,
-): Promise<Callback> {
-  const end = new AbortController();
-  const message = `The login did not happen within ${waitSeconds} seconds.`;
-  const timeout = () => end.abort(new LoginRequiredError("login_expired", message));
-  const timer = setTimeout(timeout, 1000 * waitSeconds);
-  try {
-    return await listener.callback(state, AbortSignal.any([signal, end.signal]));
-  } finally {
     clearTimeout(timer);
+    await listener.close();
   }
 }
 
@@ -143,14 +131,11 @@ const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** If the program has not failed after this time, it has opened the address. */
-const openerFailsWithinMs = 3_000;
-
 /**
- * Resolves with whether a program opened the address. Other users can see the address in the process list,
- * but cannot use it, because the code needs the verifier, which only this process has (RFC 7636 section 1).
+ * Starts the program that opens the address. Other users can see the address in the process list, but cannot
+ * use it, because the code needs the verifier, which only this process has (RFC 7636 section 1).
  */
-async function openBrowser(url: string, env: Environment): Promise<boolean> {
+function openBrowser(url: string, env: Environment): void {
   const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
   const withoutSecrets = Object.entries(env).filter(([name]) => !name.startsWith("BIVARIANT_"));
   const child = spawn(program, [...args, url], {
@@ -158,17 +143,10 @@ async function openBrowser(url: string, env: Environment): Promise<boolean> {
     stdio: "ignore",
     detached: true,
   });
+  // Without such a program the person opens the printed address.
+  child.on("error", () => {});
   // The program may run as long as the browser, and this process must not wait for it.
   child.unref();
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(true), openerFailsWithinMs);
-    const settle = (isOpened: boolean) => {
-      clearTimeout(timer);
-      resolve(isOpened);
-    };
-    child.once("error", () => settle(false));
-    child.once("exit", (code) => settle(code === 0));
-  });
 }
 
 function reportLogin(auth: PersonAuth<"B">, expiresAt: number, settings: Settings, context: Context): void {

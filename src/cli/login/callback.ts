@@ -97,11 +97,7 @@ export const loginPages = {
 } as const;
 
 const style = `:root{color-scheme:light dark}
-body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}
-main{box-sizing:border-box;max-width:30rem;padding:2rem 1.5rem;text-align:center}
-.mark{display:inline-grid;place-items:center;width:3rem;height:3rem;border-radius:50%;font-size:1.5rem;color:#fff}
-.good{background:#1a7f4b}.bad{background:#b3402e}
-h1{margin:1rem 0 .5rem;font-size:1.5rem;line-height:1.25}p{margin:0}`;
+body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;text-align:center}`;
 
 /** The address of the page holds the code, so the page loads nothing, runs nothing and sends no referrer. */
 const pageHeaders: Readonly<Record<string, string>> = {
@@ -113,25 +109,14 @@ const pageHeaders: Readonly<Record<string, string>> = {
 };
 
 /** Takes only the pages above, so that the browser shows nothing that came over the network. */
-function htmlOf(page: LoginPage): string {
-  const [title, text] = page;
-  const isGood = page === loginPages.done;
+function htmlOf([title, text]: LoginPage): string {
   return `<!doctype html>
 <html lang="en">
-<head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>${title}</title>
 <style>${style}</style>
-</head>
-<body>
-<main>
-<div class="mark ${isGood ? "good" : "bad"}" aria-hidden="true">${isGood ? "&#10003;" : "&#33;"}</div>
-<h1>${title}</h1>
-<p>${text}</p>
-</main>
-</body>
-</html>
+<main><h1>${title}</h1><p>${text}</p></main>
 `;
 }
