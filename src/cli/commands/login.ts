@@ -1,11 +1,14 @@
 /** `bivariant login`: a person logs in to Variant B in the browser, and later commands act for that person. */
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Command } from "commander";
-import { isLoginRequiredError, LoginRequiredError } from "../../errors.js";
+import { ConfigurationError, isLoginRequiredError, LoginRequiredError } from "../../errors.js";
 import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
 import { wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
-import { listenForCallback, loginPages } from "../login/callback.js";
 import { loginOptions } from "../login/identity.js";
 import {
   cliPerson,
@@ -169,4 +172,109 @@ function reportLogin(auth: PersonAuth<"B">, expiresAt: number, settings: Setting
       ? note
       : `${note} If the secret is that of the API client, set ${namesOf("bLoginClientId")} and ${namesOf("bLoginClientSecretFile")} instead.`,
   );
+}
+
+/** An IP literal, because `localhost` may resolve to another interface (RFC 8252 section 8.3). */
+const host = "127.0.0.1";
+const path = "/callback";
+
+/** A browser that came back and waits for its page. */
+interface Callback {
+  /** The requested URL. Its query holds the code. */
+  readonly url: string;
+  /** Resolves when the page was sent or the browser has gone. */
+  show(page: LoginPage): Promise<void>;
+}
+
+/**
+ * Listens on the loopback address that the browser comes back to (RFC 8252 section 7.3).
+ *
+ * @throws ConfigurationError `option_invalid` if the port cannot be used
+ */
+async function listenForCallback(port: number) {
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 });
+  let accept: ((url: URL, response: ServerResponse) => boolean) | undefined;
+  server.on("request", ({ method, url = "", headers }, response) => {
+    response.setHeader("connection", "close");
+    // The Host is checked so that a foreign name that resolves to this machine (DNS rebinding) gets no answer.
+    const isHere = headers.host === new URL(redirectUri).host;
+    const target = isHere && URL.canParse(url, redirectUri) ? new URL(url, redirectUri) : undefined;
+    if (method !== "GET" || target?.host !== headers.host || target?.pathname !== path)
+      response.writeHead(404, { "content-type": "text/plain" }).end("Not found.\n");
+    else if (accept?.(target, response) !== true)
+      response.writeHead(404, pageHeaders).end(htmlOf(loginPages.another));
+  });
+  server.listen(port, host);
+  await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
+    const message = `Port ${port} cannot be listened on (${cause.code}). Choose another with --port.`;
+    throw new ConfigurationError("option_invalid", message, { option: "--port", variant: "B", cause });
+  });
+  const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
+  return {
+    redirectUri,
+    /** Resolves with the first callback that has this state. Others, such as forged ones, change nothing. */
+    callback: (state: string, signal: AbortSignal) =>
+      new Promise<Callback>((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        accept = (url, response) => {
+          const states = url.searchParams.getAll("state");
+          if (states.length !== 1 || states[0] !== state) return false;
+          // No second callback is accepted, because reloading the page sends the code again.
+          accept = undefined;
+          resolve({ url: url.href, show: (page) => show(page, response) });
+          return true;
+        };
+        if (signal.aborted) reject(signal.reason);
+      }),
+    /** Resolves when the port is free again. */
+    async close(): Promise<void> {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function show(page: LoginPage, response: ServerResponse): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    response.once("close", resolve);
+    response.writeHead(page === loginPages.done ? 200 : 400, pageHeaders).end(htmlOf(page));
+  });
+}
+
+/** The title and the sentence below it. */
+type LoginPage = readonly [string, string];
+
+const loginPages = {
+  done: ["You are logged in", "You can close this window and go back to the terminal."],
+  failed: ["The login failed", "The terminal shows the reason. Run bivariant login again."],
+  denied: ["The login was denied", "Nothing was granted. To try again, run bivariant login."],
+  another: ["This is not the expected login", "Open the address that the terminal shows."],
+} as const;
+
+const style = `:root{color-scheme:light dark}
+body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;text-align:center}`;
+
+/** The address of the page holds the code, so the page loads nothing, runs nothing and sends no referrer. */
+const pageHeaders: Readonly<Record<string, string>> = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** Takes only the pages above, so that the browser shows nothing that came over the network. */
+function htmlOf([title, text]: LoginPage): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>${title}</title>
+<style>${style}</style>
+<main><h1>${title}</h1><p>${text}</p></main>
+`;
 }

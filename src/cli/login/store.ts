@@ -1,7 +1,7 @@
 /** The stored logins of the command line: an encrypted file, its key, and the list of the logins in it. */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { ConfigurationError, StoreError } from "../../errors.js";
@@ -48,17 +48,11 @@ async function openStore(file: string, settings: Settings): Promise<TokenStore> 
   return store;
 }
 
-/** Links a finished file, so that only one of two processes makes the key, and none reads half of it. */
 async function createKey(path: string): Promise<void> {
-  const unfinished = `${path}.${randomUUID()}`;
-  try {
-    await writeFile(unfinished, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx" });
-    await link(unfinished, path);
-  } catch (fault) {
+  const key = `${randomBytes(32).toString("base64")}\n`;
+  await writeFile(path, key, { mode: 0o600, flag: "wx" }).catch((fault) => {
     if (codeOf(fault) !== "EEXIST") throw fault;
-  } finally {
-    await rm(unfinished, { force: true });
-  }
+  });
 }
 
 async function readKey(path: string): Promise<string> {
