@@ -5,7 +5,6 @@ import { ConfigurationError } from "../errors.js";
 
 const processList = "Other users can see the command line, and the shell keeps it.";
 
-/** The options that would carry a secret, and the variable for it. */
 const secretOptions = [
   { flags: /^--(?:a-)?(?:private-)?key$/, variable: "A_PRIVATE_KEY" },
   { flags: /^--(?:b-)?(?:client-)?secret$/, variable: "B_CLIENT_SECRET" },
@@ -43,7 +42,6 @@ export function invalidFlag(flag: string, problem: string): ConfigurationError {
   return new ConfigurationError("option_invalid", `${flag} ${problem}`, { option: flag });
 }
 
-/** Returns a parser for commander. */
 export function wholeNumber(least: number, most: number, unit: string): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;

@@ -22,9 +22,7 @@ const nextNoteMs = 10_000;
 export class Output {
   /** Whether `--json` is set, so that stdout must hold nothing but JSON. */
   readonly json: boolean;
-  /** Whether stdout is a terminal. */
   readonly isTerminal: boolean;
-  /** Colours for stdout. */
   readonly paint: Paint;
   /** Colours for stderr. */
   readonly paintNote: Paint;
@@ -38,22 +36,15 @@ export class Output {
     this.paintNote = painter(streams.stderr, env);
   }
 
-  /** Writes lines of a result. */
   lines(lines: readonly string[]): void {
     this.#streams.stdout.write(`${lines.join("\n")}\n`);
   }
 
-  /** Writes a result as indented JSON. */
-  value(value: unknown): void {
-    this.lines([printableJson(value, 2)]);
+  /** Writes a result as JSON; one of many results has the indent 0, which keeps it on one line. */
+  value(value: unknown, indent: 0 | 2 = 2): void {
+    this.lines([printableJson(value, indent)]);
   }
 
-  /** Writes one of many results as a line of JSON. */
-  valueLine(value: unknown): void {
-    this.lines([printableJson(value)]);
-  }
-
-  /** Writes a note for people to stderr. */
   note(text: string): void {
     this.raw(`${this.paintNote("dim", text)}\n`);
   }

@@ -77,7 +77,6 @@ type ValueOf<Name> = Name extends "variant"
       ? number
       : string;
 
-/** The values of one run. */
 export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> };
 
 function flagOf(name: SettingName): string | undefined {
@@ -92,10 +91,8 @@ function variableOf(name: SettingName): string | undefined {
     : (env ?? `BIVARIANT_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`);
 }
 
-/** The environment variables of all settings. */
 export const settingVariables: readonly string[] = settingNames.flatMap((name) => variableOf(name) ?? []);
 
-/** The settings that find a deployment. */
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
 
 /** The settings with which a machine, or a person who logged in, gets a token. */
@@ -103,7 +100,6 @@ export const identitySettings: readonly SettingName[] = settingNames.filter(
   (name) => name !== "authorizationEndpoint" && name !== "scope",
 );
 
-/** The settings to log a person in. */
 export const loginSettings: readonly SettingName[] = settingNames.filter(
   (name) => !/^(?:variant|login|a[A-Z].*)$/.test(name),
 );
@@ -163,7 +159,6 @@ export function readSettings(command: Command, env: Environment): Settings {
   return settings;
 }
 
-/** Maps an option of the library to its setting, if their names differ. */
 const settingOfOption: Readonly<Record<string, SettingName>> = {
   tenantId: "tenant",
   privateKey: "aPrivateKeyFile",

@@ -158,8 +158,7 @@ async function serve(
   const stop = () => stopping.abort();
   // Signals are handled before there is anything to clean up, so that none ends the process without it.
   for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, stop);
-  interruption.addEventListener("abort", stop);
-  if (interruption.aborted) stop();
+  const signal = AbortSignal.any([interruption, stopping.signal]);
   let folder: string | undefined;
   let close = async () => {};
   try {
@@ -178,8 +177,8 @@ async function serve(
     const printTraffic = trafficPrinter(emulator, output);
     const reload = reloader(emulator, readOptions, options, folder, output);
     const reloadIfChanged = watch ? fileWatcher(seedFile, before, reload) : undefined;
-    while (!stopping.signal.aborted) {
-      await wait(lookEveryMs, undefined, { signal: stopping.signal }).catch(() => {});
+    while (!signal.aborted) {
+      await wait(lookEveryMs, undefined, { signal }).catch(() => {});
       printTraffic();
       await reloadIfChanged?.();
     }
@@ -188,7 +187,6 @@ async function serve(
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
     await close();
     for (const name of ["SIGTERM", "SIGHUP"]) process.off(name, stop);
-    interruption.removeEventListener("abort", stop);
   }
 }
 
@@ -301,7 +299,7 @@ async function announce(
       await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
     environment.BIVARIANT_STORE_KEY_FILE = storeKeyFile;
   }
-  if (output.json) return output.valueLine({ served: variants, environment, keys });
+  if (output.json) return output.value({ served: variants, environment, keys }, 0);
   output.lines(exportLines(environment));
   for (const { tenant, clientId, type, privateKeyFile } of keys)
     if (privateKeyFile !== keyFile)
@@ -320,31 +318,21 @@ async function writePrivate(folder: string, name: string, content: string): Prom
   return path;
 }
 
-/** Each call of the result prints the new requests and refusals. Without `--json` they go to stderr. */
+/** Each call of the result prints the new requests and their refusals. Without `--json` they go to stderr. */
 function trafficPrinter({ journal, customerLog }: Emulator, output: Output): () => void {
-  const newRequests = newEntries(() => journal.entries());
-  const newRefusals = newEntries(() => customerLog.entries());
+  let last: JournalEntry | undefined;
   return () => {
-    // The sort is stable, so a request comes before its refusal even if both have the same time.
-    const seen = [
-      ...newRequests().map((request) => ({ at: request.at, request })),
-      ...newRefusals().map((refusal) => ({ at: refusal.at, refusal })),
-    ].sort((one, other) => one.at - other.at);
-    for (const { at: _, ...entry } of seen)
-      if (output.json) output.valueLine(entry);
-      else if ("request" in entry) output.raw(requestLine(entry.request, output.paintNote));
-      else output.raw(refusalLine(entry.refusal));
-  };
-}
-
-/** Each call returns the entries added since the call before; after a reset it returns all of them. */
-function newEntries<Entry>(entries: () => readonly Entry[]): () => readonly Entry[] {
-  let last: Entry | undefined;
-  return () => {
-    const all = entries();
+    const all = journal.entries();
+    // After a reset the last entry is not there, so that all of them are new.
     const added = last === undefined ? all : all.slice(all.lastIndexOf(last) + 1);
     last = all.at(-1) ?? last;
-    return added;
+    for (const request of added) {
+      if (output.json) output.value({ request }, 0);
+      else output.raw(requestLine(request, output.paintNote));
+      for (const refusal of customerLog.entries({ requestId: request.id }))
+        if (output.json) output.value({ refusal }, 0);
+        else output.raw(refusalLine(refusal));
+    }
   };
 }
 

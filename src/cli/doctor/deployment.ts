@@ -144,9 +144,12 @@ export async function examineDetection(
     const { served, evidence } = await detectVariant({ ...target, fetch, signal, timeoutMs });
     const chosen = only ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
     const finding = chosen === undefined ? noVariant(served) : verdictOn(chosen, served, input);
+    const answers = evidence.map(
+      ({ variant, status, reason }) => `Variant ${variant}: ${status}, ${reason}.`,
+    );
     return {
       variant: finding.verdict === "fail" ? undefined : chosen,
-      finding: { ...finding, evidence: `${finding.evidence} ${answersOf(evidence)}` },
+      finding: { ...finding, evidence: [finding.evidence, ...answers].join(" ") },
     };
   } catch (error) {
     if (!isBivariantError(error)) throw error;
@@ -181,15 +184,4 @@ function verdictOn(chosen: Variant, served: Detection["served"], { variant }: Do
     `Variant ${chosen} is not served${isOther ? `, but Variant ${other} is` : ""}. ${use}.`,
     `${isOther ? `Configure a credential for Variant ${other}. ${waysToSet(other)} ` : ""}${checkTenant}`,
   );
-}
-
-/** Lists the last answer about each variant, which decided the verdict. */
-function answersOf(evidence: Detection["evidence"]): string {
-  const last = new Map(evidence.map((one) => [one.variant, one]));
-  return [...last.values()]
-    .map(({ variant, status, reason }) => {
-      const answer = reason.includes(String(status)) ? reason : `${status}, ${reason}`;
-      return `Variant ${variant}: ${answer}.`;
-    })
-    .join(" ");
 }

@@ -13,7 +13,7 @@ import { hasOwnLoginClient, readLoginClient } from "../credentials.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import { namesOf, type Settings } from "../settings.js";
-import { findLogin, type LoginName, openLoginStore, otherLogins } from "./store.js";
+import { findLogin, isSameLogin, type LoginName, openLoginStore } from "./store.js";
 
 /** This is part of the `--help` of the commands that ask for a token. */
 export const identityHelp: string = `Who asks, in Variant B: the service account if its client secret is set; otherwise the login that bivariant login stored
@@ -76,11 +76,10 @@ export async function wantedLogin(
   if (!isNamed && !meansLogin(settings)) return undefined;
   const options = await loginOptions(settings, env, onEvent);
   const store = await openLoginStore(settings, env);
-  const found = store && (await findLogin({ ...options, store }));
-  if (typeof found === "object") return { options, found };
-  if (found === "over")
+  const others = store === undefined ? [] : await findLogin({ ...options, store });
+  if (!Array.isArray(others)) return { options, found: others };
+  if (others.some((one) => isSameLogin(one, options)))
     return { options, found: new LoginRequiredError("login_expired", "The stored login is over.") };
-  const others = store === undefined ? [] : await otherLogins(store, options);
   const none = `No login is stored for this base URL, tenant and client id (${namesOf("storeFile")}).`;
   const message = others.length === 0 ? none : `${none} ${otherTenants(others)}`;
   if (isNamed || hasOwnLoginClient(settings))

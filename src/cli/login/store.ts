@@ -77,7 +77,6 @@ function codeOf(fault: unknown): string | undefined {
   return (fault as NodeJS.ErrnoException).code;
 }
 
-/** The fields that identify a login. */
 export interface LoginName {
   readonly baseUrl: string;
   readonly tenantId?: string | undefined;
@@ -86,13 +85,17 @@ export interface LoginName {
 
 export type StoredPerson = PersonAuthOptions<"B"> & LoginName & { readonly store: TokenStore };
 
-/** Finds the stored login; "over" if it has ended, undefined if there is none. @throws StoreError */
-export async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | "over" | undefined> {
+/**
+ * Finds the stored login, or else the names of the stored logins of its client at its deployment: for other tenants,
+ * or its own if it is over. A grant is deleted when it ends, but its name stays in the list until the logout.
+ *
+ * @throws StoreError
+ */
+export async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | LoginName[]> {
   const auth = await resumeAuth({ ...person, person: cliPerson });
   if (auth !== undefined) return auth;
-  // A grant is deleted when it ends, but its name stays in the list until the logout.
   const names = await readNames(person.store);
-  return names.some((one) => isSameLogin(one, person)) ? "over" : undefined;
+  return names.filter((one) => isSameLogin({ ...one, tenantId: person.tenantId }, person));
 }
 
 /** Checks that the store holds this login, and adds it to the list. @throws StoreError */
@@ -106,24 +109,15 @@ export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">)
   await changeNames(person.store, (names) => [...names.filter((one) => !isSameLogin(one, name)), name]);
 }
 
-/** Deletes a login, and resolves with whether there was one. @throws StoreError */
 export async function forgetLogin(person: StoredPerson): Promise<boolean> {
   const found = await findLogin(person);
-  if (typeof found === "object") await found.forget();
+  const isStored = !Array.isArray(found);
+  if (isStored) await found.forget();
   await changeNames(person.store, (names) => names.filter((one) => !isSameLogin(one, person)));
-  return typeof found === "object";
+  return isStored;
 }
 
-/** Finds the logins of the same client at the same deployment, but for other tenants. @throws StoreError */
-export async function otherLogins(store: TokenStore, login: LoginName): Promise<LoginName[]> {
-  const { baseUrl, clientId } = login;
-  const names = await readNames(store);
-  return names.filter(
-    (one) => one.baseUrl === baseUrl && one.clientId === clientId && !isSameLogin(one, login),
-  );
-}
-
-function isSameLogin(left: LoginName, right: LoginName): boolean {
+export function isSameLogin(left: LoginName, right: LoginName): boolean {
   const key = ({ baseUrl, tenantId, clientId }: LoginName) =>
     JSON.stringify([baseUrl, tenantId ?? "", clientId]);
   return key(left) === key(right);
