@@ -15,9 +15,8 @@ export interface Streams {
   readonly stderr: Stream;
 }
 
-/** How long a task may take before a note says what the program waits for, and the time between further notes. */
-const firstNoteMs = 1_000;
-const nextNoteMs = 10_000;
+/** How long a task may take before a note says what the program waits for. */
+const noteAfterMs = 1_000;
 
 export class Output {
   /** Whether `--json` is set, so that stdout must hold nothing but JSON. */
@@ -56,14 +55,7 @@ export class Output {
 
   /** Runs a task and, when it takes long, notes what the program waits for; `what` completes "Still ...". */
   async during<T>(what: string, task: () => Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout;
-    const wait = (ms: number) => {
-      timer = setTimeout(() => {
-        this.note(`Still ${what}. Press Ctrl-C to stop.`);
-        wait(nextNoteMs);
-      }, ms);
-    };
-    wait(firstNoteMs);
+    const timer = setTimeout(() => this.note(`Still ${what}. Press Ctrl-C to stop.`), noteAfterMs);
     return task().finally(() => clearTimeout(timer));
   }
 

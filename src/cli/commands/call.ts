@@ -4,10 +4,10 @@ import { operations } from "../../../generated/operations.js";
 import { ConfigurationError } from "../../errors.js";
 import { collect, invalidFlag, readFileOf } from "../arguments.js";
 import { exitCodeOf, reportError } from "../error-report.js";
-import { identityHelp } from "../login/identity.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
 import { addSettings, identitySettings, readSettings } from "../settings.js";
+import { identityHelp } from "../stored-login.js";
 
 interface CallFlags {
   readonly param?: readonly string[];

@@ -8,11 +8,11 @@ import { examineCall } from "../doctor/call.js";
 import { examineDetection, examineReach } from "../doctor/deployment.js";
 import { type DoctorInput, type Finding, findingLines, summaryLine } from "../doctor/finding.js";
 import { exitCodes } from "../error-report.js";
-import { identityHelp, wantedLogin } from "../login/identity.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
 import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
+import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function defineDoctor(command: Command, { output, env, signal, finish }: Context): void {
   command.option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key");

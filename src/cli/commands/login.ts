@@ -9,18 +9,18 @@ import { ConfigurationError, isLoginRequiredError, LoginRequiredError } from "..
 import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
 import { wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
-import { loginOptions } from "../login/identity.js";
+import type { Environment } from "../output.js";
+import type { Context } from "../run.js";
+import { addSettings, loginSettings, namesOf, readSettings, type Settings } from "../settings.js";
 import {
   cliPerson,
   createLoginStore,
   forgetLogin,
+  loginOptions,
   openLoginStore,
   rememberLogin,
   storePath,
-} from "../login/store.js";
-import type { Environment } from "../output.js";
-import type { Context } from "../run.js";
-import { addSettings, loginSettings, namesOf, readSettings, type Settings } from "../settings.js";
+} from "../stored-login.js";
 
 interface LoginFlags {
   readonly port: number;
