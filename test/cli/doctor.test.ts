@@ -188,9 +188,9 @@ describe("doctor, about the connection,", () => {
   );
 
   it("fails tls for a self-signed certificate, and sends nothing more", async () => {
-    const { env, folder } = await startDeployment();
-    const front = await startSecureFront(join(folder, "certificate.pem"));
-    const { reachability, tls, token } = await doctor(env, ["--base-url", front.url]);
+    const { env } = await startDeployment();
+    const { url } = await startSecureFront();
+    const { reachability, tls, token } = await doctor(env, ["--base-url", url]);
     expect([reachability?.verdict, tls?.verdict, token?.verdict]).toEqual(["pass", "fail", "unknown"]);
     expect(tls?.evidence).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
     expect(tls?.remedy).toContain("NODE_EXTRA_CA_CERTS");
