@@ -100,7 +100,7 @@ describe("a package that only generating needs", () => {
 
 const NONE = { missing: [], different: [], extra: [] };
 
-const drift = (name: string, expected: Partial<Drift>, change: (out) => Promise<unknown>) => ({
+const drift = (name: string, expected: Partial<Drift>, change: (out: string) => Promise<unknown>) => ({
   ...{ name, change, expected: { ...NONE, ...expected } },
 });
 const drifts = [
