@@ -1,10 +1,10 @@
 /** Mistakes in the arguments, reported without the values: one of them may be a secret. */
+import { readFile } from "node:fs/promises";
 import { type Command, type CommanderError, InvalidArgumentError } from "commander";
 import { ConfigurationError } from "../errors.js";
 
 const processList = "Other users can see the command line, and the shell keeps it.";
 
-/** The options that would carry a secret, and the variable for it. */
 const secretOptions = [
   { flags: /^--(?:a-)?(?:private-)?key$/, variable: "A_PRIVATE_KEY" },
   { flags: /^--(?:b-)?(?:client-)?secret$/, variable: "B_CLIENT_SECRET" },
@@ -42,13 +42,20 @@ export function invalidFlag(flag: string, problem: string): ConfigurationError {
   return new ConfigurationError("option_invalid", `${flag} ${problem}`, { option: flag });
 }
 
-/** Returns a parser for commander. */
 export function wholeNumber(least: number, most: number, unit: string): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be ${unit} from ${least} to ${most}.`);
   };
+}
+
+/** Reads the file that a flag names, without a byte order mark. @throws ConfigurationError `option_invalid` */
+export async function readFileOf(flag: string, path: string): Promise<string> {
+  const text = await readFile(path, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+    throw invalidFlag(flag, `names a file that cannot be read (${code}): ${path}`);
+  });
+  return text.replace(/^\ufeff/, "");
 }
 
 /** Parses an option that may be repeated, for commander. */

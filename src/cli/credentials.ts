@@ -31,7 +31,6 @@ export interface AccountSettings {
   readonly clientSecret: string;
 }
 
-/** Undefined if no setting of the account is set. @throws ConfigurationError, as does `readPrivateKey` */
 export async function readAccount(settings: Settings): Promise<AccountSettings | undefined> {
   const { bClientId: clientId, bClientSecret, bClientSecretFile } = settings;
   if (clientId === undefined) {

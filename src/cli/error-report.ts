@@ -34,7 +34,6 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Every `--help` ends with this list. */
 export const exitCodesHelp: string = `Exit codes:
   0  done
   1  a check said no
@@ -68,7 +67,6 @@ interface ToolError {
   readonly pointer?: string;
 }
 
-/** Writes an error to stderr or, with `--json`, to stdout. `body` is from a refused call, without secrets. */
 export function reportError(output: Output, error: unknown, body?: unknown): void {
   if (output.json) output.value(errorJson(error, body));
   else output.raw(`${errorLines(error, output.paintNote, body).join("\n")}\n`);

@@ -15,16 +15,13 @@ export interface Streams {
   readonly stderr: Stream;
 }
 
-/** How long a task may take before a note says what the program waits for, and the time between further notes. */
-const firstNoteMs = 1_000;
-const nextNoteMs = 10_000;
+/** How long a task may take before a note says what the program waits for. */
+const noteAfterMs = 1_000;
 
 export class Output {
   /** Whether `--json` is set, so that stdout must hold nothing but JSON. */
   readonly json: boolean;
-  /** Whether stdout is a terminal. */
   readonly isTerminal: boolean;
-  /** Colours for stdout. */
   readonly paint: Paint;
   /** Colours for stderr. */
   readonly paintNote: Paint;
@@ -38,22 +35,15 @@ export class Output {
     this.paintNote = painter(streams.stderr, env);
   }
 
-  /** Writes lines of a result. */
   lines(lines: readonly string[]): void {
     this.#streams.stdout.write(`${lines.join("\n")}\n`);
   }
 
-  /** Writes a result as indented JSON. */
-  value(value: unknown): void {
-    this.lines([printableJson(value, 2)]);
+  /** Writes a result as JSON; one of many results has the indent 0, which keeps it on one line. */
+  value(value: unknown, indent: 0 | 2 = 2): void {
+    this.lines([printableJson(value, indent)]);
   }
 
-  /** Writes one of many results as a line of JSON. */
-  valueLine(value: unknown): void {
-    this.lines([printableJson(value)]);
-  }
-
-  /** Writes a note for people to stderr. */
   note(text: string): void {
     this.raw(`${this.paintNote("dim", text)}\n`);
   }
@@ -65,14 +55,7 @@ export class Output {
 
   /** Runs a task and, when it takes long, notes what the program waits for; `what` completes "Still ...". */
   async during<T>(what: string, task: () => Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout;
-    const wait = (ms: number) => {
-      timer = setTimeout(() => {
-        this.note(`Still ${what}. Press Ctrl-C to stop.`);
-        wait(nextNoteMs);
-      }, ms);
-    };
-    wait(firstNoteMs);
+    const timer = setTimeout(() => this.note(`Still ${what}. Press Ctrl-C to stop.`), noteAfterMs);
     return task().finally(() => clearTimeout(timer));
   }
 

@@ -83,11 +83,8 @@ function proxyFault(fault: unknown, { url, variable }: Proxy, target: URL): unkn
   const error = transportError(fault, "A", target.origin);
   // With an http proxy, only the deployment has a certificate, so the proxy is not at fault.
   if (error.code === "tls_failed" && url.protocol === "http:") return fault;
-  const hint =
-    error.code === "tls_failed"
-      ? `Most proxies use http, even for https deployments. Check the URL in ${variable}.`
-      : `If it goes through the proxy in ${variable}, check that proxy, or name the host in NO_PROXY.`;
   const { code, message: reason, retryable } = error;
+  const hint = `If it goes through the proxy in ${variable}, check its URL (most use http), or name the host in NO_PROXY.`;
   return new TransportError(code, `${reason} ${hint}`, { retryable, cause: fault });
 }
 

@@ -18,7 +18,6 @@ export interface Context {
 /** The reason of the signal is the exit code. */
 export type Process = Streams & Pick<Context, "env" | "signal">;
 
-/** Declares the options, the help and the action of a command. */
 type Define = (command: Command, context: Context) => void;
 
 const descriptions = {

@@ -9,10 +9,10 @@ import {
   servicePlugin,
 } from "../index.js";
 import { readAccount, readPlugin } from "./credentials.js";
-import { wantedLogin } from "./login/identity.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
 import { type Settings, waysToSet } from "./settings.js";
+import { wantedLogin } from "./stored-login.js";
 
 /**
  * Opens a service with the plugin, the service account or the stored login that the settings describe. `secrets` are the

@@ -25,44 +25,32 @@ const settingTable = {
   aClientId: { value: "id", text: "Variant A: client id of the service plugin" },
   aPrivateKeyFile: { value: "path", text: "Variant A: file with the private key, PEM or JWK" },
   aPrivateKey: { isSecret: true, text: "Variant A: the private key itself" },
-  aKeyId: {
-    value: "kid",
-    text: "Variant A: kid of the registered key (default: that of the JWK, else the thumbprint)",
-  },
-  bClientId: {
-    value: "id",
-    text: "Variant B: client id of the service account (and of the API client without --b-login-client-id)",
-  },
+  aKeyId: { value: "kid", text: "Variant A: kid of the key (default: that of the JWK, else the thumbprint)" },
+  bClientId: { value: "id", text: "Variant B: client id of the service account" },
   bClientSecretFile: { value: "path", text: "Variant B: file with the client secret" },
   bClientSecret: { isSecret: true, text: "Variant B: the client secret itself" },
   bLoginClientId: {
     value: "id",
-    text: "Variant B: client id of the API client that people log in to (default: --b-client-id)",
+    text: "Variant B: id of the API client for logins (default: --b-client-id)",
   },
-  bLoginClientSecretFile: {
-    value: "path",
-    text: "Variant B: file with the secret of the API client, if it has one",
-  },
+  bLoginClientSecretFile: { value: "path", text: "Variant B: file with the API client's secret, if any" },
   bLoginClientSecret: { isSecret: true, text: "Variant B: the secret of the API client itself" },
   authorizationEndpoint: {
     value: "url",
     env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
-    text: "where people log in: a URL, or a path under the base URL (the description does not give it)",
+    text: "where people log in: a URL, or a path under the base URL",
   },
   scope: { value: "scopes", env: false, text: "scopes to request, separated by spaces (default: none)" },
   refreshPath: {
     value: "path",
     env: "BIVARIANT_B_REFRESH_PATH",
-    text: "where a login is renewed, under the base URL (not given either; default: the token path)",
+    text: "where a login is renewed, under the base URL (default: the token path)",
   },
   storeFile: {
     value: "path",
     text: "encrypted file of the stored logins (default: bivariant/grants.json in $XDG_STATE_HOME or ~/.local/state)",
   },
-  storeKeyFile: {
-    value: "path",
-    text: "file with its key, 32 bytes as base64 (default: <store file>.key, made at the first login)",
-  },
+  storeKeyFile: { value: "path", text: "file with its key, 32 bytes as base64 (default: <store file>.key)" },
   storeKey: { isSecret: true, text: "the key of the store file itself" },
   login: { env: false, text: "use the stored login, even if a secret or a plugin is configured" },
   timeoutMs: { value: "ms", env: false, least: 1, text: "time limit of one HTTP request (default 10000)" },
@@ -89,7 +77,6 @@ type ValueOf<Name> = Name extends "variant"
       ? number
       : string;
 
-/** The values of one run. */
 export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> };
 
 function flagOf(name: SettingName): string | undefined {
@@ -104,10 +91,8 @@ function variableOf(name: SettingName): string | undefined {
     : (env ?? `BIVARIANT_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`);
 }
 
-/** The environment variables of all settings. */
 export const settingVariables: readonly string[] = settingNames.flatMap((name) => variableOf(name) ?? []);
 
-/** The settings that find a deployment. */
 export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
 
 /** The settings with which a machine, or a person who logged in, gets a token. */
@@ -115,7 +100,6 @@ export const identitySettings: readonly SettingName[] = settingNames.filter(
   (name) => name !== "authorizationEndpoint" && name !== "scope",
 );
 
-/** The settings to log a person in. */
 export const loginSettings: readonly SettingName[] = settingNames.filter(
   (name) => !/^(?:variant|login|a[A-Z].*)$/.test(name),
 );
@@ -175,7 +159,6 @@ export function readSettings(command: Command, env: Environment): Settings {
   return settings;
 }
 
-/** Maps an option of the library to its setting, if their names differ. */
 const settingOfOption: Readonly<Record<string, SettingName>> = {
   tenantId: "tenant",
   privateKey: "aPrivateKeyFile",

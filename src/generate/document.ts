@@ -131,7 +131,6 @@ export function atPointer(root: unknown, pointer: string): unknown {
   return value;
 }
 
-/** A value and its pointer, found by following references. */
 interface Place {
   readonly value: unknown;
   readonly pointer: string;
@@ -158,20 +157,12 @@ export function referenceTarget(document: Document, reference: string, pointer: 
     const message = `${reference} refers to another document; only references that start with #/ are supported`;
     throw documentError(document, "reference_external", pointer, message);
   }
-  const target = decodeFragment(reference.slice(1));
+  const target = reference.slice(1).replace(/(?:%[\da-f]{2})+/gi, (encoded) => decodeURIComponent(encoded));
   if (atPointer(document.root, target) === undefined) {
     const message = `${reference} does not exist in this document`;
     throw documentError(document, "reference_missing", pointer, message);
   }
   return target;
-}
-
-function decodeFragment(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
-  }
 }
 
 /** The values of these keys are instances, in which "$ref" and "x-not-shown" would be ordinary keys. */
@@ -187,27 +178,24 @@ const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
 /** Visits every object of a document that is part of the description; skips instances such as examples. */
 export function walkDocument(root: unknown, visit: (value: JsonObject, pointer: string) => void): void {
   const ancestors = new Set<unknown>();
-  const walkChildren = (value: object, pointer: string, parentKey: string | undefined): void => {
-    if (Array.isArray(value)) {
-      for (const [index, item] of value.entries()) walk(item, pointerTo(pointer, index), undefined);
-      return;
-    }
-    const isNamed = parentKey !== undefined && NAMED_BY_AUTHOR.has(parentKey);
-    if (parentKey === undefined || !SCHEMA_MAPS.has(parentKey)) visit(value as JsonObject, pointer);
+  const walkObject = (value: JsonObject, pointer: string, parentKey: string): void => {
+    const isNamed = NAMED_BY_AUTHOR.has(parentKey);
+    if (!SCHEMA_MAPS.has(parentKey)) visit(value, pointer);
     for (const [key, child] of Object.entries(value)) {
       if (INSTANCE_KEYS.has(key) && !isNamed) continue;
-      walk(child, pointerTo(pointer, key), isNamed ? undefined : key);
+      walk(child, pointerTo(pointer, key), isNamed ? "" : key);
     }
   };
-  const walk = (value: unknown, pointer: string, parentKey: string | undefined): void => {
+  const walk = (value: unknown, pointer: string, parentKey = ""): void => {
     if (typeof value !== "object" || value === null) return;
     if (ancestors.has(value)) {
       const message = "a YAML alias refers to a node that contains it";
       throw new GenerateError("reference_circular", message, { pointer });
     }
     ancestors.add(value);
-    walkChildren(value, pointer, parentKey);
+    if (isObject(value)) walkObject(value, pointer, parentKey);
+    else for (const [index, item] of Object.entries(value)) walk(item, pointerTo(pointer, index));
     ancestors.delete(value);
   };
-  walk(root, "", undefined);
+  walk(root, "");
 }

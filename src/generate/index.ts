@@ -1,4 +1,5 @@
 /** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. */
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
@@ -73,16 +74,13 @@ export async function checkGenerated(options: GenerateOptions): Promise<Drift> {
 }
 
 async function filesBelow(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-    if ((error as { code?: unknown }).code === "ENOENT") return [];
-    throw error;
-  });
+  if (!existsSync(folder)) return [];
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => !entry.isDirectory())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"));
 }
 
-/** File name to content. */
 async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>> {
   const [A, B] = await Promise.all([readDocument("A", paths.A), readDocument("B", paths.B)]);
   const lists = { A: listOperations(A), B: listOperations(B) };

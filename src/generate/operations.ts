@@ -37,7 +37,6 @@ export interface Operation {
   readonly anonymous: boolean;
 }
 
-/** The operations of both documents. */
 export type OperationLists = Readonly<Record<Document["variant"], readonly Operation[]>>;
 
 export function listOperations(document: Document): Operation[] {
@@ -110,7 +109,6 @@ function keywordOf(schema: unknown): Parameter["keyword"] {
 }
 
 function readBody(document: Document, source: unknown, pointer: string): Operation["body"] {
-  if (source === undefined) return undefined;
   const place = follow(document, source, pointer);
   if (!isObject(place.value)) return undefined;
   const content = readContent(place.value.content, place.pointer);

@@ -30,7 +30,6 @@ export function prettyLiteral(value: unknown, indent = ""): string {
   return `{\n${lines.join("")}${indent}}`;
 }
 
-/** The comment at the top of every generated file. */
 export function fileHeader(purpose: string, documents: readonly Document[]): string {
   const sources = documents.map((document) => ` * ${document.file} sha256 ${document.sha256}`);
   return [

@@ -9,13 +9,13 @@ import {
   privateKeyPem,
   startDeployment,
 } from "./cli-deployment.js";
-import { cli, type Environment } from "./command-line.js";
+import { cli, type Environment, refused } from "./command-line.js";
 
 const planted = "planted-in-argv";
 
 describe("arguments", () => {
   const https = "--base-url https://x.example";
-  const refused = [
+  const wrong = [
     { args: `token --b-client-secret ${planted}`, says: "BIVARIANT_B_CLIENT_SECRET_FILE" },
     { args: `token --b-client-secret=${planted}`, says: "--b-client-secret-file" },
     { args: `token --client-secret ${planted}`, says: "BIVARIANT_B_CLIENT_SECRET" },
@@ -53,11 +53,9 @@ describe("arguments", () => {
     { args: "login --wait-seconds 0", says: "It must be a whole number of seconds from 1" },
     { args: "token --login --variant A", says: "--login uses Variant B" },
   ];
-  it.each(refused)("exit 2 without repeating a value: $args", async ({ args, says }) => {
+  it.each(wrong)("exit 2 without repeating a value: $args", async ({ args, says }) => {
     const words = args.split(" ").map((word) => word.replaceAll("·", " "));
-    const people = await cli(words);
-    expect(people).toMatchObject({ code: 2, stdout: "" });
-    expect(people.stderr).toContain(says);
+    const people = await refused(words, {}, says);
     const script = await cli(["--json", ...words]);
     expect(script).toMatchObject({ code: 2, stderr: "" });
     expect(JSON.parse(script.stdout).error).toMatchObject({ exitCode: 2 });
@@ -125,7 +123,7 @@ describe("a credential", () => {
   const inFile = (name: string) => () => ({ ...A, [keyFile]: at(name) });
   const twice = { ...B, BIVARIANT_B_CLIENT_SECRET: clientSecret };
   const [missing, invalid] = ["credential_missing", "credential_invalid"];
-  const refused: { name: string; env: Environment | (() => Environment); code: string; says: string }[] = [
+  const unusable: { name: string; env: Environment | (() => Environment); code: string; says: string }[] = [
     { name: "no plugin", env: { ...A, ...noPlugin }, code: missing, says: idA },
     { name: "a plugin without a key", env: { ...A, [keyFile]: "" }, code: missing, says: keyFile },
     { name: "a plugin without a client id", env: { ...A, [idA]: "" }, code: missing, says: idA },
@@ -140,13 +138,10 @@ describe("a credential", () => {
     { name: "a large key file", env: inFile("large"), code: invalid, says: "larger than 65536 bytes" },
     { name: "a key file with garbage", env: inFile("garbage"), code: "key_invalid", says: keyFile },
   ];
-  it.each(refused)("exits 2 before anything is sent: $name", async ({ env, code, says }) => {
+  it.each(unusable)("exits 2 before anything is sent: $name", async ({ env: given, code, says }) => {
     const before = deployment.emulator.journal.entries().length;
-    const changes = typeof env === "function" ? env() : env;
-    const result = await cli(["token"], { ...deployment.env, ...changes });
-    expect(result).toMatchObject({ code: 2, stdout: "" });
-    expect(result.stderr).toContain(`error ${code}: `);
-    expect(result.stderr).toContain(says);
+    const env = { ...deployment.env, ...(typeof given === "function" ? given() : given) };
+    const result = await refused(["token"], env, `error ${code}: `, says);
     expect(leaksOf(result, ["planted-garbage"])).toEqual([]);
     expect(deployment.emulator.journal.entries()).toHaveLength(before);
   });

@@ -6,6 +6,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { expect } from "vitest";
 import { run } from "../../src/cli/run.js";
 
 export interface Ended {
@@ -62,6 +63,18 @@ export async function cli(
 ): Promise<Ended> {
   const ended = await startCli(args, env, options).ended;
   return { ...ended, stderr: ended.stderr.replace(/^.{0,8}Still .*\n/gm, "") };
+}
+
+/** Runs a command that must exit 2, print nothing on stdout and say these texts on stderr. */
+export async function refused(
+  args: readonly string[],
+  env: Environment | undefined,
+  ...says: readonly string[]
+): Promise<Ended> {
+  const ended = await cli(args, env);
+  expect(ended).toMatchObject({ code: 2, stdout: "" });
+  for (const text of says) expect(ended.stderr).toContain(text);
+  return ended;
 }
 
 /** Starts the command line as a process of its own, with no environment but the given one. */

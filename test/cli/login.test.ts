@@ -12,7 +12,7 @@ import {
   privateKeyPem,
   startLoginDeployment as start,
 } from "./cli-deployment.js";
-import { cli, type Ended, type Environment, startCli } from "./command-line.js";
+import { cli, type Ended, type Environment, refused, startCli } from "./command-line.js";
 import { closedUrl, whenDone } from "./servers.js";
 
 function waitingLogin(env: Environment, ...args: string[]) {
@@ -29,9 +29,9 @@ function withoutAddress({ stdout, stderr }: Ended): { stdout: string; stderr: st
 const queryOf = (url: string | URL, name: string) => new URL(url).searchParams.get(name) ?? "";
 
 describe.concurrent("a login", () => {
-  it("ends with a page and exit code 0, and call and token use it", async () => {
+  it("ends with a page and exit code 0; call and token use it, and no secret is printed or stored in plain", async () => {
     const deployment = await start();
-    const { ended, page, text } = await logIn(deployment);
+    const { ended, page, text, callbackUrl } = await logIn(deployment);
     expect(ended).toMatchObject({ code: 0 });
     expect(ended.stdout).toContain("Logged in");
     expect(page.status).toBe(200);
@@ -43,6 +43,15 @@ describe.concurrent("a login", () => {
     expect(JSON.parse(call.stdout)).toHaveLength(3);
     const token = await cli(["token"], deployment.env);
     expect(token).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[\w-]{43}\n$/) });
+    const code = queryOf(callbackUrl, "code");
+    expect(code).not.toBe("");
+    expect(leaksOf(withoutAddress(ended), [code])).toEqual([]);
+    expect(text).not.toContain(code);
+    const stored = await deployment.stored();
+    for (const secret of [code, token.stdout.trim(), "refresh_token", "refreshToken", "access_token"])
+      expect(stored).not.toContain(secret);
+    for (const file of [deployment.file, `${deployment.file}.key`])
+      expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
   it("with --json prints where it is stored and until when, and no secret", async () => {
@@ -52,21 +61,6 @@ describe.concurrent("a login", () => {
     const base_url = deployment.env.BIVARIANT_BASE_URL;
     expect(rest).toEqual({ variant: "B", base_url, tenant: "acme", store_file: deployment.file });
     expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(60_000);
-  });
-
-  it("prints no secret, stores secrets encrypted, and makes files that only the user can read", async () => {
-    const deployment = await start();
-    const { ended, callbackUrl, text } = await logIn(deployment);
-    const code = queryOf(callbackUrl, "code");
-    expect(code).not.toBe("");
-    expect(leaksOf(withoutAddress(ended), [code])).toEqual([]);
-    expect(text).not.toContain(code);
-    const { stdout: token } = await cli(["token"], deployment.env);
-    const stored = await deployment.stored();
-    for (const secret of [code, token.trim(), "refresh_token", "refreshToken", "access_token"])
-      expect(stored).not.toContain(secret);
-    for (const file of [deployment.file, `${deployment.file}.key`])
-      expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
   it("uses PKCE with S256, the given scopes, and an IP literal with the given port", async () => {
@@ -148,9 +142,7 @@ describe.concurrent("a login", () => {
     const out = await cli(["login", "--logout", "--json"], deployment.env);
     expect(out.code).toBe(0);
     expect(JSON.parse(out.stdout)).toEqual({ forgotten: true, store_file: deployment.file });
-    const token = await cli(["token"], deployment.env);
-    expect(token.code).toBe(2);
-    expect(token.stderr).toContain("bivariant login");
+    await refused(["token"], deployment.env, "bivariant login");
     expect((await cli(["token", "--login"], deployment.env)).code).toBe(3);
   });
 });
@@ -204,7 +196,7 @@ describe("a login's browser", () => {
     const args = ["login", "--wait-seconds", "1"];
     const { code, stderr } = await cli(args, env, { isTTY: true });
     expect(code).toBe(3);
-    const received = await readFile(seen, "utf8");
+    const received = await vi.waitFor(() => readFile(seen, "utf8"));
     const [count, address] = received.split("\n");
     expect(count).toBe("1");
     expect(stderr).toContain(address);
@@ -248,9 +240,7 @@ describe("a login with wrong settings", () => {
     { name: "an invalid key of the store", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
   ])("exits 2 before it listens or sends anything, for $name", async ({ changes, says }) => {
     const deployment = await start();
-    const { code, stdout, stderr } = await cli(["login"], { ...deployment.env, ...changes });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(says);
+    const { stderr } = await refused(["login"], { ...deployment.env, ...changes }, says);
     expect(stderr).not.toContain("planted");
     expect(stderr).not.toMatch(/state=/);
   });
@@ -259,9 +249,7 @@ describe("a login with wrong settings", () => {
     const deployment = await start();
     await logIn(deployment);
     await chmod(`${deployment.file}.key`, 0o644);
-    const { code, stderr } = await cli(["token"], deployment.env);
-    expect(code).toBe(2);
-    expect(stderr).toContain("can be read by other users");
+    await refused(["token"], deployment.env, "can be read by other users");
   });
 });
 
@@ -320,11 +308,11 @@ describe("a login of a confidential client in the settings for service accounts"
     const env = { ...deployment.env, ...shared };
     const { ended } = await logIn(deployment, env);
     expect(ended).toMatchObject({ code: 0 });
-    const refused = await call(env);
-    expect(refused).toMatchObject({ code: 3, stdout: "" });
+    const machine = await call(env);
+    expect(machine).toMatchObject({ code: 3, stdout: "" });
     expect(ended.stderr).toContain("--login");
     expect(ended.stderr).toContain("BIVARIANT_B_LOGIN_CLIENT_ID");
-    expect(leaksOf(refused, [loginSecret])).toEqual([]);
+    expect(leaksOf(machine, [loginSecret])).toEqual([]);
     expect(await call(env, "--login")).toMatchObject({ code: 0 });
   });
 });
@@ -348,10 +336,8 @@ describe("a login with an API client and no service account", () => {
     { name: "a secret given twice", changes: twice, says: "is set twice" },
   ])("exits 2 for $name", async ({ changes, says }) => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", ...ofLogin, ...changes };
-    const result = await cli(["login"], { ...env, BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x" });
-    expect(result).toMatchObject({ code: 2, stdout: "" });
-    expect(result.stderr).toContain(says);
-    expect(result.stderr).not.toContain(loginSecret);
+    const { stderr } = await refused(["login"], { ...env, BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x" }, says);
+    expect(stderr).not.toContain(loginSecret);
   });
 });
 
@@ -363,10 +349,7 @@ describe("a login for another tenant", () => {
     const deployment = await startWithClients();
     const env = { ...deployment.env, BIVARIANT_VARIANT: "B", BIVARIANT_TENANT: "" };
     await logIn(deployment, { ...env, BIVARIANT_TENANT: at });
-    const unnamed = await call(env, ...later);
-    expect(unnamed).toMatchObject({ code: 2, stdout: "" });
-    expect(unnamed.stderr).toContain(says);
-    expect(unnamed.stderr).toContain("BIVARIANT_TENANT");
+    await refused(["call", "listDevices", ...later], env, says, "BIVARIANT_TENANT");
     const named = await call(env, "--login", ...later);
     expect(named).toMatchObject({ code: 3 });
     expect(named.stderr).toContain(says);

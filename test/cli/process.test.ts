@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { registerBoth, startDeployment } from "./cli-deployment.js";
 import { type Ended, type Environment, startProcess } from "./command-line.js";
-import { listen, startProxy, startSecureFront } from "./servers.js";
+import { certificateFile, listen, startProxy, startSecureFront } from "./servers.js";
 
 const cli = async (args: readonly string[], env?: Environment): Promise<Ended> =>
   (await startProcess(args, env)).ended;
@@ -82,15 +82,14 @@ describe.concurrent("the process", () => {
 
 describe("https with NODE_EXTRA_CA_CERTS", () => {
   async function startSecure(publicUrl?: string) {
-    const { env, folder } = await startDeployment();
-    const certificate = join(folder, "certificate.pem");
+    const { env } = await startDeployment();
     let answer = async (_: Request) => new Response(null, { status: 500 });
-    const front = await startSecureFront(certificate, (request) => answer(request));
+    const front = await startSecureFront((request) => answer(request));
     const baseUrl = publicUrl ?? front.url;
     const emulator = createEmulator({ publicUrl: baseUrl });
     registerBoth(emulator);
     answer = (request) => emulator.fetch(request);
-    const trusting = { ...env, BIVARIANT_BASE_URL: baseUrl, NODE_EXTRA_CA_CERTS: certificate };
+    const trusting = { ...env, BIVARIANT_BASE_URL: baseUrl, NODE_EXTRA_CA_CERTS: certificateFile };
     return { env: trusting, front, emulator };
   }
 

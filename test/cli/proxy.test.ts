@@ -1,5 +1,4 @@
 // HTTP_PROXY, HTTPS_PROXY and NO_PROXY: which requests go through a proxy, and the errors of a proxy.
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { proxyFetch } from "../../src/cli/proxy-fetch.js";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
@@ -10,10 +9,10 @@ const publicUrl = "http://customer.example";
 
 /** A deployment under a name that only the proxy finds, because it is not in the DNS. */
 async function startBehindProxy(status?: number) {
-  const { emulator, env: own, folder } = await startDeployment({ publicUrl });
+  const { emulator, env: own } = await startDeployment({ publicUrl });
   const proxy = await startProxy(own.BIVARIANT_BASE_URL ?? "", status);
   const env: Environment = { ...own, BIVARIANT_BASE_URL: publicUrl };
-  return { emulator, proxy, env, folder };
+  return { emulator, proxy, env };
 }
 
 const insecure = "--allow-insecure-http";
@@ -73,9 +72,8 @@ describe("https", () => {
   const baseUrl = "https://customer.example";
 
   it.each(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"])("is tunnelled by the proxy in %s", async (name) => {
-    const { env, folder } = await startBehindProxy();
-    const front = await startSecureFront(join(folder, "certificate.pem"));
-    const proxy = await startProxy(front.url);
+    const { env } = await startBehindProxy();
+    const proxy = await startProxy((await startSecureFront()).url);
     const args = ["detect", "--json", "--base-url", baseUrl];
     const { code, stdout } = await cli(args, { ...env, [name]: proxy.url });
     expect(code).toBe(5);

@@ -1,6 +1,6 @@
 // Servers on this machine, which close after the last test of the file: an API with a known token, a proxy, and https.
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import {
   createServer,
   type IncomingMessage,
@@ -10,6 +10,8 @@ import {
 } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
+import { fileURLToPath } from "node:url";
+import { getRequestListener } from "@hono/node-server";
 import { afterAll } from "vitest";
 import type { Environment } from "./command-line.js";
 
@@ -121,45 +123,15 @@ export async function startProxy(target: string, status?: number): Promise<Loopb
   return { ...(await listen(server)), requests, authorizations };
 }
 
-/**
- * Serves the answers of `fetch` over https. Its self-signed certificate is for customer.example and
- * 127.0.0.1, and is written to a file for NODE_EXTRA_CA_CERTS.
- */
+/** Self-signed for these tests only, with its key: for customer.example and 127.0.0.1, valid from 2020 to 2049. */
+export const certificateFile: string = fileURLToPath(new URL("customer.example.pem", import.meta.url));
+
+/** Serves the answers of `fetch` over https, with that certificate. */
 export async function startSecureFront(
-  certificateFile: string,
   fetch: (request: Request) => Promise<Response> = async () => new Response(),
 ): Promise<Listening> {
-  await writeFile(certificateFile, cert);
-  const server = createSecureServer({ key, cert }, async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const { method = "GET", url = "/" } = request;
-    const body = chunks.length === 0 ? null : Buffer.concat(chunks);
-    const headers = request.headers as Record<string, string>;
-    const answer = await fetch(
-      new Request(new URL(url, `https://${headers.host}`), { method, body, headers }),
-    );
-    response.writeHead(answer.status, Object.fromEntries(answer.headers));
-    response.end(Buffer.from(await answer.arrayBuffer()));
-  });
+  const pem = readFileSync(certificateFile);
+  const server = createSecureServer({ key: pem, cert: pem }, getRequestListener(fetch));
   const { url, close } = await listen(server);
   return { url: url.replace("http:", "https:"), close };
 }
-
-/** Self-signed for these tests only, for customer.example and 127.0.0.1, valid from 2020 to 2049. */
-const cert = `-----BEGIN CERTIFICATE-----
-MIIBSTCB8KADAgECAgEBMAoGCCqGSM49BAMCMBsxGTAXBgNVBAMMEGN1c3RvbWVy
-LmV4YW1wbGUwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjAbMRkwFwYD
-VQQDDBBjdXN0b21lci5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
-95n5jJEPFnPSuGlJDGi4+C5kCTpNuN6S7FYYW+M06CBtg3vvoGX8WKM5eTcBPwSq
-FrCa6KGYxmLl7DoeeRMM8qMlMCMwIQYDVR0RBBowGIIQY3VzdG9tZXIuZXhhbXBs
-ZYcEfwAAATAKBggqhkjOPQQDAgNIADBFAiEA3vwHIO/uxosOEJ5yqaMd5ESOp93H
-JXiBo5t47FMsfrcCIHTwX2g9bo9qA9gTaQCGuZ+vPJ04t9250l4KfayQW+yA
------END CERTIFICATE-----
-`;
-const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg0uDPwsdMsvuPyE5/
-B3Ob2//egu6zmrIjIan4OMJgcv2hRANCAAT3mfmMkQ8Wc9K4aUkMaLj4LmQJOk24
-3pLsVhhb4zToIG2De++gZfxYozl5NwE/BKoWsJrooZjGYuXsOh55Ewzy
------END PRIVATE KEY-----
-`;

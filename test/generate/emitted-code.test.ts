@@ -100,15 +100,10 @@ describe("operations.ts", () => {
 
   test("has lookup types and no conditional types", () => {
     expect(text).not.toMatch(/ extends /);
-    expect(text).toContain(
-      `404: A.operations["get-thing"]["responses"][404]["content"]["application/json"];`,
-    );
-    expect(text).toContain(
-      `418: A.operations["get-thing"]["responses"]["4XX"]["content"]["application/json"];`,
-    );
-    expect(text).toContain(
-      `otherBody: A.operations["get-thing"]["responses"]["default"]["content"]["text/plain"];`,
-    );
+    const answers = `A.operations["get-thing"]["responses"]`;
+    expect(text).toContain(`404: ${answers}[404]["content"]["application/json"];`);
+    expect(text).toContain(`418: ${answers}["4XX"]["content"]["application/json"];`);
+    expect(text).toContain(`otherBody: ${answers}["default"]["content"]["text/plain"];`);
     expect(text).toContain("otherBody: undefined;");
   });
 
@@ -149,9 +144,8 @@ test("the path parameter tenantId is optional in Variant A and required in Varia
 test("without a common operation the table of both variants is empty", async () => {
   const { documents, out } = await sample(openapi({}), openapi(ONE_OPERATION));
   await generate({ documents, out });
-  expect(await readFile(join(out, "operations.ts"), "utf8")).toContain(
-    "export interface OperationsBoth {\n}",
-  );
+  const text = await readFile(join(out, "operations.ts"), "utf8");
+  expect(text).toContain("export interface OperationsBoth {\n}");
 });
 
 interface Row {
@@ -159,183 +153,126 @@ interface Row {
   readonly instances: readonly unknown[];
 }
 
+/** Every schema is tried with these instances, and with its own ones. */
+const COMMON: readonly unknown[] = [
+  ...[{}, { a: 1 }, { a: "x" }, { a: null }, { b: 1 }, { b: "y" }, { a: 1, b: 1 }, { a: "x", b: 1 }],
+  ...[
+    { a: "x", b: "y" },
+    { a: 1, b: 1, c: 1 },
+    { a: 1, x: 1 },
+  ],
+  ...[[], [1], ["a"], ["a", "a"], ["a", "b"], ["a", "b", "c"], ["a", 1]],
+  ...["", "a", "b", "ab", "abc", 0, 1, 1.5, 2, 3, -2, 10, null, true, false],
+];
+const row = (schema: object, own: readonly unknown[] = []): Row => ({
+  schema,
+  instances: [...COMMON, ...own],
+});
+const string = { type: "string" };
+const number = { type: "number" };
+const object = (keywords: object = {}) => ({ type: "object", ...keywords });
+const array = (keywords: object = {}) => ({ type: "array", ...keywords });
+const text = (keywords: object) => ({ type: "string", ...keywords });
 const strings = (...schemas: object[]) => schemas;
 const closed = { type: "object", properties: { a: { type: "string" } }, additionalProperties: false };
 
 const rows: readonly Row[] = [
-  { schema: { type: "object", required: ["a"] }, instances: [{}, { a: 1 }, { a: null }] },
-  {
-    schema: { type: "object", properties: { a: {} }, required: ["a"] },
-    instances: [{}, { a: null }, { a: [1] }],
-  },
-  {
-    schema: { type: "object", required: ["a"], additionalProperties: { type: "string" } },
-    instances: [{}, { a: 1 }, { a: "x" }, { a: "x", b: 1 }],
-  },
-  {
-    schema: { required: ["a"], minLength: 2, minimum: 3 },
-    instances: [{}, { a: 1 }, "a", "ab", 2, 3, null, [], true],
-  },
-  { schema: { properties: { a: { type: "string" } } }, instances: [{ a: 1 }, { a: "x" }, 1, null] },
-  {
-    schema: { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] },
-    instances: [{}, { a: 1 }, { b: 1 }, { a: 1, b: 1 }, "a"],
-  },
-  { schema: { $ref: "#/components/schemas/Text", maxLength: 2 }, instances: ["a", "abc", "", 1] },
-  {
-    schema: { $ref: "#/components/schemas/Text", anyOf: strings({ const: "a" }, { const: "b" }) },
-    instances: ["a", "c", "", 1],
-  },
-  {
-    schema: { anyOf: [{ type: "string" }, { type: "number" }], oneOf: [{ type: "string" }, { const: "a" }] },
-    instances: ["a", "b", 1],
-  },
-  { schema: { oneOf: [{ type: "string" }, { minLength: 2 }] }, instances: ["a", "ab", 1, null] },
-  {
-    schema: { allOf: [closed, { properties: { b: { type: "string" } } }] },
-    instances: [{ a: "x" }, { a: "x", b: "y" }, {}],
-  },
-  {
-    schema: { ...closed, anyOf: [{ required: ["a"] }, { required: ["b"] }] },
-    instances: [{ a: "x" }, { a: "x", b: "y" }, { b: "y" }, {}],
-  },
-  { schema: closed, instances: [{}, { a: "x" }, { a: 1 }, { b: 1 }, []] },
-  { schema: { type: "object", additionalProperties: false }, instances: [{}, { a: 1 }] },
-  {
-    schema: { ...closed, patternProperties: { "^x-": { type: "number" } } },
-    instances: [{ "x-a": 1 }, { "x-a": "1" }, { a: "x", "x-a": 1 }, { b: 1 }],
-  },
-  {
-    schema: {
-      type: "object",
-      properties: { a: { type: "string" } },
-      additionalProperties: { type: "number" },
-    },
-    instances: [{ a: "x", b: 1 }, { a: "x", b: "1" }, { b: 1 }],
-  },
-  {
-    schema: { type: "object", patternProperties: { "^x": { type: "string" } }, required: ["a"] },
-    instances: [{}, { a: 1 }, { a: 1, x: 1 }, { a: 1, x: "1" }],
-  },
-  { schema: { type: "object", propertyNames: { maxLength: 2 } }, instances: [{ ab: 1 }, { abc: 1 }] },
-  { schema: { ...closed, propertyNames: { minLength: 2 } }, instances: [{}, { a: "x" }] },
-  {
-    schema: {
-      propertyNames: { pattern: "^[a-z]+$" },
-      type: "object",
-      additionalProperties: { type: "number" },
-    },
-    instances: [{ a: 1 }, { a: "1" }, { A: 1 }, {}],
-  },
-  {
-    schema: { type: "object", propertyNames: { enum: ["a", "b.c"] } },
-    instances: [{ a: 1, "b.c": 1 }, { bxc: 1 }, {}],
-  },
-  {
-    schema: { type: "object", allOf: [{ propertyNames: { maxLength: 1 } }, { required: ["ab"] }] },
-    instances: [{ ab: 1 }, { a: 1 }, {}],
-  },
-  { schema: { type: "object", propertyNames: false }, instances: [{ a: 1 }, {}] },
-  {
-    schema: {
-      type: "object",
-      properties: { a: { type: "string" } },
-      patternProperties: { "^x": { type: "number" } },
+  row(object({ required: ["a"] })),
+  row(object({ properties: { a: {} }, required: ["a"] }), [{ a: [1] }]),
+  row(object({ required: ["a"], additionalProperties: string })),
+  row({ required: ["a"], minLength: 2, minimum: 3 }),
+  row({ properties: { a: string } }),
+  row(object({ anyOf: [{ required: ["a"] }, { required: ["b"] }] })),
+  row({ $ref: "#/components/schemas/Text", maxLength: 2 }),
+  row({ $ref: "#/components/schemas/Text", anyOf: strings({ const: "a" }, { const: "b" }) }, ["c"]),
+  row({ anyOf: [string, number], oneOf: [string, { const: "a" }] }),
+  row({ oneOf: [string, { minLength: 2 }] }),
+  row({ allOf: [closed, { properties: { b: string } }] }),
+  row({ ...closed, anyOf: [{ required: ["a"] }, { required: ["b"] }] }),
+  row(closed),
+  row(object({ additionalProperties: false })),
+  row({ ...closed, patternProperties: { "^x-": number } }, [
+    { "x-a": 1 },
+    { "x-a": "1" },
+    { a: "x", "x-a": 1 },
+  ]),
+  row(object({ properties: { a: string }, additionalProperties: number }), [{ a: "x", b: "1" }]),
+  row(object({ patternProperties: { "^x": string }, required: ["a"] }), [{ a: 1, x: "1" }]),
+  row(object({ propertyNames: { maxLength: 2 } }), [{ ab: 1 }, { abc: 1 }]),
+  row({ ...closed, propertyNames: { minLength: 2 } }),
+  row({ propertyNames: { pattern: "^[a-z]+$" }, type: "object", additionalProperties: number }, [
+    { a: "1" },
+    { A: 1 },
+  ]),
+  row(object({ propertyNames: { enum: ["a", "b.c"] } }), [{ a: 1, "b.c": 1 }, { bxc: 1 }]),
+  row(object({ allOf: [{ propertyNames: { maxLength: 1 } }, { required: ["ab"] }] }), [{ ab: 1 }]),
+  row(object({ propertyNames: false })),
+  row(
+    object({
+      properties: { a: string },
+      patternProperties: { "^x": number },
       additionalProperties: { type: "boolean" },
       required: ["z"],
-    },
-    instances: [
-      { z: true },
-      { z: 1 },
-      { z: true, a: "s", x: 1 },
-      { z: true, x: true },
-      { z: true, a: true },
-      {},
-    ],
-  },
-  {
-    schema: {
-      type: "object",
-      properties: { "a.b": {}, "c-d/e": {}, "f\\g": {} },
-      additionalProperties: false,
-    },
-    instances: [{ "a.b": 1, "c-d/e": 1, "f\\g": 1 }, { axb: 1 }, { "a.b\n": 1 }],
-  },
-  {
-    schema: { type: "object", minProperties: 1, maxProperties: 2 },
-    instances: [{}, { a: 1 }, { a: 1, b: 1 }, { a: 1, b: 1, c: 1 }],
-  },
-  { schema: { type: ["string", "null"], minLength: 2 }, instances: [null, "a", "ab", 1] },
-  { schema: { type: "string", enum: ["a", null] }, instances: ["a", null, "b"] },
-  { schema: { type: ["string", "null"], const: null }, instances: [null, "null"] },
-  { schema: { type: "string", enum: ["a", "abc"], maxLength: 2 }, instances: ["a", "abc", "b"] },
-  { schema: { enum: ["a", 1, true, null] }, instances: ["a", 1, true, null, false, "1"] },
-  {
-    schema: { type: "integer", minimum: 0, exclusiveMaximum: 10, multipleOf: 2 },
-    instances: [0, 1.5, 2, 3, 10, -2, "2", 2.0],
-  },
-  { schema: { type: "number", exclusiveMinimum: 0, maximum: 1 }, instances: [0, 0.5, 1, 1.1, null] },
-  {
-    schema: { type: "string", minLength: 2, maxLength: 3 },
-    instances: ["😀", "😀😀", "😀😀😀", "😀😀😀😀", "a\nb", "ab", "a", "\uD83D", "\uD83D\uD83D", "\uDE00a"],
-  },
-  { schema: { type: "string", minLength: 1 }, instances: ["", "😀"] },
-  {
-    schema: { type: "string", pattern: "b", minLength: 2, maxLength: 3 },
-    instances: ["b", "ab", "aa", "aabb"],
-  },
-  {
-    schema: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 2, uniqueItems: true },
-    instances: [[], ["a"], ["a", "a"], ["a", "b"], ["a", "b", "c"], [1]],
-  },
-  { schema: { type: "array" }, instances: [[], [1, null], {}] },
-  {
-    schema: { type: "array", prefixItems: [{ type: "string" }, { type: "number" }], items: false },
-    instances: [[], ["a"], ["a", 1], ["a", 1, 2], [1]],
-  },
-  {
-    schema: { type: "array", contains: { type: "string" }, maxContains: 1 },
-    instances: [[], [1], ["a"], ["a", "b"]],
-  },
-  { schema: { type: "object", properties: { a: false } }, instances: [{}, { a: 1 }] },
-  { schema: { type: "object", properties: { a: { not: {} } } }, instances: [{}, { a: 1 }] },
-  {
-    schema: { type: "object", properties: { next: { $ref: "#/components/schemas/Tree" } } },
-    instances: [{ next: { children: [{ children: [] }] } }, { next: { children: [{ children: [1] }] } }],
-  },
-  { schema: { $ref: "#/components/schemas/Tree/properties/children" }, instances: [[], [1]] },
-  { schema: { $ref: "#/components/schemas/Tree/properties/left~0right" }, instances: ["a", 1] },
-  {
-    schema: { type: "object", properties: { a: { type: "string", default: "x" } } },
-    instances: [{}, { a: "y" }],
-  },
-  {
-    schema: { type: "object", properties: { a: { type: "string", readOnly: true } } },
-    instances: [{ a: "y" }, { a: 1 }],
-  },
-  {
-    schema: { type: "string", format: "date-time" },
-    instances: [
-      "2020-01-01T00:00:00Z",
-      "2020-01-01T00:00:00.5+02:00",
-      "2020-01-01T00:00Z",
-      "2020-13-01T00:00:00Z",
-      "2020-01-01",
-      "soon",
-    ],
-  },
-  { schema: { type: "string", format: "date" }, instances: ["2020-02-29", "2021-02-29", "2021-2-1", "soon"] },
-  {
-    schema: { type: "string", format: "uuid" },
-    instances: ["7f6f2a1e-6c0f-4f2b-9d0b-0e3c4d1a2b3c", "7F6F2A1E-6C0F-FF2B-FD0B-0E3C4D1A2B3C", "7f6f2a1e"],
-  },
-  { schema: { type: "string", format: "email" }, instances: ["a@b.example", "a@localhost", "a", "a@", "@b"] },
-  { schema: { type: "string", format: "ipv4" }, instances: ["127.0.0.1", "256.0.0.1", "1.2.3"] },
-  { schema: { type: "string", format: "ipv6" }, instances: ["::1", "2001:db8::1", "::g"] },
-  {
-    schema: { type: "string", format: "uri" },
-    instances: ["https://a.example/b?c#d", "urn:ietf:params:oauth", "/relative", "no uri"],
-  },
+    }),
+    [{ z: true }, { z: 1 }, { z: true, a: "s", x: 1 }, { z: true, x: true }, { z: true, a: true }],
+  ),
+  row(object({ properties: { "a.b": {}, "c-d/e": {}, "f\\g": {} }, additionalProperties: false }), [
+    { "a.b": 1, "c-d/e": 1, "f\\g": 1 },
+    { axb: 1 },
+    { "a.b\n": 1 },
+  ]),
+  row(object({ minProperties: 1, maxProperties: 2 })),
+  row({ type: ["string", "null"], minLength: 2 }),
+  row(text({ enum: ["a", null] })),
+  row({ type: ["string", "null"], const: null }, ["null"]),
+  row(text({ enum: ["a", "abc"], maxLength: 2 })),
+  row({ enum: ["a", 1, true, null] }, ["1"]),
+  row({ type: "integer", minimum: 0, exclusiveMaximum: 10, multipleOf: 2 }, ["2", 2.0]),
+  row({ type: "number", exclusiveMinimum: 0, maximum: 1 }, [0.5, 1.1]),
+  row(text({ minLength: 2, maxLength: 3 }), [
+    "😀",
+    "😀😀",
+    "😀😀😀",
+    "😀😀😀😀",
+    "a\nb",
+    "\uD83D",
+    "\uD83D\uD83D",
+    "\uDE00a",
+  ]),
+  row(text({ minLength: 1 }), ["😀"]),
+  row(text({ pattern: "b", minLength: 2, maxLength: 3 }), ["aa", "aabb"]),
+  row(array({ items: string, minItems: 1, maxItems: 2, uniqueItems: true })),
+  row(array(), [[1, null]]),
+  row(array({ prefixItems: [string, number], items: false }), [["a", 1, 2]]),
+  row(array({ contains: string, maxContains: 1 })),
+  row(object({ properties: { a: false } })),
+  row(object({ properties: { a: { not: {} } } })),
+  row(object({ properties: { next: { $ref: "#/components/schemas/Tree" } } }), [
+    { next: { children: [{ children: [] }] } },
+    { next: { children: [{ children: [1] }] } },
+  ]),
+  row({ $ref: "#/components/schemas/Tree/properties/children" }),
+  row({ $ref: "#/components/schemas/Tree/properties/left~0right" }),
+  row(object({ properties: { a: { type: "string", default: "x" } } }), [{ a: "y" }]),
+  row(object({ properties: { a: { type: "string", readOnly: true } } }), [{ a: "y" }]),
+  row(text({ format: "date-time" }), [
+    "2020-01-01T00:00:00Z",
+    "2020-01-01T00:00:00.5+02:00",
+    "2020-01-01T00:00Z",
+    "2020-13-01T00:00:00Z",
+    "2020-01-01",
+    "soon",
+  ]),
+  row(text({ format: "date" }), ["2020-02-29", "2021-02-29", "2021-2-1", "soon"]),
+  row(text({ format: "uuid" }), [
+    "7f6f2a1e-6c0f-4f2b-9d0b-0e3c4d1a2b3c",
+    "7F6F2A1E-6C0F-FF2B-FD0B-0E3C4D1A2B3C",
+    "7f6f2a1e",
+  ]),
+  row(text({ format: "email" }), ["a@b.example", "a@localhost", "a@", "@b"]),
+  row(text({ format: "ipv4" }), ["127.0.0.1", "256.0.0.1", "1.2.3"]),
+  row(text({ format: "ipv6" }), ["::1", "2001:db8::1", "::g"]),
+  row(text({ format: "uri" }), ["https://a.example/b?c#d", "urn:ietf:params:oauth", "/relative", "no uri"]),
 ];
 
 const components = {

@@ -6,7 +6,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { loadPeer } from "../../src/generate/emit-variant-types.js";
-import { checkGenerated, GenerateError, generate } from "../../src/generate/index.js";
+import {
+  checkGenerated,
+  type Drift,
+  GenerateError,
+  type GenerateErrorCode,
+  generate,
+} from "../../src/generate/index.js";
 import { ONE_OPERATION, openapi, sample } from "./sample-documents.js";
 
 const FILES = ["lock.json", "operations.ts", "schemas.ts", "unknowns.ts", "variant-a.ts", "variant-b.ts"];
@@ -94,51 +100,32 @@ describe("a package that only generating needs", () => {
 
 const NONE = { missing: [], different: [], extra: [] };
 
+const drift = (name: string, expected: Partial<Drift>, change: (out: string) => Promise<unknown>) => ({
+  ...{ name, change, expected: { ...NONE, ...expected } },
+});
 const drifts = [
-  { name: "nothing changed", change: async () => {}, drift: NONE },
-  {
-    name: "a file was deleted",
-    change: (out: string) => rm(join(out, "schemas.ts")),
-    drift: { ...NONE, missing: ["schemas.ts"] },
-  },
-  {
-    name: "a file was edited",
-    change: (out: string) => writeFile(join(out, "operations.ts"), "export {};\n"),
-    drift: { ...NONE, different: ["operations.ts"] },
-  },
-  {
-    name: "there is a new file",
-    change: (out: string) => writeFile(join(out, "extra.ts"), ""),
-    drift: { ...NONE, extra: ["extra.ts"] },
-  },
-  {
-    name: "there is a new file in a folder below",
-    change: async (out: string) => {
-      await mkdir(join(out, "more"));
-      await writeFile(join(out, "more", "extra.ts"), "");
-    },
-    drift: { ...NONE, extra: ["more/extra.ts"] },
-  },
-  {
-    name: "a checkout changed the line ends",
-    change: async (out: string) => {
-      const text = await readFile(join(out, "unknowns.ts"), "utf8");
-      await writeFile(join(out, "unknowns.ts"), text.replaceAll("\n", "\r\n"));
-    },
-    drift: NONE,
-  },
-  {
-    name: "the folder is missing",
-    change: (out: string) => rm(out, { recursive: true }),
-    drift: { ...NONE, missing: FILES },
-  },
+  drift("nothing changed", {}, async () => {}),
+  drift("a file was deleted", { missing: ["schemas.ts"] }, (out) => rm(join(out, "schemas.ts"))),
+  drift("a file was edited", { different: ["operations.ts"] }, (out) =>
+    writeFile(join(out, "operations.ts"), "export {};\n"),
+  ),
+  drift("there is a new file", { extra: ["extra.ts"] }, (out) => writeFile(join(out, "extra.ts"), "")),
+  drift("there is a new file in a folder below", { extra: ["more/extra.ts"] }, async (out) => {
+    await mkdir(join(out, "more"));
+    await writeFile(join(out, "more", "extra.ts"), "");
+  }),
+  drift("a checkout changed the line ends", {}, async (out) => {
+    const text = await readFile(join(out, "unknowns.ts"), "utf8");
+    await writeFile(join(out, "unknowns.ts"), text.replaceAll("\n", "\r\n"));
+  }),
+  drift("the folder is missing", { missing: FILES }, (out) => rm(out, { recursive: true })),
 ];
 
 describe("checkGenerated", () => {
-  test.each(drifts)("reports the drift when $name", async ({ change, drift }) => {
+  test.each(drifts)("reports the drift when $name", async ({ change, expected }) => {
     const { documents, out } = await generated();
     await change(out);
-    expect(await checkGenerated({ documents, out })).toEqual(drift);
+    expect(await checkGenerated({ documents, out })).toEqual(expected);
   });
 
   test("reports every file that depends on a document that changed", async () => {
@@ -170,94 +157,83 @@ const answer = (schema: object, components: object = {}) =>
   );
 const SCHEMA = "/paths/~1things/get/responses/200/content/application~1json/schema";
 
+const refusal = (name: string, code: GenerateErrorCode, document: object | string, pointer?: string) => ({
+  ...{ name, code, document, pointer },
+});
 const refused = [
-  { name: "text that is not YAML", document: "a: [1", code: "document_not_yaml" },
-  { name: "a list at the top", document: "- 1\n", code: "document_not_yaml" },
-  {
-    name: "a YAML tag that the parser does not know",
-    document: "a: !!js/function 'x'\n",
-    code: "document_not_yaml",
-  },
-  {
-    name: "a YAML alias that refers to a node that contains it",
-    document: "openapi: 3.1.0\nx-loop: &loop\n  self: *loop\n",
-    code: "reference_circular",
-  },
-  {
-    name: "a property named __proto__",
-    document: `{ "openapi": "3.1.0", "components": { "schemas": { "Odd": { "properties": { "__proto__": {} } } } } }`,
-    code: "schema_unsupported",
-  },
-  {
-    name: "OpenAPI 3.0",
-    document: { ...openapi(ONE_OPERATION), openapi: "3.0.3" },
-    code: "document_version_unsupported",
-    pointer: "/openapi",
-  },
-  { name: "a document of another kind", document: { swagger: "2.0" }, code: "document_version_unsupported" },
-  {
-    name: "a $ref to a missing place",
-    document: answer({ $ref: "#/components/schemas/Missing" }),
-    code: "reference_missing",
-    pointer: SCHEMA,
-  },
-  { name: "a $ref to another file", document: answer({ $ref: "other.yaml#/A" }), code: "reference_external" },
-  {
-    name: "references in a circle",
-    document: answer(
-      {},
-      { schemas: { A: { $ref: "#/components/schemas/B" }, B: { $ref: "#/components/schemas/A" } } },
-    ),
-    code: "reference_circular",
-  },
-  {
-    name: "an operation without operationId",
-    document: get({ responses: {} }),
-    code: "operation_id_missing",
-    pointer: "/paths/~1things/get",
-  },
-  {
-    name: "an operationId given twice",
-    document: openapi({ ...ONE_OPERATION, "/more": ONE_OPERATION["/things"] }),
-    code: "operation_id_duplicate",
-    pointer: "/paths/~1more/get/operationId",
-  },
-  {
-    name: "a key that is not a status",
-    document: get({ operationId: "a", responses: { "2OO": { description: "Letters." } } }),
-    code: "status_invalid",
-  },
-  {
-    name: "an x-not-shown mark without an id",
-    document: { ...openapi(ONE_OPERATION), "x-not-shown": [{ section: "1", says: "This." }] },
-    code: "not_shown_invalid",
-    pointer: "/x-not-shown/0",
-  },
-  {
-    name: "a mark without an id at a property named default",
-    document: answer({
-      type: "object",
-      properties: { default: { "x-not-shown": [{ section: "1", says: "This." }] } },
-    }),
-    code: "not_shown_invalid",
-    pointer: `${SCHEMA}/properties/default`,
-  },
-  {
-    name: "one id for two unknowns",
-    document: {
-      ...openapi(ONE_OPERATION),
-      "x-not-shown": [
-        { id: "a", section: "1", says: "This." },
-        { id: "a", section: "1", says: "That." },
-      ],
-    },
-    code: "not_shown_invalid",
-  },
-  {
-    name: "a parameter without a place",
-    document: get({ operationId: "a", parameters: [{ name: "b" }], responses: {} }),
-    code: "document_invalid",
-  },
+  refusal("text that is not YAML", "document_not_yaml", "a: [1"),
+  refusal("a list at the top", "document_not_yaml", "- 1\n"),
+  refusal("a YAML tag that the parser does not know", "document_not_yaml", "a: !!js/function 'x'\n"),
+  refusal(
+    "a YAML alias that refers to a node that contains it",
+    "reference_circular",
+    "openapi: 3.1.0\nx-loop: &loop\n  self: *loop\n",
+  ),
+  refusal(
+    "a property named __proto__",
+    "schema_unsupported",
+    `{ "openapi": "3.1.0", "components": { "schemas": { "Odd": { "properties": { "__proto__": {} } } } } }`,
+  ),
+  refusal(
+    "OpenAPI 3.0",
+    "document_version_unsupported",
+    { ...openapi(ONE_OPERATION), openapi: "3.0.3" },
+    "/openapi",
+  ),
+  refusal("a document of another kind", "document_version_unsupported", { swagger: "2.0" }),
+  refusal(
+    "a $ref to a missing place",
+    "reference_missing",
+    answer({ $ref: "#/components/schemas/Missing" }),
+    SCHEMA,
+  ),
+  refusal("a $ref to another file", "reference_external", answer({ $ref: "other.yaml#/A" })),
+  refusal(
+    "references in a circle",
+    "reference_circular",
+    answer({}, { schemas: { A: { $ref: "#/components/schemas/B" }, B: { $ref: "#/components/schemas/A" } } }),
+  ),
+  refusal(
+    "an operation without operationId",
+    "operation_id_missing",
+    get({ responses: {} }),
+    "/paths/~1things/get",
+  ),
+  refusal(
+    "an operationId given twice",
+    "operation_id_duplicate",
+    openapi({ ...ONE_OPERATION, "/more": ONE_OPERATION["/things"] }),
+    "/paths/~1more/get/operationId",
+  ),
+  refusal(
+    "a key that is not a status",
+    "status_invalid",
+    get({ operationId: "a", responses: { "2OO": { description: "Letters." } } }),
+  ),
+  refusal(
+    "an x-not-shown mark without an id",
+    "not_shown_invalid",
+    { ...openapi(ONE_OPERATION), "x-not-shown": [{ section: "1", says: "This." }] },
+    "/x-not-shown/0",
+  ),
+  refusal(
+    "a mark without an id at a property named default",
+    "not_shown_invalid",
+    answer({ type: "object", properties: { default: { "x-not-shown": [{ section: "1", says: "This." }] } } }),
+    `${SCHEMA}/properties/default`,
+  ),
+  refusal("one id for two unknowns", "not_shown_invalid", {
+    ...openapi(ONE_OPERATION),
+    "x-not-shown": [
+      { id: "a", section: "1", says: "This." },
+      { id: "a", section: "1", says: "That." },
+    ],
+  }),
+  refusal(
+    "a parameter without a place",
+    "document_invalid",
+    get({ operationId: "a", parameters: [{ name: "b" }], responses: {} }),
+  ),
   ...[
     { if: { type: "string" } },
     { not: { type: "string" } },
@@ -274,12 +250,11 @@ const refused = [
     { type: "string", pattern: "\\p{L}" },
     { type: "string", pattern: "(" },
     { items: [{ type: "string" }] },
-  ].map((schema) => ({
-    name: `the schema ${JSON.stringify(schema)}`,
-    document: answer({ type: "object", properties: { a: schema } }),
-    code: "schema_unsupported",
-    pointer: `${SCHEMA}/properties/a`,
-  })),
+  ].map((schema) => {
+    const document = answer({ type: "object", properties: { a: schema } });
+    const name = `the schema ${JSON.stringify(schema)}`;
+    return refusal(name, "schema_unsupported", document, `${SCHEMA}/properties/a`);
+  }),
 ];
 
 describe("a refused document", () => {

@@ -180,19 +180,13 @@ describe.each([
 
   test.each(Object.entries(table))("%s accepts and refuses what Ajv does", (name, { valid, invalid }) => {
     const witness = ajv.compile({ $ref: `${variant}#/components/schemas/${name}` });
-    const rows = [
-      ...valid.map((instance) => ({ instance, expected: true })),
-      ...invalid.map((instance) => ({ instance: throughJson(instance), expected: false })),
-    ];
-    for (const { instance, expected } of rows) {
-      const result = components[name]?.().safeParse(instance);
-      expect({ instance, ajv: witness(instance), zod: result?.success }).toEqual({
-        instance,
-        ajv: expected,
-        zod: expected,
-      });
-      if (result?.success) expect(result.data).toEqual(instance);
+    const parse = (instance: unknown) => components[name]?.().safeParse(instance);
+    for (const instance of valid) {
+      expect([instance, witness(instance)]).toEqual([instance, true]);
+      expect(parse(instance)).toEqual({ success: true, data: instance });
     }
+    for (const instance of invalid.map(throughJson))
+      expect([instance, witness(instance), parse(instance)?.success]).toEqual([instance, false, false]);
   });
 });
 

@@ -1,6 +1,6 @@
 // Two logins under one person name, one after the other: neither is mistaken for the other.
 import { describe, expect, test } from "vitest";
-import { rememberLogin } from "../../src/cli/login/store.js";
+import { rememberLogin } from "../../src/cli/stored-login.js";
 import {
   apiClient,
   beginLogin,

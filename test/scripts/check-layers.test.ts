@@ -59,83 +59,50 @@ const STATEMENTS = {
   "inline type": (specifier: string) => `export type T = typeof import("${specifier}");\n`,
 };
 
+type Rest = Pick<Row, "to" | "kind">;
+const row = (file: string, imports: string, finding: string, rest: Rest = {}): Row => ({
+  ...{ file, imports, finding },
+  ...rest,
+});
+
 const ONLY_TYPES = "client may import only types of it (import type)";
 
 const BROKEN: readonly Row[] = [
-  { file: "src/errors.ts", imports: "./variants/limits.js", finding: "errors.ts may not import variants" },
-  { file: "src/options.ts", imports: "./http/limits.js", finding: "options.ts may not import http" },
-  { file: "src/http/late.ts", imports: "../variants/limits.js", finding: "http may not import variants" },
-  { file: "src/variants/detect.ts", imports: "../auth/auth.js", finding: "variants may not import auth" },
-  ...(["lazy", "type", "inline type"] as const).map((kind) => ({
-    ...{ file: "src/auth/late.ts", imports: "../client/call.js", kind },
-    finding: "auth may not import client",
-  })),
-  { file: "src/client/late.ts", imports: "../auth/auth.js", finding: ONLY_TYPES },
-  { file: "src/client/sign.ts", imports: "jose", finding: "client may not import jose" },
-  { file: "src/connector.ts", imports: "./stores/file.js", finding: "the top level may not import stores" },
-  {
-    ...{ file: "src/connector.ts", imports: "./backend/handler.js", kind: "type" },
-    finding: "the top level may not import backend",
-  },
-  {
-    file: "src/stores/redis.ts",
-    imports: "../auth/auth.js",
+  row("src/errors.ts", "./variants/limits.js", "errors.ts may not import variants"),
+  row("src/options.ts", "./http/limits.js", "options.ts may not import http"),
+  row("src/http/late.ts", "../variants/limits.js", "http may not import variants"),
+  row("src/variants/detect.ts", "../auth/auth.js", "variants may not import auth"),
+  ...(["lazy", "type", "inline type"] as const).map((kind) =>
+    row("src/auth/late.ts", "../client/call.js", "auth may not import client", { kind }),
+  ),
+  row("src/client/late.ts", "../auth/auth.js", ONLY_TYPES),
+  row("src/client/sign.ts", "jose", "client may not import jose"),
+  row("src/connector.ts", "./stores/file.js", "the top level may not import stores"),
+  row("src/connector.ts", "./backend/handler.js", "the top level may not import backend", { kind: "type" }),
+  row("src/stores/redis.ts", "../auth/auth.js", "stores may not import auth", { kind: "type" }),
+  row("src/validate.ts", "./connect.js", "validate.ts may not import the top level"),
+  row("src/page/index.ts", "../errors.js", "page may not import errors.ts"),
+  row("src/page/index.ts", "zod", "page may not import zod"),
+  row("src/backend/try.ts", "../emulator/rules.js", "backend may not import emulator"),
+  ...Object.entries({
+    ...{ "../errors.js": "errors.ts", "../variants/limits.js": "variants", "../auth/auth.js": "auth" },
+    ...{ "../client/call.js": "client", "../connect.js": "the top level" },
+  }).map(([imports, name]) => row("src/emulator/copy.ts", imports, `emulator may not import ${name}`)),
+  row("src/contract/cases.ts", "../emulator/clock.js", "contract may not import emulator"),
+  row("src/generate/index.ts", "../errors.js", "generate may not import errors.ts"),
+  row("generated/operations.ts", "../src/variants/variant-a.js", "generated may not import variants", {
     kind: "type",
-    finding: "stores may not import auth",
-  },
-  { file: "src/validate.ts", imports: "./connect.js", finding: "validate.ts may not import the top level" },
-  { file: "src/page/index.ts", imports: "../errors.js", finding: "page may not import errors.ts" },
-  { file: "src/page/index.ts", imports: "zod", finding: "page may not import zod" },
-  { file: "src/backend/try.ts", imports: "../emulator/rules.js", finding: "backend may not import emulator" },
-  ...[
-    { imports: "../errors.js", name: "errors.ts" },
-    { imports: "../variants/limits.js", name: "variants" },
-    { imports: "../auth/auth.js", name: "auth" },
-    { imports: "../client/call.js", name: "client" },
-    { imports: "../connect.js", name: "the top level" },
-  ].map(({ imports, name }) => ({
-    ...{ file: "src/emulator/copy.ts", imports },
-    finding: `emulator may not import ${name}`,
-  })),
-  {
-    file: "src/contract/cases.ts",
-    imports: "../emulator/clock.js",
-    finding: "contract may not import emulator",
-  },
-  { file: "src/generate/index.ts", imports: "../errors.js", finding: "generate may not import errors.ts" },
-  {
-    ...{ file: "generated/operations.ts", imports: "../src/variants/variant-a.js", kind: "type" },
-    finding: "generated may not import variants",
-  },
-  {
-    file: "src/auth/sign.ts",
-    imports: "crypto",
-    to: "node:crypto",
-    finding: "auth may not import node:crypto",
-  },
-  { file: "src/stores/redis.ts", imports: "node:fs", finding: "stores may not import node:fs" },
-  { file: "src/backend/handler.ts", imports: "node:stream", finding: "backend may not import node:stream" },
-  { file: "src/cli/demo.ts", imports: "../../test/fixture.js", finding: "src may not import test" },
-  {
-    file: "src/cli/demo.ts",
-    imports: "../../scripts/x.js",
-    kind: "type",
-    finding: "src may not import scripts",
-  },
-  {
-    ...{ file: "src/cli/demo.ts", imports: "bivariant/emulator", to: "bivariant" },
-    finding: "sources import each other by relative paths",
-  },
-  {
-    ...{ file: "src/cli/demo.ts", imports: "tsx" },
-    finding: "package.json declares it neither a dependency nor a peer",
-  },
-  {
-    file: "src/cli/demo.ts",
-    imports: "./gone.js",
-    to: "src/cli/gone.js",
-    finding: "the file does not exist",
-  },
+  }),
+  row("src/auth/sign.ts", "crypto", "auth may not import node:crypto", { to: "node:crypto" }),
+  row("src/stores/redis.ts", "node:fs", "stores may not import node:fs"),
+  row("src/backend/handler.ts", "node:stream", "backend may not import node:stream"),
+  row("src/cli/demo.ts", "../../test/fixture.js", "src may not import test"),
+  row("src/cli/demo.ts", "../../scripts/x.js", "src may not import scripts", { kind: "type" }),
+  row("src/cli/demo.ts", "bivariant/emulator", "sources import each other by relative paths", {
+    to: "bivariant",
+  }),
+  row("src/cli/demo.ts", "tsx", "package.json declares it neither a dependency nor a peer"),
+  row("src/cli/demo.ts", "./gone.js", "the file does not exist", { to: "src/cli/gone.js" }),
 ];
 
 test("a tree that keeps every rule has no findings", () => {

@@ -9,40 +9,40 @@ import { checkFolder } from "../../scripts/check-documents.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-async function copyOfTheRepository(): Promise<string> {
+/** Copies folders of this repository into a folder that is removed after the test. */
+async function copyOf(...names: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "repository-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  for (const name of ["openapi", "generated"])
-    await cp(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of names) await cp(join(ROOT, name), join(folder, name), { recursive: true });
   return folder;
 }
 
-function run(...args: string[]) {
-  const script = join(ROOT, "scripts", "generate.ts");
-  return spawnSync(process.execPath, ["--import", "tsx", script, ...args], { cwd: ROOT, encoding: "utf8" });
+function run(script: string, ...args: string[]) {
+  const command = ["--import", "tsx", join(ROOT, "scripts", script), ...args];
+  return spawnSync(process.execPath, command, { cwd: ROOT, encoding: "utf8" });
 }
 
 test("check:generated names each file that drifted, and generate repairs them", async () => {
-  const folder = await copyOfTheRepository();
+  const folder = await copyOf("openapi", "generated");
   await rm(join(folder, "generated", "lock.json"));
   await appendFile(join(folder, "generated", "operations.ts"), "// edited\n");
   await writeFile(join(folder, "generated", "extra.ts"), "");
 
-  const red = run("--check", folder);
+  const red = run("generate.ts", "--check", folder);
   expect(red.stderr).toContain("missing: generated/lock.json");
   expect(red.stderr).toContain("different: generated/operations.ts");
   expect(red.stderr).toContain("extra: generated/extra.ts");
   expect(red.status).toBe(1);
 
   await rm(join(folder, "generated", "extra.ts"));
-  expect(run(folder).status).toBe(0);
-  expect(run("--check", folder).status).toBe(0);
+  expect(run("generate.ts", folder).status).toBe(0);
+  expect(run("generate.ts", "--check", folder).status).toBe(0);
 });
 
 test("check:generated prints the code and place of a refused document, without a stack", async () => {
-  const folder = await copyOfTheRepository();
+  const folder = await copyOf("openapi", "generated");
   await writeFile(join(folder, "openapi", "variant-b.yaml"), "openapi: 3.0.3\n");
-  const { status, stderr } = run("--check", folder);
+  const { status, stderr } = run("generate.ts", "--check", folder);
   expect(stderr).toBe(
     'document_version_unsupported: variant-b.yaml#/openapi: the document must be OpenAPI 3.1: found "3.0.3"\n',
   );
@@ -95,11 +95,9 @@ const breaks = [
 ];
 
 async function brokenFolder({ file, from, to }: { file: string; from: string; to: string }): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "documents-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await cp(join(ROOT, "openapi"), folder, { recursive: true });
+  const folder = join(await copyOf("openapi"), "openapi");
   const text = await readFile(join(folder, file), "utf8");
-  if (!text.includes(from)) throw new Error(`${file} does not hold ${from}`);
+  expect(text).toContain(from);
   await writeFile(join(folder, file), text.replace(from, to));
   return folder;
 }
@@ -118,16 +116,12 @@ describe("check:documents", () => {
   test("exits with 1 and prints the place", async () => {
     const [row] = breaks;
     if (row === undefined) throw new Error("no row");
-    const script = join(ROOT, "scripts/check-documents.ts");
-    const args = ["--import", "tsx", script, await brokenFolder(row)];
-    const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+    const { status, stderr } = run("check-documents.ts", await brokenFolder(row));
     expect(stderr).toContain(row.says);
     expect(status).toBe(1);
   });
 
   test("refuses a folder without documents", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "documents-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    expect(await checkFolder(folder)).toHaveLength(1);
+    expect(await checkFolder(await copyOf())).toHaveLength(1);
   });
 });

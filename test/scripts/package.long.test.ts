@@ -88,59 +88,61 @@ const SOUND: Tree = {
   "dist/main.js": `#!/usr/bin/env node\nconsole.log("Usage: bivariant");\n`,
 };
 
-const BROKEN: readonly { name: string; tree: Tree; findings: readonly RegExp[] }[] = [
-  {
-    name: "an entry point whose file is missing",
-    tree: { "dist/page.js": "" },
-    findings: [/^publint: .*exports\["\.\/page"\].*does not exist/],
-  },
-  {
-    name: "types that are missing",
-    tree: { "dist/page.d.ts": "" },
-    findings: [/^publint: .*page"\]\.types.*does not exist/, /^attw: [\s\S]*bivariant\/page/],
-  },
-  {
-    name: "an entry point without types",
-    tree: {
-      "package.json": JSON.stringify({ ...MANIFEST, exports: { ".": { default: "./dist/index.js" } } }),
-    },
-    findings: [/^package.json: the entry point \. has no types$/],
-  },
-  {
-    name: "an entry point that exports nothing",
-    tree: { "dist/page.js": "globalThis.page = 1;\n" },
-    findings: [/^import "bivariant\/page" exports nothing$/],
-  },
-  {
-    name: "an entry point that imports a package which is not declared",
-    tree: { "dist/page.js": `export * from "undeclared";\n` },
-    findings: [/^import "bivariant\/page" fails: [\s\S]*Cannot find package 'undeclared'/],
-  },
-  {
-    name: "types that import a package which is not declared",
-    tree: { "dist/page.d.ts": `export { startSession } from "undeclared";\n` },
-    findings: [/^the types of the installed package: .*page\.d\.ts.*Cannot find module 'undeclared'/],
-  },
-  {
-    name: "types that need Node in an entry for browsers",
-    tree: { "dist/page.d.ts": `export declare const startSession: import("node:http").Server;\n` },
-    findings: [/^the types of the installed package: .*page\.d\.ts.*node:http/],
-  },
-  {
-    name: "types that need the DOM in an entry for servers",
-    tree: { "dist/index.d.ts": "export declare const connect: CryptoKey;\n" },
-    findings: [/^the types of the installed package: .*index\.d\.ts.*CryptoKey/],
-  },
-  {
-    name: "a file that is built but not packed",
-    tree: { "package.json": JSON.stringify({ ...MANIFEST, files: ["dist/index.*", "dist/main.js"] }) },
-    findings: [/^publint: .*page.*/, /^publint: .*page.*/, /^attw: /],
-  },
-  {
-    name: "a command that does not run",
-    tree: { "dist/main.js": `#!/usr/bin/env node\nthrow new Error("no command");\n` },
-    findings: [/^npx bivariant --help fails: [\s\S]*no command/],
-  },
+const broken = (name: string, tree: Tree, ...findings: readonly RegExp[]) => ({ name, tree, findings });
+const BROKEN = [
+  broken(
+    "an entry point whose file is missing",
+    { "dist/page.js": "" },
+    /^publint: .*exports\["\.\/page"\].*does not exist/,
+  ),
+  broken(
+    "types that are missing",
+    { "dist/page.d.ts": "" },
+    /^publint: .*page"\]\.types.*does not exist/,
+    /^attw: [\s\S]*bivariant\/page/,
+  ),
+  broken(
+    "an entry point without types",
+    { "package.json": JSON.stringify({ ...MANIFEST, exports: { ".": { default: "./dist/index.js" } } }) },
+    /^package.json: the entry point \. has no types$/,
+  ),
+  broken(
+    "an entry point that exports nothing",
+    { "dist/page.js": "globalThis.page = 1;\n" },
+    /^import "bivariant\/page" exports nothing$/,
+  ),
+  broken(
+    "an entry point that imports a package which is not declared",
+    { "dist/page.js": `export * from "undeclared";\n` },
+    /^import "bivariant\/page" fails: [\s\S]*Cannot find package 'undeclared'/,
+  ),
+  broken(
+    "types that import a package which is not declared",
+    { "dist/page.d.ts": `export { startSession } from "undeclared";\n` },
+    /^the types of the installed package: .*page\.d\.ts.*Cannot find module 'undeclared'/,
+  ),
+  broken(
+    "types that need Node in an entry for browsers",
+    { "dist/page.d.ts": `export declare const startSession: import("node:http").Server;\n` },
+    /^the types of the installed package: .*page\.d\.ts.*node:http/,
+  ),
+  broken(
+    "types that need the DOM in an entry for servers",
+    { "dist/index.d.ts": "export declare const connect: CryptoKey;\n" },
+    /^the types of the installed package: .*index\.d\.ts.*CryptoKey/,
+  ),
+  broken(
+    "a file that is built but not packed",
+    { "package.json": JSON.stringify({ ...MANIFEST, files: ["dist/index.*", "dist/main.js"] }) },
+    /^publint: .*page.*/,
+    /^publint: .*page.*/,
+    /^attw: /,
+  ),
+  broken(
+    "a command that does not run",
+    { "dist/main.js": `#!/usr/bin/env node\nthrow new Error("no command");\n` },
+    /^npx bivariant --help fails: [\s\S]*no command/,
+  ),
 ];
 
 async function findings(tree: Tree): Promise<readonly string[]> {

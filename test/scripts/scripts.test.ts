@@ -2,13 +2,13 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { delimiter, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { KeepAliveClient } from "../../scripts/bench/keep-alive-client.js";
 import { chooseChecks } from "../../scripts/check.js";
 import { type Bundle, checkBundles } from "../../scripts/check-bundles.js";
 import { measureHouse } from "../../scripts/measure-house.js";
+import { servingOn } from "../support/recording-server.js";
 import { plant, type Tree } from "./planted-tree.js";
 
 describe("check:bundles", () => {
@@ -170,9 +170,7 @@ describe("the benchmark's client", () => {
     const server = createServer((request, response) => {
       request.resume().on("end", () => response.end(answer));
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void server.close());
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+    return `http://127.0.0.1:${await servingOn(server)}/token`;
   }
 
   test("opens new connections after a pause in which the server may have closed them", async () => {

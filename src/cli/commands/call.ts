@@ -1,14 +1,13 @@
 /** `bivariant call <operationId>`: one call, the same on either variant, with its data as JSON. */
-import { readFile } from "node:fs/promises";
 import { type Command, Option } from "commander";
 import { operations } from "../../../generated/operations.js";
 import { ConfigurationError } from "../../errors.js";
-import { collect, invalidFlag } from "../arguments.js";
+import { collect, invalidFlag, readFileOf } from "../arguments.js";
 import { exitCodeOf, reportError } from "../error-report.js";
-import { identityHelp } from "../login/identity.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
 import { addSettings, identitySettings, readSettings } from "../settings.js";
+import { identityHelp } from "../stored-login.js";
 
 interface CallFlags {
   readonly param?: readonly string[];
@@ -128,14 +127,9 @@ function readParameters(given: readonly string[]): Map<string, string | string[]
 /** @throws ConfigurationError `option_invalid`; it shows nothing of the body */
 async function readBody(data: string | undefined, dataFile: string | undefined): Promise<unknown> {
   const flag = dataFile === undefined ? "--data" : "--data-file";
-  const text =
-    dataFile === undefined
-      ? data
-      : await readFile(dataFile, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
-          throw invalidFlag(flag, `cannot be read (${code}): ${dataFile}`);
-        });
+  const text = dataFile === undefined ? data : await readFileOf(flag, dataFile);
   try {
-    return text === undefined ? undefined : JSON.parse(text.replace(/^\ufeff/, ""));
+    return text === undefined ? undefined : JSON.parse(text);
   } catch {
     // The message of the parser quotes the text.
     throw invalidFlag(flag, "is not valid JSON.");

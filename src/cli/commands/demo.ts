@@ -1,9 +1,8 @@
 /** `bivariant demo`: detect, get a token and list the devices on four emulated deployments, without any settings. */
-import { generateKeyPair, randomBytes } from "node:crypto";
-import { promisify } from "node:util";
+import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
-import { createEmulator } from "../../emulator/index.js";
-import type { Detection, Variant } from "../../errors.js";
+import { createEmulator, type Emulator } from "../../emulator/index.js";
+import type { Variant } from "../../errors.js";
 import { connect, isVariantError, serviceAccount, servicePlugin, unwrap } from "../../index.js";
 import { errorJson, errorLines, exitCodes } from "../error-report.js";
 import { evidenceLines, type Paint, printableJson } from "../output.js";
@@ -26,10 +25,9 @@ export const demoDeployments: readonly DemoDeployment[] = [
 export function defineDemo(command: Command, { output, signal, finish }: Context): void {
   command
     .action(async () => {
-      const credentials = await createCredentials();
       const rows: Row[] = [];
       for (const deployment of demoDeployments) {
-        const { row, error } = await visit(deployment, credentials, signal);
+        const { row, error } = await visit(deployment, signal);
         rows.push(row);
         if (!output.json) output.lines(demoLines(row, error, output.paint));
       }
@@ -50,65 +48,25 @@ Exits 0 if all four deployments gave the expected result, else 1.`,
     );
 }
 
-/** Called once for all deployments, because it takes long to make a key. */
-async function createCredentials() {
-  const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
-  return {
-    privateKey: privateKey.export({ format: "pem", type: "pkcs8" }).toString(),
-    jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), use: "sig", alg: "RS256" }] },
-    clientSecret: randomBytes(32).toString("base64url"),
-  };
-}
-
 /** A row of `demo --json`. */
-type Row = ReturnType<typeof rowOf>;
+type Row = Awaited<ReturnType<typeof visit>>["row"];
 
 /** Starts an emulated deployment, uses it with both credentials, and stops it. */
-async function visit(
-  deployment: DemoDeployment,
-  { privateKey, jwks, clientSecret }: Awaited<ReturnType<typeof createCredentials>>,
-  signal: AbortSignal,
-): Promise<{ readonly row: Row; readonly error?: unknown }> {
-  const tenantId = "acme";
-  const scopes = ["devices:read"];
-  const emulator = createEmulator({ variants: deployment.served });
-  emulator.registerPlugin({ tenantId, clientId: "demo-plugin", type: "service", scopes, jwks });
-  emulator.registerServiceAccount({ tenantId, clientId: "demo-account", clientSecret });
-  const { url: baseUrl, close } = await emulator.listen();
-  try {
-    const credentials = [
-      servicePlugin({ clientId: "demo-plugin", privateKey }),
-      serviceAccount({ clientId: "demo-account", clientSecret }),
-    ];
-    const service = await connect({ baseUrl, tenantId, credentials, signal });
-    const { expiresAt, issuedAt } = await service.auth.getAccessToken({ signal });
-    const data: unknown = unwrap(await service.call("listDevices", { signal }));
-    const tokenLifetimeSeconds = Math.round((expiresAt - (issuedAt ?? Date.now())) / 1000);
-    const { variant, detection } = service;
-    return { row: rowOf(deployment, { variant, detection, tokenLifetimeSeconds, data }) };
-  } catch (error) {
-    signal.throwIfAborted();
-    const detection = isVariantError(error) ? error.detection : undefined;
-    return { row: rowOf(deployment, { detection, error: errorJson(error).error }), error };
-  } finally {
-    await close();
-  }
-}
-
-interface Found {
-  readonly detection: Detection | undefined;
-  readonly variant?: Variant;
-  readonly tokenLifetimeSeconds?: number;
-  readonly data?: unknown;
-  readonly error?: Record<string, unknown>;
-}
-
-function rowOf({ name, served, expected }: DemoDeployment, found: Found) {
-  const { variant = null, tokenLifetimeSeconds = null, data = null, error = null } = found;
-  const { evidence = [] } = found.detection ?? {};
+async function visit({ name, served, expected }: DemoDeployment, signal: AbortSignal) {
+  const emulator = createEmulator({ variants: served });
+  const { url, close } = await emulator.listen();
+  const found = await useDeployment(emulator, url, signal)
+    .catch((error: unknown) => {
+      signal.throwIfAborted();
+      const detection = isVariantError(error) ? error.detection : undefined;
+      return { variant: null, detection, tokenLifetimeSeconds: null, data: null, error };
+    })
+    .finally(close);
+  const { variant, detection, tokenLifetimeSeconds, data, error } = found;
+  const evidence = detection?.evidence ?? [];
   const devices = Array.isArray(data) ? data.length : null;
-  const isUsed = devices !== null && devices > 0;
-  return {
+  const isNoneServed = isVariantError(error) && error.code === "variant_not_served";
+  const row = {
     name,
     served,
     /** The variants in the order of the requests. The detection ends with the first that is served. */
@@ -120,9 +78,29 @@ function rowOf({ name, served, expected }: DemoDeployment, found: Found) {
     isLifetimeAssumed: variant === "B",
     devices,
     data,
-    error,
-    asExpected: variant === expected && (expected === null ? error?.code === "variant_not_served" : isUsed),
+    error: error && errorJson(error).error,
+    asExpected: variant === expected && (expected === null ? isNoneServed : devices !== null && devices > 0),
   };
+  return { row, error };
+}
+
+/** Registers both credentials and uses them as any app would. */
+async function useDeployment(emulator: Emulator, baseUrl: string, signal: AbortSignal) {
+  const tenantId = "acme";
+  const plugin = { tenantId, clientId: "demo-plugin" };
+  const account = { clientId: "demo-account", clientSecret: randomBytes(32).toString("base64url") };
+  emulator.registerPlugin({ ...plugin, type: "service", scopes: ["devices:read"] });
+  emulator.registerServiceAccount({ tenantId, ...account });
+  const credentials = [
+    servicePlugin({ clientId: plugin.clientId, privateKey: emulator.testKey(plugin) }),
+    serviceAccount(account),
+  ];
+  const service = await connect({ baseUrl, tenantId, credentials, signal });
+  const { expiresAt, issuedAt } = await service.auth.getAccessToken({ signal });
+  const data: unknown = unwrap(await service.call("listDevices", { signal }));
+  const tokenLifetimeSeconds = Math.round((expiresAt - (issuedAt ?? Date.now())) / 1000);
+  const { variant, detection } = service;
+  return { variant, detection, tokenLifetimeSeconds, data, error: null };
 }
 
 function demoLines(row: Row, error: unknown, paint: Paint): string[] {
@@ -142,7 +120,7 @@ function demoLines(row: Row, error: unknown, paint: Paint): string[] {
       `  devices   ${devices ?? "not a list"}`,
       ...(Array.isArray(data) ? data.map((device: unknown) => `    ${printableJson(device)}`) : []),
     );
-  if (error !== undefined) lines.push(...errorLines(error, paint).map((line) => `  ${line}`));
+  if (error !== null) lines.push(...errorLines(error, paint).map((line) => `  ${line}`));
   return [
     ...lines,
     `  ${row.asExpected ? paint("green", "as expected") : paint("red", "NOT as expected")}`,

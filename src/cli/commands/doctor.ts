@@ -1,19 +1,18 @@
 /** `bivariant doctor`: what works, what does not, and what to do about it. */
-import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { ConfigurationError, isBivariantError, isConfigurationError } from "../../errors.js";
-import { invalidFlag } from "../arguments.js";
+import { readFileOf } from "../arguments.js";
 import { readAccount, readPlugin } from "../credentials.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall } from "../doctor/call.js";
 import { examineDetection, examineReach } from "../doctor/deployment.js";
 import { type DoctorInput, type Finding, findingLines, summaryLine } from "../doctor/finding.js";
 import { exitCodes } from "../error-report.js";
-import { identityHelp, wantedLogin } from "../login/identity.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
 import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
+import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function defineDoctor(command: Command, { output, env, signal, finish }: Context): void {
   command.option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key");
@@ -88,11 +87,9 @@ async function readLogin(settings: Settings, env: Environment): Promise<DoctorIn
 
 /** @throws ConfigurationError `option_invalid` if the file cannot be read */
 async function readJwks(path: string): Promise<{ readonly value: unknown }> {
-  const text = await readFile(path, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
-    throw invalidFlag("--jwks", `names a file that cannot be read (${code}): ${path}`);
-  });
+  const text = await readFileOf("--jwks", path);
   try {
-    return { value: JSON.parse(text.replace(/^\ufeff/, "")) };
+    return { value: JSON.parse(text) };
   } catch {
     return { value: undefined };
   }

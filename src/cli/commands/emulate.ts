@@ -1,17 +1,26 @@
-/** `bivariant emulate`: an emulated deployment on this machine. */
+/** `bivariant emulate`: an emulated deployment on this machine, until it is stopped. */
 import { createHash, randomBytes } from "node:crypto";
+import { existsSync, statSync } from "node:fs";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
 import {
+  type CustomerLogEntry,
+  createEmulator,
+  type Emulator,
   type EmulatorOptions,
   type EmulatorSeed,
+  type JournalEntry,
   options,
   readSeedFile,
   rules,
 } from "../../emulator/index.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
-import type { Paint } from "../output.js";
+import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
-import { serve } from "./serve-emulator.js";
+import { exportLines } from "../settings.js";
 
 type TextFlag = "publicUrl" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
 
@@ -58,34 +67,27 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .action(async (flags: EmulateFlags) => {
       if (flags.rules)
         return output.json ? output.value({ rules, options }) : output.lines(ruleLines(output.paint));
-      const { port, host, seedFile, watch } = flags;
+      const { seedFile, watch } = flags;
       if (watch && seedFile === undefined)
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
       const seed = seedFile === undefined ? defaultSeed(flags) : undefined;
-      const readOptions = () => emulatorOptions(flags, seed);
-      await serve({ port, host, readOptions, watched: watch && seedFile }, output, signal);
+      await serve(flags, () => emulatorOptions(flags, seed), output, signal);
     })
     .addHelpText(
       "after",
       `
-Prints on stdout the variables that point bivariant at it, as lines for a POSIX shell; and on stderr each request with its
-status and, for a refused request, the real reason, which the caller does not see. Keys and secrets are made for this run
-and stored in a private temporary folder, which is deleted at the end. Reads no environment variables.
+stdout holds the variables that point bivariant at it; stderr shows each request, and the real reason of each refusal. Keys
+and secrets are made for this run, in a private temporary folder that is deleted at the end.
 
-Without a seed file these are registered: the service plugin emulated-plugin and the service account emulated-account
-(for call and token); the API client emulated-client and the operator ada, who has no password (for login and the host
-page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock, faults and options, each as createEmulator
-takes them. The printed variables are those of the first registration of each kind. A plugin without a jwks gets a key,
-whose file is printed. The page at /_emulator shows the traffic, and changes registrations, clock, faults and rules.
+Without a seed file these are registered: emulated-plugin and emulated-account (for call and token), emulated-client and
+the operator ada (for login and the host page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock,
+faults and options, each as createEmulator takes them. The variables are those of the first registration of each kind.
 
 Examples, in two terminals:
   $ bivariant emulate --variant B --port 8080
   $ export BIVARIANT_...            the printed lines
   $ bivariant call listDevices
   $ bivariant login                 as ada
-
-  $ bivariant emulate --seed-file tenant.yaml --watch
-  $ bivariant emulate > emulated.env &
 
 With --json every line on stdout is a JSON object: { "served", "environment", "keys" } at the start and whenever the seed
 file was read, otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it cannot listen or the seed
@@ -143,4 +145,203 @@ function ruleLines(paint: Paint): string[] {
       `  ${says}`,
     ]),
   ];
+}
+
+/** Serves until it is asked to stop; then its port is free and its files are deleted. @throws EmulatorError */
+async function serve(
+  { port, host, watch, seedFile = "" }: EmulateFlags,
+  readOptions: () => EmulatorOptions,
+  output: Output,
+  interruption: AbortSignal,
+): Promise<void> {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  // Signals are handled before there is anything to clean up, so that none ends the process without it.
+  for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, stop);
+  const signal = AbortSignal.any([interruption, stopping.signal]);
+  let folder: string | undefined;
+  let close = async () => {};
+  try {
+    // The state is taken before the file is read, so that a change in between is noticed.
+    const before = stateOfFile(seedFile);
+    const options = readOptions();
+    const emulator = createEmulator(options);
+    ({ close } = await emulator.listen({ port, host }));
+    // The mode of this folder is 0700.
+    folder = await mkdtemp(join(tmpdir(), "bivariant-"));
+    await announce(emulator, options, folder, output);
+    const { variants = ["A", "B"] } = options;
+    output.note(`Serving Variant ${variants.join(" and Variant ")}.`);
+    if (watch) output.note(`Watching ${seedFile}.`);
+    output.note("Press Ctrl-C to stop. The files above are then deleted.");
+    const printTraffic = trafficPrinter(emulator, output);
+    const reload = reloader(emulator, readOptions, options, folder, output);
+    const reloadIfChanged = watch ? fileWatcher(seedFile, before, reload) : undefined;
+    while (!signal.aborted) {
+      await wait(lookEveryMs, undefined, { signal }).catch(() => {});
+      printTraffic();
+      await reloadIfChanged?.();
+    }
+  } finally {
+    // The secrets are deleted first, because a second Ctrl-C does not wait for requests in progress.
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+    await close();
+    for (const name of ["SIGTERM", "SIGHUP"]) process.off(name, stop);
+  }
+}
+
+/** A watched file must stay the same for this time, because an editor may save it in several steps. */
+const lookEveryMs = 100;
+
+/**
+ * Each call of the result looks at the file and calls `changed` once for each burst of changes since `before`.
+ * It checks the path, to notice a rename or a change behind a link too.
+ */
+function fileWatcher(file: string, before: string, changed: () => Promise<void>): () => Promise<void> {
+  let reported = before;
+  let seen = before;
+  return async () => {
+    const now = stateOfFile(file);
+    if (now === seen && now !== reported) {
+      reported = now;
+      await changed();
+    }
+    seen = now;
+  };
+}
+
+/** Identifies the content of a file. It omits ctime, which changes with the mode and the links too. */
+function stateOfFile(file: string): string {
+  try {
+    const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
+    return [dev, ino, size, mtimeNs].join(" ");
+  } catch {
+    // The next attempt to read the file reports the reason.
+    return "absent";
+  }
+}
+
+/** Resets the emulator to what the seed file now says. If the file has an error, nothing changes. */
+function reloader(
+  emulator: Emulator,
+  readOptions: () => EmulatorOptions,
+  first: EmulatorOptions,
+  folder: string,
+  output: Output,
+): () => Promise<void> {
+  let current = first;
+  return async () => {
+    let options: EmulatorOptions;
+    try {
+      options = readOptions();
+      // An option that the file no longer names goes back to its default.
+      const defaults = Object.fromEntries(Object.keys(current).map((name) => [name, undefined]));
+      const { publicUrl: _, randomSeed: __, now: ___, ...changes } = { ...defaults, ...options };
+      emulator.reset(changes);
+      current = options;
+    } catch (error) {
+      output.note(`Not read again, the old state stays:\n${(error as Error).message}`);
+      return;
+    }
+    const problem = await announce(emulator, options, folder, output).catch((error: Error) => error);
+    output.note("Read the seed file again. Everything else starts anew.");
+    if (problem) output.note(`Its files cannot be written:\n${problem.message}`);
+    // Clients depend on these, so a running emulator does not change them.
+    const lasting = (["publicUrl", "randomSeed"] as const).filter((name) => options[name] !== first[name]);
+    if (lasting.length > 0) output.note(`These change only with a restart: ${lasting.join(", ")}.`);
+  };
+}
+
+/** Prints the address and the credentials. The variables are for the first registration of each kind. */
+async function announce(
+  emulator: Emulator,
+  options: EmulatorOptions,
+  folder: string,
+  output: Output,
+): Promise<void> {
+  const { variants = ["A", "B"], seed = {}, admin } = options;
+  const { plugins = [], operators = [] } = variants.includes("A") ? seed : {};
+  const { serviceAccounts: [account] = [], apiClients: [client] = [] } = variants.includes("B") ? seed : {};
+  const plugin = plugins.find(({ type }) => type === "service");
+  const keys: { tenant: string; clientId: string; type: string; privateKeyFile: string }[] = [];
+  let keyFile: string | undefined;
+  for (const one of plugins.filter(({ jwks }) => jwks === undefined)) {
+    const { tenantId: tenant, clientId, type } = one;
+    const name = `${encodeURIComponent(tenant)}.${encodeURIComponent(clientId)}.key.json`;
+    const privateKeyFile = await writePrivate(folder, name, JSON.stringify(emulator.testKey(one)));
+    if (one === plugin) keyFile = privateKeyFile;
+    keys.push({ tenant, clientId, type, privateKeyFile });
+  }
+  const tenant = (plugin ?? account ?? client ?? seed.operators?.[0])?.tenantId;
+  const environment: Record<string, string> = { BIVARIANT_BASE_URL: emulator.publicUrl };
+  if (tenant !== undefined) environment.BIVARIANT_TENANT = tenant;
+  if (plugin !== undefined) environment.BIVARIANT_A_CLIENT_ID = plugin.clientId;
+  if (keyFile !== undefined) environment.BIVARIANT_A_PRIVATE_KEY_FILE = keyFile;
+  if (account !== undefined) {
+    const { clientId, clientSecret } = account;
+    environment.BIVARIANT_B_CLIENT_ID = clientId;
+    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await writePrivate(folder, "client-secret", clientSecret);
+  }
+  if (client !== undefined) {
+    const { clientId, clientSecret } = client;
+    environment.BIVARIANT_B_LOGIN_CLIENT_ID = clientId;
+    if (clientSecret !== undefined) {
+      const file = await writePrivate(folder, "login-client-secret", clientSecret);
+      environment.BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE = file;
+    }
+    // The description does not give this path, so the emulator has one of its own.
+    environment.BIVARIANT_B_AUTHORIZATION_ENDPOINT = `${emulator.publicUrl}/v1/auth/authorize`;
+    // These logins end with the emulator, so they are kept apart from the user's own.
+    environment.BIVARIANT_STORE_FILE = join(folder, "logins.json");
+    const storeKeyFile = join(folder, "store-key");
+    // When the seed file is read again, the key stays, because the stored logins need it.
+    if (!existsSync(storeKeyFile))
+      await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
+    environment.BIVARIANT_STORE_KEY_FILE = storeKeyFile;
+  }
+  if (output.json) return output.value({ served: variants, environment, keys }, 0);
+  output.lines(exportLines(environment));
+  for (const { tenant, clientId, type, privateKeyFile } of keys)
+    if (privateKeyFile !== keyFile)
+      output.note(`The key of ${clientId} (${type}, tenant ${tenant}): ${privateKeyFile}`);
+  for (const tenant of new Set(operators.map(({ tenantId }) => tenantId)))
+    output.note(`The host application: ${emulator.publicUrl}/host/${tenant}`);
+  if (admin !== false) output.note(`The page to watch and control it: ${emulator.url}/_emulator`);
+}
+
+/** Writes or replaces a file with mode 0600, and resolves with its path. */
+async function writePrivate(folder: string, name: string, content: string): Promise<string> {
+  const path = join(folder, name);
+  // Written under another name first, because another process may be reading the file.
+  await writeFile(`${path}.new`, content, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+  return path;
+}
+
+/** Each call of the result prints the new requests and their refusals. Without `--json` they go to stderr. */
+function trafficPrinter({ journal, customerLog }: Emulator, output: Output): () => void {
+  let last: JournalEntry | undefined;
+  return () => {
+    const all = journal.entries();
+    // After a reset the last entry is not there, so that all of them are new.
+    const added = last === undefined ? all : all.slice(all.lastIndexOf(last) + 1);
+    last = all.at(-1) ?? last;
+    for (const request of added) {
+      if (output.json) output.value({ request }, 0);
+      else output.raw(requestLine(request, output.paintNote));
+      for (const refusal of customerLog.entries({ requestId: request.id }))
+        if (output.json) output.value({ refusal }, 0);
+        else output.raw(refusalLine(refusal));
+    }
+  };
+}
+
+function requestLine({ at, method, path, status, variant, operation }: JournalEntry, paint: Paint): string {
+  const what = variant === undefined ? "" : `  ${variant} ${operation ?? ""}`.trimEnd();
+  const time = new Date(at).toISOString().slice(11, 23);
+  return `${paint("dim", time)} ${method} ${path} ${paint(status < 400 ? "green" : "yellow", String(status))}${what}\n`;
+}
+
+function refusalLine({ rule, section, expected, actual, remedy }: CustomerLogEntry): string {
+  return `  ${rule} (section ${section}): expected ${expected}, got ${actual}. ${remedy}\n`;
 }

@@ -1,6 +1,6 @@
 /** `bivariant keys`: makes a key for a plugin, its JWKS, and the sheet to register the plugin with. */
 import { createPrivateKey, generateKeyPair } from "node:crypto";
-import { open, rm } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { type Command, Option } from "commander";
@@ -151,10 +151,11 @@ function registrationSheet(registration: ReturnType<typeof readSheet> & { readon
   ];
 }
 
-/** Writes a new private key with mode 0600, whatever the umask, and returns it. @throws ConfigurationError */
+/** Writes a new private key that only the user can read, and returns it. @throws ConfigurationError */
 async function createKey(file: string, modulusLength: number): Promise<string> {
-  // Making the key takes seconds, so the file is opened first.
-  const handle = await open(file, "wx", 0o600).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+  const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
+  const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+  await writeFile(file, pem, { flag: "wx", mode: 0o600 }).catch(({ code }: NodeJS.ErrnoException) => {
     throw invalidFlag(
       "--out",
       code === "EEXIST"
@@ -162,18 +163,7 @@ async function createKey(file: string, modulusLength: number): Promise<string> {
         : `names a file that cannot be written (${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
     );
   });
-  try {
-    await handle.chmod(0o600);
-    const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
-    const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
-    await handle.writeFile(pem);
-    return pem;
-  } catch (fault) {
-    await rm(file, { force: true });
-    throw fault;
-  } finally {
-    await handle.close();
-  }
+  return pem;
 }
 
 /** Makes one JWKS from all keys. Their kids must differ, because a service finds a key by its kid. */
@@ -205,7 +195,6 @@ async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
   return { ...signing, kid, n, e } as JWK;
 }
 
-/** The members that are the same in every registered key. */
 const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
 
 /** Reads a private key or a JWKS. @throws ConfigurationError; it names the file but does not quote it */

@@ -1,23 +1,26 @@
 /** `bivariant login`: a person logs in to Variant B in the browser, and later commands act for that person. */
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Command } from "commander";
-import { isLoginRequiredError, LoginRequiredError } from "../../errors.js";
+import { ConfigurationError, isLoginRequiredError, LoginRequiredError } from "../../errors.js";
 import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
 import { wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
-import { type Callback, type CallbackListener, listenForCallback, loginPages } from "../login/callback.js";
-import { loginOptions } from "../login/identity.js";
+import type { Environment } from "../output.js";
+import type { Context } from "../run.js";
+import { addSettings, loginSettings, namesOf, readSettings, type Settings } from "../settings.js";
 import {
   cliPerson,
   createLoginStore,
   forgetLogin,
+  loginOptions,
   openLoginStore,
   rememberLogin,
   storePath,
-} from "../login/store.js";
-import type { Environment } from "../output.js";
-import type { Context } from "../run.js";
-import { addSettings, loginSettings, namesOf, readSettings, type Settings } from "../settings.js";
+} from "../stored-login.js";
 
 interface LoginFlags {
   readonly port: number;
@@ -59,9 +62,8 @@ port, choose it with --port. The browser is opened if stdout is a terminal; the 
 the API client has a secret, pass --b-login-client-secret-file, or --b-client-secret-file if its id is --b-client-id.
 
 One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
-encrypted. Set its key in BIVARIANT_STORE_KEY or in a file that BIVARIANT_STORE_KEY_FILE names. Otherwise a key is made
-in <store file>.key with mode 0600, and every program that can read your files can read the login too. The login is
-renewed without a prompt for as long as the deployment allows. A logout deletes it here, without telling the deployment.
+encrypted with a key of your own, or else one in <store file>.key, which every program that can read your files can read.
+A logout deletes the login here, without telling the deployment.
 
 With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, with expires_at of the first access token
 in epoch milliseconds; with --logout { "forgotten", "store_file" }. Never a token.`,
@@ -80,6 +82,8 @@ async function logOut(settings: Settings, { output, env }: Context): Promise<voi
 async function logIn(settings: Settings, flags: LoginFlags, context: Context): Promise<void> {
   const { output, env, signal } = context;
   const listener = await listenForCallback(flags.port);
+  const late = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   try {
     const addresses = {
       // If it is undefined, the library reports that it is missing.
@@ -90,18 +94,21 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
     const person = await loginOptions(settings, env, output.onEvent, addresses);
     const options = { ...person, store: await createLoginStore(settings, env) };
     const { url, login } = await beginLogin(options);
-    const waiting = waitForCallback(listener, login.state, flags.waitSeconds, signal);
-    // The wait can fail before the `await` below, and an unhandled rejection would end the process.
-    waiting.catch(() => {});
-    const isOpened = flags.browser && output.isTerminal && (await openBrowser(url, env));
+    const opensBrowser = flags.browser && output.isTerminal;
+    if (opensBrowser) openBrowser(url, env);
     output.note(
-      isOpened
+      opensBrowser
         ? "Your browser opens for the login. If it does not, open this address on this machine:"
         : "To log in, open this address in a browser on this machine:",
     );
     // The address is always printed, because the browser may open on another screen.
     output.raw(`${url}\n`);
-    const callback = await output.during("waiting for the login in the browser", () => waiting);
+    const message = `The login did not happen within ${flags.waitSeconds} seconds.`;
+    const expire = () => late.abort(new LoginRequiredError("login_expired", message));
+    timer = setTimeout(expire, 1000 * flags.waitSeconds);
+    const callback = await output.during("waiting for the login in the browser", () =>
+      listener.callback(login.state, AbortSignal.any([signal, late.signal])),
+    );
     try {
       const auth = await output.during("waiting for a token", () =>
         completeLogin({ ...options, login, signal, person: cliPerson, callbackUrl: callback.url }),
@@ -116,24 +123,8 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
       throw error;
     }
   } finally {
-    await listener.close();
-  }
-}
-
-async function waitForCallback(
-  listener: CallbackListener,
-  state: string,
-  waitSeconds: number,
-  signal: AbortSignal,
-): Promise<Callback> {
-  const end = new AbortController();
-  const message = `The login did not happen within ${waitSeconds} seconds.`;
-  const timeout = () => end.abort(new LoginRequiredError("login_expired", message));
-  const timer = setTimeout(timeout, 1000 * waitSeconds);
-  try {
-    return await listener.callback(state, AbortSignal.any([signal, end.signal]));
-  } finally {
     clearTimeout(timer);
+    await listener.close();
   }
 }
 
@@ -143,14 +134,11 @@ const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** If the program has not failed after this time, it has opened the address. */
-const openerFailsWithinMs = 3_000;
-
 /**
- * Resolves with whether a program opened the address. Other users can see the address in the process list,
- * but cannot use it, because the code needs the verifier, which only this process has (RFC 7636 section 1).
+ * Starts the program that opens the address. Other users can see the address in the process list, but cannot
+ * use it, because the code needs the verifier, which only this process has (RFC 7636 section 1).
  */
-async function openBrowser(url: string, env: Environment): Promise<boolean> {
+function openBrowser(url: string, env: Environment): void {
   const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
   const withoutSecrets = Object.entries(env).filter(([name]) => !name.startsWith("BIVARIANT_"));
   const child = spawn(program, [...args, url], {
@@ -158,17 +146,10 @@ async function openBrowser(url: string, env: Environment): Promise<boolean> {
     stdio: "ignore",
     detached: true,
   });
+  // Without such a program the person opens the printed address.
+  child.on("error", () => {});
   // The program may run as long as the browser, and this process must not wait for it.
   child.unref();
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(true), openerFailsWithinMs);
-    const settle = (isOpened: boolean) => {
-      clearTimeout(timer);
-      resolve(isOpened);
-    };
-    child.once("error", () => settle(false));
-    child.once("exit", (code) => settle(code === 0));
-  });
 }
 
 function reportLogin(auth: PersonAuth<"B">, expiresAt: number, settings: Settings, context: Context): void {
@@ -191,4 +172,109 @@ function reportLogin(auth: PersonAuth<"B">, expiresAt: number, settings: Setting
       ? note
       : `${note} If the secret is that of the API client, set ${namesOf("bLoginClientId")} and ${namesOf("bLoginClientSecretFile")} instead.`,
   );
+}
+
+/** An IP literal, because `localhost` may resolve to another interface (RFC 8252 section 8.3). */
+const host = "127.0.0.1";
+const path = "/callback";
+
+/** A browser that came back and waits for its page. */
+interface Callback {
+  /** The requested URL. Its query holds the code. */
+  readonly url: string;
+  /** Resolves when the page was sent or the browser has gone. */
+  show(page: LoginPage): Promise<void>;
+}
+
+/**
+ * Listens on the loopback address that the browser comes back to (RFC 8252 section 7.3).
+ *
+ * @throws ConfigurationError `option_invalid` if the port cannot be used
+ */
+async function listenForCallback(port: number) {
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 });
+  let accept: ((url: URL, response: ServerResponse) => boolean) | undefined;
+  server.on("request", ({ method, url = "", headers }, response) => {
+    response.setHeader("connection", "close");
+    // The Host is checked so that a foreign name that resolves to this machine (DNS rebinding) gets no answer.
+    const isHere = headers.host === new URL(redirectUri).host;
+    const target = isHere && URL.canParse(url, redirectUri) ? new URL(url, redirectUri) : undefined;
+    if (method !== "GET" || target?.host !== headers.host || target?.pathname !== path)
+      response.writeHead(404, { "content-type": "text/plain" }).end("Not found.\n");
+    else if (accept?.(target, response) !== true)
+      response.writeHead(404, pageHeaders).end(htmlOf(loginPages.another));
+  });
+  server.listen(port, host);
+  await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
+    const message = `Port ${port} cannot be listened on (${cause.code}). Choose another with --port.`;
+    throw new ConfigurationError("option_invalid", message, { option: "--port", variant: "B", cause });
+  });
+  const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
+  return {
+    redirectUri,
+    /** Resolves with the first callback that has this state. Others, such as forged ones, change nothing. */
+    callback: (state: string, signal: AbortSignal) =>
+      new Promise<Callback>((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        accept = (url, response) => {
+          const states = url.searchParams.getAll("state");
+          if (states.length !== 1 || states[0] !== state) return false;
+          // No second callback is accepted, because reloading the page sends the code again.
+          accept = undefined;
+          resolve({ url: url.href, show: (page) => show(page, response) });
+          return true;
+        };
+        if (signal.aborted) reject(signal.reason);
+      }),
+    /** Resolves when the port is free again. */
+    async close(): Promise<void> {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function show(page: LoginPage, response: ServerResponse): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    response.once("close", resolve);
+    response.writeHead(page === loginPages.done ? 200 : 400, pageHeaders).end(htmlOf(page));
+  });
+}
+
+/** The title and the sentence below it. */
+type LoginPage = readonly [string, string];
+
+const loginPages = {
+  done: ["You are logged in", "You can close this window and go back to the terminal."],
+  failed: ["The login failed", "The terminal shows the reason. Run bivariant login again."],
+  denied: ["The login was denied", "Nothing was granted. To try again, run bivariant login."],
+  another: ["This is not the expected login", "Open the address that the terminal shows."],
+} as const;
+
+const style = `:root{color-scheme:light dark}
+body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;text-align:center}`;
+
+/** The address of the page holds the code, so the page loads nothing, runs nothing and sends no referrer. */
+const pageHeaders: Readonly<Record<string, string>> = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** Takes only the pages above, so that the browser shows nothing that came over the network. */
+function htmlOf([title, text]: LoginPage): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>${title}</title>
+<style>${style}</style>
+<main><h1>${title}</h1><p>${text}</p></main>
+`;
 }

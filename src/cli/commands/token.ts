@@ -1,10 +1,10 @@
 /** `bivariant token`: an access token, alone on stdout. */
 import type { Command } from "commander";
 import { wireText } from "../../errors.js";
-import { identityHelp } from "../login/identity.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
 import { addSettings, identitySettings, readSettings } from "../settings.js";
+import { identityHelp } from "../stored-login.js";
 
 export function defineToken(command: Command, context: Context): void {
   const { output, env } = context;

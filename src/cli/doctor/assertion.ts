@@ -115,10 +115,8 @@ async function compareJwks(
   const found = own.find((key) => key.kid === kid) ?? own[0];
   if (keys.length === 0) return failed("The registered JWKS is empty.");
   if (found === undefined) {
-    const count =
-      keys.length === 1 ? "The only registered key is not" : `None of the ${keys.length} registered keys is`;
     const although = withKid.length === 0 ? "" : `, although there is a key with its kid ${kid}`;
-    return failed(`${count} the public half of the signing key${although}.`);
+    return failed(`Not one of the ${keys.length} registered keys is that of the signing key${although}.`);
   }
   if ((found.use ?? "sig") !== "sig" || (found.alg ?? "RS256") !== "RS256")
     return failed("The signing key is registered for another use or algorithm than RS256.");

@@ -26,7 +26,6 @@ import {
 import { namesOf, waysToSet, whereToSet } from "../settings.js";
 import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
-/** The results of the earlier checks. */
 export interface Earlier {
   readonly isReached: boolean;
   readonly correctionMs: number;
@@ -125,10 +124,7 @@ function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctio
     const issues = isUnexpectedResponseError(error) ? error.issues : [];
     return [error.message, ...issues.map((issue) => `${issue}.`)].join(" ");
   }
-  const listed = (some: readonly Cause[]) => some.map(({ summary }) => summary).join("; ");
-  if (isApiError(error) && error.status === 403)
-    return `A 403 with an empty body, which has exactly ${causes.length} causes: ${listed(causes)}.`;
-  const others = more.length === 0 ? "" : ` Less likely: ${listed(more)}.`;
+  const others = more.length === 0 ? "" : ` Also possible: ${more.map(({ summary }) => summary).join("; ")}.`;
   const corrected =
     correctionMs === 0 ? "" : " The assertion used the server's Date; it also fails if that is wrong.";
   return `${first.summary}. ${first.evidence}${others}${corrected}`;

@@ -1,4 +1,5 @@
 /** Checks what needs no credential: the address, reachability, TLS, the clock and the variant. */
+import { ServerClock } from "../../auth/token-endpoint.js";
 import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../../errors.js";
 import { type Answer, exchange } from "../../http/exchange.js";
 import { detectVariant, isTransportError } from "../../index.js";
@@ -98,28 +99,23 @@ function tlsRemedy(message: string): string {
 
 /** Section 2.2 of the description: "30 seconds of clock tolerance". */
 const toleranceMs = 30_000;
-/** The client also ignores a smaller difference, because the service tolerates it. */
-const correctBeyondMs = 15_000;
 
-/** Compares the clocks by the `Date` of an answer. */
-function examineClock({ headers, sentAt, receivedAt }: Answer): { finding: Finding; correctionMs: number } {
-  const date = Date.parse(headers.get("date") ?? "");
-  if (Number.isNaN(date) || headers.has("age")) {
-    const why = Number.isNaN(date) ? "The answer has no Date" : "The answer comes from a cache";
-    const evidence = `${why}, so the clocks cannot be compared.`;
+/** Compares the clocks by the `Date` of an answer, as the client does. */
+function examineClock(answer: Answer): { finding: Finding; correctionMs: number } {
+  const clock = new ServerClock();
+  clock.observe(answer);
+  const { offsetMs, errorMs, appliedMs: correctionMs } = clock;
+  if (offsetMs === undefined) {
+    const evidence = "The answer has no Date or comes from a cache, so the clocks cannot be compared.";
     const remedy = "Compare this machine's clock with another clock.";
-    return { finding: unknown("clock", evidence, remedy), correctionMs: 0 };
+    return { finding: unknown("clock", evidence, remedy), correctionMs };
   }
-  // `Date` has whole seconds, so on average it is half a second old.
-  const offsetMs = date + 500 - (sentAt + receivedAt) / 2;
-  const errorMs = (receivedAt - sentAt) / 2 + 1_000;
   const distanceMs = Math.abs(offsetMs);
   const seconds = (ms: number) => Math.round(ms / 1000);
   const evidence =
     distanceMs <= errorMs
       ? `The server's clock and this machine's agree, give or take ${seconds(errorMs)} s.`
       : `The server's clock is ${seconds(distanceMs)} s ${offsetMs > 0 ? "ahead of" : "behind"} this machine's, give or take ${seconds(errorMs)} s; the service tolerates 30 s.`;
-  const correctionMs = distanceMs > correctBeyondMs ? offsetMs : 0;
   if (distanceMs <= toleranceMs - errorMs) return { finding: pass("clock", evidence), correctionMs };
   const remedy =
     "Correct the clock of the signing machine. Until then the client uses the server's Date for its assertions.";
@@ -148,9 +144,12 @@ export async function examineDetection(
     const { served, evidence } = await detectVariant({ ...target, fetch, signal, timeoutMs });
     const chosen = only ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
     const finding = chosen === undefined ? noVariant(served) : verdictOn(chosen, served, input);
+    const answers = evidence.map(
+      ({ variant, status, reason }) => `Variant ${variant}: ${status}, ${reason}.`,
+    );
     return {
       variant: finding.verdict === "fail" ? undefined : chosen,
-      finding: { ...finding, evidence: `${finding.evidence} ${answersOf(evidence)}` },
+      finding: { ...finding, evidence: [finding.evidence, ...answers].join(" ") },
     };
   } catch (error) {
     if (!isBivariantError(error)) throw error;
@@ -185,15 +184,4 @@ function verdictOn(chosen: Variant, served: Detection["served"], { variant }: Do
     `Variant ${chosen} is not served${isOther ? `, but Variant ${other} is` : ""}. ${use}.`,
     `${isOther ? `Configure a credential for Variant ${other}. ${waysToSet(other)} ` : ""}${checkTenant}`,
   );
-}
-
-/** Lists the last answer about each variant, which decided the verdict. */
-function answersOf(evidence: Detection["evidence"]): string {
-  const last = new Map(evidence.map((one) => [one.variant, one]));
-  return [...last.values()]
-    .map(({ variant, status, reason }) => {
-      const answer = reason.includes(String(status)) ? reason : `${status}, ${reason}`;
-      return `Variant ${variant}: ${answer}.`;
-    })
-    .join(" ");
 }

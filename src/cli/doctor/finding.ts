@@ -60,7 +60,6 @@ export function findingLines({ check, verdict, evidence, remedy }: Finding, pain
   return remedy === undefined ? [head] : [head, `${" ".repeat(22)}-> ${remedy}`];
 }
 
-/** Counts the findings by verdict, and names the failed checks. */
 export function summaryLine(findings: readonly Finding[], paint: Paint): string {
   const count = (verdict: Finding["verdict"]) => findings.filter((one) => one.verdict === verdict).length;
   const failed = findings.filter(({ verdict }) => verdict === "fail").map(({ check }) => check);

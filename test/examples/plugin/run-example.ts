@@ -1,5 +1,4 @@
 // Runs the plugin beside an emulated deployment that launches it and that people log in to.
-import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -30,8 +29,6 @@ export async function runExample({
 }: ExampleOptions = {}): Promise<Example> {
   const emulator = createEmulator({ now: options.now });
   const { url: baseUrl, close } = await emulator.listen({ port: hostPort });
-  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const jwks = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "key-1" }] };
 
   let handler: (request: Request) => Promise<Response> = async () => new Response(null, { status: 503 });
   const server = createServer(toNodeHandler((request) => handler(request)));
@@ -41,10 +38,8 @@ export async function runExample({
   const redirectUri = `${pluginUrl}/auth/callback`;
 
   const scopes = ["devices:read"];
-  emulator.registerPlugin({
-    ...{ tenantId: "acme", clientId: "planner", type: "user_interface", name: "Planner", jwks, scopes },
-    pageUrl: `${pluginUrl}/`,
-  });
+  const planner = { tenantId: "acme", clientId: "planner", name: "Planner", pageUrl: `${pluginUrl}/` };
+  emulator.registerPlugin({ ...planner, type: "user_interface", scopes });
   emulator.registerApiClient({ clientId: "planner-app", name: "Planner", redirectUris: [redirectUri] });
   emulator.registerOperator({
     ...{ tenantId: "acme", userId: "ada", firstname: "Ada", lastname: "Lovelace", capabilities: scopes },
@@ -59,7 +54,7 @@ export async function runExample({
         tenantId: "acme",
         baseUrl,
         hostOrigin,
-        launch: userInterfacePlugin({ clientId: "planner", privateKey, keyId: "key-1" }),
+        launch: userInterfacePlugin({ clientId: "planner", privateKey: emulator.testKey(planner) }),
         login: apiClient({
           clientId: "planner-app",
           redirectUri,

@@ -1,0 +1,236 @@
+/** The logins that people stored: their encrypted file, and when a command uses one instead of a service account. */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { ConfigurationError, LoginRequiredError, StoreError } from "../errors.js";
+import {
+  type ApiClientSettings,
+  apiClient,
+  type PersonAuth,
+  type PersonAuthOptions,
+  resumeAuth,
+  type ServiceEvent,
+  type TokenStore,
+} from "../index.js";
+import { fileStore } from "../stores/file.js";
+import { parseBaseUrl } from "../variants/target.js";
+import { invalidFlag } from "./arguments.js";
+import { hasOwnLoginClient, readLoginClient, readSecret } from "./credentials.js";
+import type { Environment } from "./output.js";
+import { proxyFetch } from "./proxy-fetch.js";
+import { namesOf, type Settings } from "./settings.js";
+
+/** This is part of the `--help` of the commands that ask for a token. */
+export const identityHelp: string = `Who asks, in Variant B: the service account if its client secret is set; otherwise the login that bivariant login stored
+for the same base URL, tenant and client id. --login always uses the login. Its client is --b-login-client-id, or else
+--b-client-id. If a plugin is configured too, the deployment is asked which variant it serves. If the login is over, the
+command exits 3: run bivariant login again.`;
+
+interface LoginOptions extends PersonAuthOptions<"B"> {
+  readonly clientId: string;
+  /** Must not be printed. */
+  readonly secrets: readonly string[];
+}
+
+/** Placeholders for using or deleting a stored login, which sends no one to the authorization endpoint. */
+const noLogin = {
+  redirectUri: "http://127.0.0.1/callback",
+  authorizationEndpoint: "http://127.0.0.1/",
+} as const;
+
+/** Makes the options of the library. Only beginning a login needs `addresses`. @throws ConfigurationError */
+export async function loginOptions(
+  settings: Settings,
+  env: Environment,
+  onEvent?: (event: ServiceEvent) => void,
+  addresses: Pick<ApiClientSettings, "redirectUri" | "authorizationEndpoint"> = noLogin,
+): Promise<LoginOptions> {
+  const { tenant, scope, refreshPath, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
+  const baseUrl = parseBaseUrl(settings.baseUrl, allowInsecureHttp);
+  const { clientId, clientSecret } = await readLoginClient(settings);
+  const authorizationParameters = scope === undefined ? {} : { scope };
+  return {
+    baseUrl,
+    tenantId: tenant,
+    clientId,
+    secrets: clientSecret === undefined ? [] : [clientSecret],
+    credential: apiClient({ ...addresses, clientId, clientSecret, refreshPath, authorizationParameters }),
+    fetch: proxyFetch(env),
+    ...{ timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, onEvent },
+  };
+}
+
+interface WantedLogin {
+  readonly options: LoginOptions;
+  /** The login, or the error that says why it cannot be used. */
+  readonly found: PersonAuth<"B"> | LoginRequiredError | ConfigurationError;
+}
+
+/**
+ * Finds the stored login if the settings ask for one: with `--login`, settings for the API client, or a
+ * client id that has no secret. Otherwise they mean a plugin or a service account, and it returns undefined.
+ */
+export async function wantedLogin(
+  settings: Settings,
+  env: Environment,
+  onEvent?: (event: ServiceEvent) => void,
+): Promise<WantedLogin | undefined> {
+  const isNamed = settings.login === true;
+  if (isNamed && settings.variant === "A")
+    throw invalidFlag("--login", "uses Variant B, but Variant A is named. Remove one.");
+  if (!isNamed && !meansLogin(settings)) return undefined;
+  const options = await loginOptions(settings, env, onEvent);
+  const store = await openLoginStore(settings, env);
+  const found = store === undefined ? [] : await findLogin({ ...options, store });
+  if (!Array.isArray(found)) return { options, found };
+  if (found.some((one) => isSameLogin(one, options)))
+    return { options, found: new LoginRequiredError("login_expired", "The stored login is over.") };
+  const none = `No login is stored for this base URL, tenant and client id (${namesOf("storeFile")}).`;
+  const message = found.length === 0 ? none : `${none} ${otherTenants(found)}`;
+  if (isNamed || hasOwnLoginClient(settings))
+    return { options, found: new LoginRequiredError("login_expired", message) };
+  // Without any login the settings mean a service account. `readAccount` reports that its secret is missing.
+  if (found.length === 0) return undefined;
+  const error = new ConfigurationError("credential_missing", message, { option: "tenantId", variant: "B" });
+  return { options, found: error };
+}
+
+/** Whether the settings for Variant B describe the login of a person, without `--login`. */
+function meansLogin(settings: Settings): boolean {
+  const { variant, bClientId, bClientSecret, bClientSecretFile } = settings;
+  if (variant === "A" || (bClientSecret ?? bClientSecretFile) !== undefined) return false;
+  return hasOwnLoginClient(settings) ? bClientId === undefined : bClientId !== undefined;
+}
+
+/** In Variant B the tenant is only a name that the user chose, but it must be the same to find the login. */
+function otherTenants(others: readonly LoginName[]): string {
+  const ways = others.map(({ tenantId }) => (tenantId ? `for the tenant ${tenantId}` : "without a tenant"));
+  return `There is one ${ways.join(", and one ")}: set the tenant as it was at that login, or log in again.`;
+}
+
+/** All logins have this person. They differ only by deployment, tenant and client id. */
+export const cliPerson = "cli";
+
+/** The default is the state folder of the XDG specification, which ignores a relative XDG_STATE_HOME. */
+export function storePath({ storeFile }: Settings, env: Environment): string {
+  if (storeFile !== undefined) return resolve(storeFile);
+  const { XDG_STATE_HOME: given = "", HOME: home = "" } = env;
+  const state = isAbsolute(given) ? given : join(home || homedir(), ".local", "state");
+  return join(state, "bivariant", "grants.json");
+}
+
+/** Opens the store; undefined if its file does not exist. @throws ConfigurationError, StoreError if it cannot be read */
+export async function openLoginStore(settings: Settings, env: Environment): Promise<TokenStore | undefined> {
+  const file = storePath(settings, env);
+  return existsSync(file) ? openStore(file, settings) : undefined;
+}
+
+/** Opens the store, and makes its folder and its key if necessary. @throws ConfigurationError, StoreError */
+export async function createLoginStore(settings: Settings, env: Environment): Promise<TokenStore> {
+  const file = storePath(settings, env);
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    if ((settings.storeKey ?? settings.storeKeyFile) === undefined) await createKey(`${file}.key`);
+  } catch (fault) {
+    throw invalidKey(`${file}.key`, `cannot be created (${codeOf(fault)})`);
+  }
+  return openStore(file, settings);
+}
+
+async function openStore(file: string, settings: Settings): Promise<TokenStore> {
+  const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`));
+  const store = fileStore(file, { key });
+  // If the file cannot be used, this fails now, before a person logs in.
+  await store.get("");
+  return store;
+}
+
+async function createKey(path: string): Promise<void> {
+  const key = `${randomBytes(32).toString("base64")}\n`;
+  await writeFile(path, key, { mode: 0o600, flag: "wx" }).catch((fault) => {
+    if (codeOf(fault) !== "EEXIST") throw fault;
+  });
+}
+
+async function readKey(path: string): Promise<string> {
+  const reading = Promise.all([stat(path), readFile(path, "utf8")]);
+  const [{ mode }, key] = await reading.catch((fault) => {
+    throw invalidKey(path, `cannot be read (${codeOf(fault)})`);
+  });
+  if (process.platform !== "win32" && (mode & 0o077) !== 0)
+    throw invalidKey(path, "can be read by other users; run chmod 600 on it");
+  return key;
+}
+
+function invalidKey(path: string, problem: string): ConfigurationError {
+  return new ConfigurationError(
+    "credential_invalid",
+    `The key of the stored logins ${problem}: ${path}. To use another key, set ${namesOf("storeKeyFile")}.`,
+    { option: "storeKeyFile", variant: "B" },
+  );
+}
+
+function codeOf(fault: unknown): string | undefined {
+  return (fault as NodeJS.ErrnoException).code;
+}
+
+interface LoginName {
+  readonly baseUrl: string;
+  readonly tenantId?: string | undefined;
+  readonly clientId: string;
+}
+
+type StoredPerson = PersonAuthOptions<"B"> & LoginName & { readonly store: TokenStore };
+
+/**
+ * Finds the stored login, or else the names of the stored logins of its client at its deployment: for other tenants,
+ * or its own if it is over. A grant is deleted when it ends, but its name stays in the list until the logout.
+ *
+ * @throws StoreError
+ */
+async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | LoginName[]> {
+  const auth = await resumeAuth({ ...person, person: cliPerson });
+  if (auth !== undefined) return auth;
+  const names = await readNames(person.store);
+  return names.filter((one) => isSameLogin({ ...one, tenantId: person.tenantId }, person));
+}
+
+/** Checks that the store holds this login, and adds it to the list. @throws StoreError */
+export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">): Promise<void> {
+  // A grant that could not be stored is kept in memory only. The next command would not find it.
+  const stored = await resumeAuth({ ...person, person: cliPerson });
+  if ((await stored?.getAccessToken())?.value !== (await auth.getAccessToken()).value)
+    throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
+  const { baseUrl, tenantId, clientId } = person;
+  const name = { baseUrl, tenantId, clientId };
+  await changeNames(person.store, (names) => [...names.filter((one) => !isSameLogin(one, name)), name]);
+}
+
+export async function forgetLogin(person: StoredPerson): Promise<boolean> {
+  const found = await findLogin(person);
+  const isStored = !Array.isArray(found);
+  if (isStored) await found.forget();
+  await changeNames(person.store, (names) => names.filter((one) => !isSameLogin(one, person)));
+  return isStored;
+}
+
+function isSameLogin(left: LoginName, right: LoginName): boolean {
+  const key = ({ baseUrl, tenantId, clientId }: LoginName) =>
+    JSON.stringify([baseUrl, tenantId ?? "", clientId]);
+  return key(left) === key(right);
+}
+
+/** A store cannot list its entries, so this entry lists the names of all logins. */
+const listKey = JSON.stringify(["cli-logins"]);
+
+function changeNames(store: TokenStore, change: (names: LoginName[]) => LoginName[]): Promise<void> {
+  return store.lock(listKey, async () => {
+    await store.set(listKey, JSON.stringify(change(await readNames(store))));
+  });
+}
+
+async function readNames(store: TokenStore): Promise<LoginName[]> {
+  return JSON.parse((await store.get(listKey))?.value ?? "[]");
+}
