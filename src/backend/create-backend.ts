@@ -155,8 +155,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       const { session } = await sessions.ofRequest(request);
       await people.of(session);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
-      const known = { ...(operator !== undefined && { operator }), ...(roles !== undefined && { roles }) };
-      return { variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session), ...known };
+      return { variant, tenantId, baseUrl, operator, roles, expiresAt, stateKey: stateKeyOf(session) };
     },
     answer(error: unknown): Response {
       people.endRefused(error);

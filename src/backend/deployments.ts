@@ -77,24 +77,21 @@ export function deploymentFinder(
   options: DeploymentOptions,
 ): (query: DeploymentQuery) => Promise<BackendDeployment | undefined> {
   const list = typeof given === "function" ? [] : parseList(given, options);
-  const lookUp = async (query: DeploymentQuery): Promise<BackendDeployment | undefined> => {
-    if (typeof given === "function") {
-      const found: unknown = await given(query);
-      // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
-      const isNone = found === undefined || found === null || found === Object.prototype;
-      if (isNone || typeof found === "function") return undefined;
-      return parseDeployment(found, options, "the result of deployments()");
-    }
-    const found = list.filter((deployment) => matches(deployment, query));
-    // A login without a tenant is ambiguous where several deployments fit.
-    return found.length === 1 ? found[0] : undefined;
+  const lookUp = async (find: FindDeployment, query: DeploymentQuery) => {
+    const found: unknown = await find(query);
+    // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
+    const isNone = found === undefined || found === null || found === Object.prototype;
+    if (isNone || typeof found === "function") return [];
+    return [parseDeployment(found, options, "the result of deployments()")];
   };
   return async (query) => {
     // A lookup may put these values into a path or a database query, so they must be well-formed.
     if (!isWellFormed(query, options)) return undefined;
-    const deployment = await lookUp(query);
+    const candidates = typeof given === "function" ? await lookUp(given as FindDeployment, query) : list;
     // A lookup may return another customer's deployment by mistake.
-    return deployment !== undefined && matches(deployment, query) ? deployment : undefined;
+    const [found, ...others] = candidates.filter((deployment) => matches(deployment, query));
+    // A login without a tenant is ambiguous where several deployments fit.
+    return others.length === 0 ? found : undefined;
   };
 }
 

@@ -16,11 +16,11 @@ export interface SessionSubject {
   readonly variant: Variant;
   readonly tenantId: string;
   readonly baseUrl: string;
-  readonly hostOrigin?: string;
+  readonly hostOrigin?: string | undefined;
   /** When the token of a launch expires, in epoch milliseconds. */
   readonly launchEndsAt?: number;
-  readonly operator?: Operator;
-  readonly roles?: readonly { readonly name: string; readonly group?: string }[];
+  readonly operator?: Operator | undefined;
+  readonly roles?: readonly { readonly name: string; readonly group?: string }[] | undefined;
 }
 
 export function isSubject({ person, variant, tenantId, baseUrl }: Partial<SessionSubject>): boolean {
@@ -52,10 +52,8 @@ export class PersonAuths {
     try {
       const { operator, roles, expiresAt } = await auth.getAccessToken();
       return await use({
-        ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl },
-        ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin, launchEndsAt: expiresAt }),
-        ...(operator !== undefined && { operator }),
-        ...(roles !== undefined && { roles }),
+        ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl, operator, roles },
+        ...(auth.variant === "A" && { hostOrigin, launchEndsAt: expiresAt }),
       });
     } catch (error) {
       await auth.forget().catch(this.#settings.report);

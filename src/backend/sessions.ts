@@ -157,7 +157,7 @@ async function continueSession(token: string, session: SessionRecord, headers = 
 }
 
 function shownTo({ variant, tenantId, operator, expiresAt }: SessionRecord): object {
-  return { variant, tenantId, ...(operator && { operator }), expiresAt };
+  return { variant, tenantId, operator, expiresAt };
 }
 
 function sessionCookie(request: Request, settings: Settings, value: string, maxAgeSeconds: number): string {
@@ -189,7 +189,7 @@ export async function answerSession(request: Request, context: Context): Promise
 export async function answerMe(request: Request, { sessions, people }: Context): Promise<Response> {
   const { session } = await sessions.ofRequest(request);
   await people.of(session);
-  return Response.json({ ...shownTo(session), ...(session.roles && { roles: session.roles }) });
+  return Response.json({ ...shownTo(session), roles: session.roles });
 }
 
 /** POST logout: ends the session and forgets the person's tokens. */
