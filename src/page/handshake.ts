@@ -2,7 +2,7 @@
 import { PageError } from "./page-error.js";
 
 /**
- * Posts the challenge to the host, and waits for its answer (steps 4 to 6 of a launch).
+ * Posts the challenge to the host, and waits for its answer.
  *
  * @throws PageError `host_silent`, `auth_code_invalid`, `state_mismatch`, `tenant_mismatch`
  */
