@@ -63,13 +63,22 @@ const credential = <V extends "A" | "B">(variant: V, factory: string) =>
     }, `must be made with ${factory}`)
     .optional();
 const text = z.string("must be a string");
-const deploymentSchema = z.strictObject({
-  tenantId: text,
-  baseUrl: text,
-  hostOrigin: text.optional(),
-  launch: credential("A", "userInterfacePlugin"),
-  login: credential("B", "apiClient"),
-});
+const deploymentSchema = z
+  .strictObject({
+    tenantId: text,
+    baseUrl: text,
+    hostOrigin: text.optional(),
+    launch: credential("A", "userInterfacePlugin"),
+    login: credential("B", "apiClient"),
+  })
+  .refine(
+    ({ launch, login }) => launch || login,
+    "needs launch (userInterfacePlugin), login (apiClient) or both",
+  )
+  .refine(
+    ({ launch, hostOrigin }) => launch === undefined || hostOrigin !== undefined,
+    "has a launch, so it needs hostOrigin: the origin of its host application",
+  );
 
 /** Returns a function that finds the deployment that matches the whole query. @throws ConfigurationError */
 export function deploymentFinder(
@@ -137,19 +146,14 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
     throw invalid(
       parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")} ${message}`).join("; "),
     );
-  const { hostOrigin, launch, login } = parsed.data;
+  const { tenantId, baseUrl, hostOrigin } = parsed.data;
   if (hostOrigin !== undefined && originOf(hostOrigin, options.allowInsecureHttp) !== hostOrigin)
     throw invalid(`${where}.hostOrigin must be an origin such as "https://customer.example"`);
-  const target = {
-    tenantId: parseTenantId(parsed.data.tenantId, options.tenantIdPattern),
-    baseUrl: parseBaseUrl(parsed.data.baseUrl, options.allowInsecureHttp),
+  return {
+    ...(parsed.data as BackendDeployment),
+    tenantId: parseTenantId(tenantId, options.tenantIdPattern),
+    baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp),
   };
-  if (launch === undefined) {
-    if (login !== undefined) return { ...target, hostOrigin, login };
-    throw invalid(`${where} needs launch (userInterfacePlugin), login (apiClient) or both`);
-  }
-  if (hostOrigin !== undefined) return { ...target, hostOrigin, launch, login };
-  throw invalid(`${where} has a launch, so it needs hostOrigin: the origin of its host application`);
 }
 
 /** Returns `undefined` if the string is more than an origin, or names plain http to another machine. */

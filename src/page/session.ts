@@ -79,12 +79,6 @@ export interface Session extends SessionInfo {
   logout(): Promise<void>;
 }
 
-/** The answer of `launch` and `session`. It has a token, or a CSRF token if the session is in a cookie. */
-interface SessionAnswer extends SessionInfo {
-  readonly session?: string;
-  readonly csrf?: string;
-}
-
 /** @throws PageError with the backend's code, `backend_failed` for an invalid answer, or `tenant_mismatch` */
 export async function openSession(
   backend: BackendClient,
@@ -95,10 +89,11 @@ export async function openSession(
   const body = await bodyOf(response);
   if (!/^[AB]$/.test(body.variant as string))
     throw new PageError(errorCodeOf(body.error), body.message as string, body);
-  const { session, csrf, ...info } = body as unknown as SessionAnswer;
+  // The answer has a token, or a CSRF token if the session is in a cookie.
+  const { session, csrf, ...info } = body as unknown as SessionInfo & { session?: string; csrf: string };
   if (info.tenantId !== (expectedTenantId ?? info.tenantId)) throw new PageError("tenant_mismatch");
 
-  const own: Header = session ? ["authorization", `Bearer ${session}`] : ["x-bivariant-csrf", csrf as string];
+  const own: Header = session ? ["authorization", `Bearer ${session}`] : ["x-bivariant-csrf", csrf];
   let over: PageError | undefined;
   const end = (reason: string): void => {
     if (over) return;
