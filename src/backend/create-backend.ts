@@ -148,7 +148,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   return Object.assign(handle, {
     async connect(request: Request): Promise<Service<T>> {
       requireRequest(request);
-      return makeService(await people.watched((await sessions.ofRequest(request)).session));
+      return makeService(await people.of((await sessions.ofRequest(request)).session));
     },
     async session(request: Request): Promise<SessionInfo> {
       requireRequest(request);
