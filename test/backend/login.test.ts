@@ -1,6 +1,8 @@
 // GET login, GET callback and POST session make a session from a login, and refuse everything else.
 import { describe, expect, test } from "vitest";
 import { isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
+import { latch } from "../people/person.js";
+import { rejectionOf } from "../support/wait.js";
 import {
   bearer,
   CALLBACK,
@@ -95,11 +97,6 @@ describe("a login", () => {
   type Task = () => Promise<unknown>;
   test.each([
     { name: "is never free", lock: never, answer: [503, "store_unavailable"] },
-    {
-      name: "is free too late",
-      lock: (task: Task) => new Promise((resolve) => setTimeout(resolve, 900)).then(task),
-      answer: [503, "store_unavailable"],
-    },
     { name: "is never reported as released", lock: (task: Task) => task().then(never), answer: [200, "B"] },
     {
       name: "cannot be released",
@@ -116,6 +113,24 @@ describe("a login", () => {
     const answered = await parts.browser.post("/auth/session");
     const { error, variant } = (await answered.json()) as { error?: string; variant?: string };
     expect([answered.status, error ?? variant]).toEqual(answer);
+  });
+
+  test("is not handed over once the page was told that its lock was not free", async () => {
+    const free = latch();
+    let locked: Promise<unknown> | undefined;
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      lock: (_key, task) => {
+        const running = free.promise.then(task);
+        locked = running;
+        return running;
+      },
+    });
+    const parts = rig({ wrapStore, timeoutMs: 50 });
+    await parts.login();
+    expect(await refusalOf(parts.browser.post("/auth/session"))).toBe("503 store_unavailable");
+    free.release();
+    expect(await rejectionOf(locked as Promise<unknown>)).toMatchObject({ code: "store_locked" });
   });
 
   test("expires when its page does not fetch the session within ten minutes", async () => {
@@ -146,6 +161,18 @@ describe("a login", () => {
     for (const url of [await started(parts), await started(parts)]) await parts.browser.get(url.href);
     const answers = await Promise.all([1, 2, 3].map(() => parts.browser.post("/auth/session")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 401]);
+  });
+
+  test("that came back last is for a page that does not say which one it means", async () => {
+    const parts = rig();
+    const urls = [await started(parts), await started(parts)];
+    const [[first] = []] = loginCookies(parts.browser);
+    for (const url of urls) {
+      parts.clock.advance(1_000);
+      await parts.browser.get(url.href);
+    }
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
+    expect(loginCookies(parts.browser).map(([name]) => name)).toEqual([first]);
   });
 
   test("is remembered for five tabs of one browser, and the oldest tab has to start again", async () => {
@@ -325,10 +352,10 @@ describe("a callback", () => {
     expect(parts.tokenRequests()).toBe(0);
   });
 
-  test("after more than ten minutes goes back to its page with login_expired", async () => {
+  test("after ten minutes goes back to its page with login_expired", async () => {
     const parts = rig();
     const url = await started(parts, { returnTo: "/late" });
-    parts.clock.advance(601_000);
+    parts.clock.advance(600_000);
     const answer = await parts.browser.get(url.href);
     expect(answer.headers.get("location")).toBe(`${OWN}/late#login_error=login_expired`);
     expect(parts.tokenRequests()).toBe(0);

@@ -10,7 +10,6 @@ import {
   loginCredential,
   OWN,
   rig,
-  SERVICE,
   type SessionAnswer,
 } from "./rig.js";
 import { errorOf, refusalOf, TestBrowser } from "./test-browser.js";
@@ -77,17 +76,24 @@ describe("a session token", () => {
     for (const secret of [session, cookie]) expect(text).not.toContain(secret);
   });
 
+  test("and all other entries of the store expire, because people may never log out", async () => {
+    const expiries: (number | undefined)[] = [];
+    const wrapStore = interrupted((operation, _key, _value, options) => {
+      if (operation === "set") expiries.push(options?.expiresAt);
+    });
+    const parts = rig({ wrapStore });
+    await parts.launch();
+    await parts.loggedIn();
+    expect(expiries.filter((at) => !Number.isFinite(at))).toEqual([]);
+  });
+
   test("of another plugin in the same store is refused, for either variant", async () => {
     const parts = rig();
     const { session: launched } = await parts.launch();
     const { session: loggedInHere } = await parts.loggedIn();
     parts.emulator.registerApiClient({ clientId: "other-portal", redirectUris: [`${OWN}/auth/callback`] });
-    const deployments = [
-      {
-        ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST },
-        ...{ launch: launchCredential("other-plugin"), login: loginCredential({ clientId: "other-portal" }) },
-      },
-    ];
+    const login = loginCredential({ clientId: "other-portal" });
+    const deployments = [{ ...launching(), launch: launchCredential("other-plugin"), login }];
     const other = new TestBrowser(parts.another({ deployments }), OWN);
     expect(await refusalOf(other.get("/auth/me", bearer(launched)))).toBe("401 session_unknown");
     expect((await other.get("/auth/me", bearer(loggedInHere))).status).toBe(401);
@@ -145,6 +151,15 @@ describe("a session", () => {
     expect(store.held("grant")).toHaveLength(1);
     expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_expired");
     expect(store.held("grant")).toEqual([]);
+  });
+
+  test("with a short idle time continues while it is used", async () => {
+    const parts = rig({ session: { idleMs: 10_000 } });
+    const { session } = await parts.launch();
+    for (let requests = 0; requests < 5; requests++) {
+      parts.clock.advance(5_000);
+      expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+    }
   });
 
   test("is written as used at most once a minute", async () => {

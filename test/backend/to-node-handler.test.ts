@@ -173,6 +173,15 @@ describe("a response", () => {
     await stopped.promise;
   });
 
+  test("closes the connection if the request's body was not read to its end", async () => {
+    const { port } = await serving(toNodeHandler(() => new Response("early")));
+    const socket = connect(port, "127.0.0.1");
+    socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc");
+    const [head] = await once(socket, "data");
+    expect(String(head)).toMatch(/^connection: close\r$/im);
+    socket.destroy();
+  });
+
   test("to HEAD has no body, and its source is cancelled", async () => {
     const { url } = await serving(toNodeHandler(() => new Response("body", { headers: { "x-one": "1" } })));
     const answer = await fetch(url, { method: "HEAD" });

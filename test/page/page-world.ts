@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Frame, Page } from "playwright-core";
 import { onTestFinished } from "vitest";
 import { toNodeHandler } from "../../src/backend/index.js";
 import { unwrap } from "../../src/index.js";
-import { launchCredential, loginCredential, rig } from "../backend/rig.js";
+import { launching, loginCredential, rig } from "../backend/rig.js";
 import { latch } from "../people/person.js";
 import type { SteppedClock } from "../support/clock.js";
 import { servingOn } from "../support/recording-server.js";
@@ -75,15 +75,11 @@ export async function pageWorld(browser: Browser, options: WorldOptions = {}): P
 
   const redirectUri = `${plugin.origin}/auth/callback`;
   const authorizationEndpoint = `${service.origin}/v1/auth/authorize`;
+  const login = loginCredential({ redirectUri, authorizationEndpoint });
   const { emulator, backend, clock } = rig({
     // A test that launches several times uses one launch, whose values it plants beforehand.
     emulator: { publicUrl: service.origin, rules: { "launch.unused": false } },
-    deployments: [
-      {
-        ...{ tenantId: "acme", baseUrl: service.origin, hostOrigin: host.origin, launch: launchCredential() },
-        login: loginCredential({ redirectUri, authorizationEndpoint }),
-      },
-    ],
+    deployments: [{ ...launching(), baseUrl: service.origin, hostOrigin: host.origin, login }],
     session: { cookie: options.cookie ?? false },
   });
   emulator.updateApiClient({ clientId: "portal", redirectUris: [redirectUri] });

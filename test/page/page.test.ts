@@ -143,6 +143,11 @@ describeInChromium("the page", (browser) => {
       expect(launchesOf(world)).toEqual([]);
     });
 
+    test("accepts the host's tenant although its login would be for another", async () => {
+      const { outcome } = await launched(browser(), {}, { tenant: "umbrella" });
+      expect(outcome).toMatchObject({ session: { variant: "A", tenantId: "acme" } });
+    });
+
     test("accepts any state if there is none to compare with", async () => {
       const world: World = await pageWorld(browser(), {
         src: ({ opaqueCode }) => `${world.plugin.origin}/?opaque_code=${opaqueCode}`,
