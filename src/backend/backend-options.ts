@@ -127,19 +127,16 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     return origin;
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
-  const shared = { allowInsecureHttp, tenantIdPattern: options.tenantIdPattern };
   return {
     ...{ path, session, publicOrigin, allowInsecureHttp, store, now, timeoutMs, waitUntil },
     origins: parsed.data.origins.map(parseOrigin("origins")),
-    findDeployment: deploymentFinder(options.deployments, { ...shared, publicOrigin }),
+    findDeployment: deploymentFinder(options.deployments, {
+      ...{ allowInsecureHttp, publicOrigin, tenantIdPattern: options.tenantIdPattern },
+    }),
     loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: 10_000 })) : store,
     report: (error, context = { status: 200, code: "none", route: "session" }) => {
-      try {
-        const result: unknown = onError(error, context);
-        if (result instanceof Promise) result.catch(() => {});
-      } catch {
-        // A listener that fails must not change the answer to the browser.
-      }
+      // A listener that fails must not change the answer to the browser.
+      (async () => onError(error, context))().catch(() => {});
     },
     auth: { ...options, store, now, timeoutMs },
   };

@@ -148,15 +148,14 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   return Object.assign(handle, {
     async connect(request: Request): Promise<Service<T>> {
       requireRequest(request);
-      return makeService(await people.watched((await sessions.ofRequest(request)).session));
+      return makeService(await people.of((await sessions.ofRequest(request)).session));
     },
     async session(request: Request): Promise<SessionInfo> {
       requireRequest(request);
       const { session } = await sessions.ofRequest(request);
       await people.of(session);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
-      const known = { ...(operator !== undefined && { operator }), ...(roles !== undefined && { roles }) };
-      return { variant, tenantId, baseUrl, expiresAt, stateKey: stateKeyOf(session), ...known };
+      return { variant, tenantId, baseUrl, operator, roles, expiresAt, stateKey: stateKeyOf(session) };
     },
     answer(error: unknown): Response {
       people.endRefused(error);

@@ -63,13 +63,22 @@ const credential = <V extends "A" | "B">(variant: V, factory: string) =>
     }, `must be made with ${factory}`)
     .optional();
 const text = z.string("must be a string");
-const deploymentSchema = z.strictObject({
-  tenantId: text,
-  baseUrl: text,
-  hostOrigin: text.optional(),
-  launch: credential("A", "userInterfacePlugin"),
-  login: credential("B", "apiClient"),
-});
+const deploymentSchema = z
+  .strictObject({
+    tenantId: text,
+    baseUrl: text,
+    hostOrigin: text.optional(),
+    launch: credential("A", "userInterfacePlugin"),
+    login: credential("B", "apiClient"),
+  })
+  .refine(
+    ({ launch, login }) => launch || login,
+    "needs launch (userInterfacePlugin), login (apiClient) or both",
+  )
+  .refine(
+    ({ launch, hostOrigin }) => launch === undefined || hostOrigin !== undefined,
+    "has a launch, so it needs hostOrigin: the origin of its host application",
+  );
 
 /** Returns a function that finds the deployment that matches the whole query. @throws ConfigurationError */
 export function deploymentFinder(
@@ -77,24 +86,21 @@ export function deploymentFinder(
   options: DeploymentOptions,
 ): (query: DeploymentQuery) => Promise<BackendDeployment | undefined> {
   const list = typeof given === "function" ? [] : parseList(given, options);
-  const lookUp = async (query: DeploymentQuery): Promise<BackendDeployment | undefined> => {
-    if (typeof given === "function") {
-      const found: unknown = await given(query);
-      // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
-      const isNone = found === undefined || found === null || found === Object.prototype;
-      if (isNone || typeof found === "function") return undefined;
-      return parseDeployment(found, options, "the result of deployments()");
-    }
-    const found = list.filter((deployment) => matches(deployment, query));
-    // A login without a tenant is ambiguous where several deployments fit.
-    return found.length === 1 ? found[0] : undefined;
+  const lookUp = async (find: FindDeployment, query: DeploymentQuery) => {
+    const found: unknown = await find(query);
+    // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
+    const isNone = found === undefined || found === null || found === Object.prototype;
+    if (isNone || typeof found === "function") return [];
+    return [parseDeployment(found, options, "the result of deployments()")];
   };
   return async (query) => {
     // A lookup may put these values into a path or a database query, so they must be well-formed.
     if (!isWellFormed(query, options)) return undefined;
-    const deployment = await lookUp(query);
+    const candidates = typeof given === "function" ? await lookUp(given as FindDeployment, query) : list;
     // A lookup may return another customer's deployment by mistake.
-    return deployment !== undefined && matches(deployment, query) ? deployment : undefined;
+    const [found, ...others] = candidates.filter((deployment) => matches(deployment, query));
+    // A login without a tenant is ambiguous where several deployments fit.
+    return others.length === 0 ? found : undefined;
   };
 }
 
@@ -140,19 +146,14 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
     throw invalid(
       parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")} ${message}`).join("; "),
     );
-  const { hostOrigin, launch, login } = parsed.data;
+  const { tenantId, baseUrl, hostOrigin } = parsed.data;
   if (hostOrigin !== undefined && originOf(hostOrigin, options.allowInsecureHttp) !== hostOrigin)
     throw invalid(`${where}.hostOrigin must be an origin such as "https://customer.example"`);
-  const target = {
-    tenantId: parseTenantId(parsed.data.tenantId, options.tenantIdPattern),
-    baseUrl: parseBaseUrl(parsed.data.baseUrl, options.allowInsecureHttp),
+  return {
+    ...(parsed.data as BackendDeployment),
+    tenantId: parseTenantId(tenantId, options.tenantIdPattern),
+    baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp),
   };
-  if (launch === undefined) {
-    if (login !== undefined) return { ...target, hostOrigin, login };
-    throw invalid(`${where} needs launch (userInterfacePlugin), login (apiClient) or both`);
-  }
-  if (hostOrigin !== undefined) return { ...target, hostOrigin, launch, login };
-  throw invalid(`${where} has a launch, so it needs hostOrigin: the origin of its host application`);
 }
 
 /** Returns `undefined` if the string is more than an origin, or names plain http to another machine. */

@@ -1,10 +1,9 @@
 /** Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
-import { cookieHeader, cookieName, cookieNames, readCookie } from "./cookies.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
 import { areEqual, Records, randomToken } from "./records.js";
-import { isSecure } from "./request-checks.js";
+import { cookieHeader, cookieName, cookieNames, isSecure, readCookie } from "./request-checks.js";
 
 export interface StartedLogin {
   readonly login: PendingLogin;
@@ -137,7 +136,7 @@ export class PendingLogins {
   }
 
   #cookiePrefix(request: Request): string {
-    return `${cookieName("login", isSecure(request, this.#settings))}-`;
+    return `${cookieName("login", request, this.#settings)}-`;
   }
 
   async #loginsOf(request: Request): Promise<readonly FoundLogin[]> {

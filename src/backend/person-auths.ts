@@ -1,5 +1,5 @@
 /** Keeps the Auths of people in memory, so that all requests of one person share one renewal. */
-import type { Auth, Operator, PersonAuth } from "../auth/auth.js";
+import type { Operator, PersonAuth } from "../auth/auth.js";
 import { personContext } from "../auth/person-refresh.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { personRequired } from "../client/refused-call.js";
@@ -16,11 +16,11 @@ export interface SessionSubject {
   readonly variant: Variant;
   readonly tenantId: string;
   readonly baseUrl: string;
-  readonly hostOrigin?: string;
+  readonly hostOrigin?: string | undefined;
   /** When the token of a launch expires, in epoch milliseconds. */
   readonly launchEndsAt?: number;
-  readonly operator?: Operator;
-  readonly roles?: readonly { readonly name: string; readonly group?: string }[];
+  readonly operator?: Operator | undefined;
+  readonly roles?: readonly { readonly name: string; readonly group?: string }[] | undefined;
 }
 
 export function isSubject({ person, variant, tenantId, baseUrl }: Partial<SessionSubject>): boolean {
@@ -48,14 +48,12 @@ export class PersonAuths {
     { tenantId, baseUrl, hostOrigin }: BackendDeployment,
     use: (subject: SessionSubject) => Promise<T>,
   ): Promise<T> {
-    this.#held.get(auth.person, () => ({})).auth = auth;
+    this.#held.get(auth.person, () => ({})).auth = this.#watched(auth);
     try {
       const { operator, roles, expiresAt } = await auth.getAccessToken();
       return await use({
-        ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl },
-        ...(auth.variant === "A" && hostOrigin !== undefined && { hostOrigin, launchEndsAt: expiresAt }),
-        ...(operator !== undefined && { operator }),
-        ...(roles !== undefined && { roles }),
+        ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl, operator, roles },
+        ...(auth.variant === "A" && { hostOrigin, launchEndsAt: expiresAt }),
       });
     } catch (error) {
       await auth.forget().catch(this.#settings.report);
@@ -73,26 +71,6 @@ export class PersonAuths {
     if (subject.variant === "A")
       throw new SessionError("session_unknown", "This plugin has no launch for this session.");
     throw new LoginRequiredError("login_expired", "The login is over. Log in again.");
-  }
-
-  /** Returns the Auth for the calls of one request. `endRefused` recognises the errors that it makes. */
-  async watched(subject: SessionSubject): Promise<Auth> {
-    const auth = await this.of(subject);
-    const { variant, baseUrl, tenantId, inherited } = auth;
-    return {
-      ...{ variant, baseUrl, tenantId, inherited },
-      // This is read each time, because it changes when the service refuses a refresh token.
-      get needsPerson() {
-        return auth.needsPerson;
-      },
-      getAccessToken: (options) => auth.getAccessToken(options),
-      invalidate: (token) => auth.invalidate(token),
-      refused: (token) => {
-        const required = auth.refused(token);
-        this.#refused.set(required, auth);
-        return required;
-      },
-    };
   }
 
   /** Forgets the tokens of a person if `error` says that the service no longer accepts them. */
@@ -147,12 +125,24 @@ export class PersonAuths {
 
   async #resume(options: ResumeAuthOptions): Promise<PersonAuth | undefined> {
     try {
-      return await resumeAuth(options);
+      const auth = await resumeAuth(options);
+      return auth && this.#watched(auth);
     } catch (error) {
       if (!isStoreError(error) || error.code !== "store_corrupt") throw error;
       // Tokens that cannot be read count as missing: the person launches or logs in again.
       this.#settings.report(error);
       return undefined;
     }
+  }
+
+  /** Makes `endRefused` recognise the errors that this Auth makes. */
+  #watched(auth: PersonAuth): PersonAuth {
+    const refused = auth.refused.bind(auth);
+    auth.refused = (token) => {
+      const required = refused(token);
+      this.#refused.set(required, auth);
+      return required;
+    };
+    return auth;
   }
 }

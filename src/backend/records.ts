@@ -7,12 +7,13 @@ export function guardedStore(
   store: TokenStore,
   { timeoutMs, now, longestMs }: { timeoutMs: number; now: () => number; longestMs: number },
 ): TokenStore {
-  const within = <T>(operation: () => Promise<T>): Promise<T> =>
+  const within = <T>(
+    operation: () => Promise<T>,
+    limitMs = timeoutMs,
+    late = new StoreError("store_unavailable", `The store did not answer within ${limitMs} ms.`),
+  ): Promise<T> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => reject(new StoreError("store_unavailable", `The store did not answer within ${timeoutMs} ms.`)),
-        timeoutMs,
-      );
+      const timer = setTimeout(() => reject(late), limitMs);
       // The async function is needed because a user's store may also throw synchronously.
       (async () => operation())()
         .then(resolve, (fault: unknown) => reject(storeErrorOf(fault)))
@@ -25,26 +26,21 @@ export function guardedStore(
     delete: (key) => within(() => store.delete(key)),
     lock: <T>(key: string, task: () => Promise<T>, { timeoutMs: waitMs = timeoutMs } = {}) =>
       new Promise<T>((resolve, reject) => {
-        let state: "waiting" | "running" | "late" = "waiting";
+        let isLate = false;
         const late = new StoreError("store_locked", `The lock was not free within ${waitMs} ms.`);
-        const giveUp = (error: unknown) => {
-          // The outcome of a running task counts, even if the store then loses the lock or does not release it.
-          if (state === "running") return;
-          state = "late";
-          clearTimeout(timer);
-          reject(error);
+        const run = async (): Promise<void> => {
+          if (isLate) throw late;
+          const running = task();
+          // From now on its outcome counts, even if the store then loses the lock or does not release it.
+          resolve(running);
+          await running;
         };
         // The store's own limit ends earlier, because its error says more.
-        const timer = setTimeout(() => giveUp(late), waitMs + timeoutMs);
-        const run = async (): Promise<void> => {
-          if (state === "late") throw late;
-          state = "running";
-          clearTimeout(timer);
-          await (async () => task())().then(resolve, reject);
-        };
-        (async () => store.lock(key, run, { timeoutMs: waitMs }))().catch((fault) =>
-          giveUp(storeErrorOf(fault)),
-        );
+        const locked = within(() => store.lock(key, run, { timeoutMs: waitMs }), waitMs + timeoutMs, late);
+        locked.catch((error: unknown) => {
+          isLate = true;
+          reject(error);
+        });
       }),
   };
 }

@@ -1,4 +1,4 @@
-/** Reads and checks the origin and the JSON body of a request. */
+/** Reads and checks the origin, the cookies and the JSON body of a request, and makes cookies. */
 import type { z } from "zod";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
@@ -34,6 +34,32 @@ export function isSecure(request: Request, options: Settings): boolean {
     "must be set, because a request came over plain http from another machine",
     "If a proxy ends TLS, use the https address that browsers use.",
   );
+}
+
+/** Browsers accept the prefix `__Host-` only over https, so a backend on http (loopback) leaves it out. */
+export function cookieName(use: string, request: Request, options: Settings): string {
+  return `${isSecure(request, options) ? "__Host-" : ""}bivariant-${use}`;
+}
+
+function cookiePairs(request: Request): readonly string[] {
+  return (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
+}
+
+export function cookieNames(request: Request): readonly string[] {
+  return [...new Set(cookiePairs(request).map((pair) => pair.slice(0, Math.max(0, pair.indexOf("=")))))];
+}
+
+/** Returns `undefined` if the cookie is empty, or if several have that name, because one may be planted. */
+export function readCookie(request: Request, name: string): string | undefined {
+  // Names must be equal byte for byte. `trim()` would accept a planted name after a no-break space.
+  const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
+  if (found.length !== 1) return undefined;
+  return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;
+}
+
+/** Makes a value for `Set-Cookie` (RFC 6265bis section 4.1). An age of 0 removes the cookie. */
+export function cookieHeader(name: string, value: string, maxAgeSeconds: number, attributes: string): string {
+  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
 const longestBodyBytes = 65_536;

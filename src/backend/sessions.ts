@@ -2,12 +2,11 @@
 import { z } from "zod";
 import { RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
-import { cookieHeader, cookieName, inIframes, readCookie } from "./cookies.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
 import { areEqual, csrfTokenOf, Records, randomToken } from "./records.js";
-import { isAllowedOrigin, isSecure, readJson } from "./request-checks.js";
+import { cookieHeader, cookieName, isAllowedOrigin, readCookie, readJson } from "./request-checks.js";
 
 export interface Context {
   readonly settings: Settings;
@@ -116,7 +115,7 @@ function bearerToken(request: Request): string {
 
 function cookieToken(request: Request, settings: Settings): string | undefined {
   if (!settings.session.cookie) return undefined;
-  return readCookie(request, cookieName("session", isSecure(request, settings)));
+  return readCookie(request, cookieName("session", request, settings));
 }
 
 /** Accepts only requests from our own pages, because browsers add the cookie to requests from any site. */
@@ -157,11 +156,13 @@ async function continueSession(token: string, session: SessionRecord, headers = 
 }
 
 function shownTo({ variant, tenantId, operator, expiresAt }: SessionRecord): object {
-  return { variant, tenantId, ...(operator && { operator }), expiresAt };
+  return { variant, tenantId, operator, expiresAt };
 }
 
 function sessionCookie(request: Request, settings: Settings, value: string, maxAgeSeconds: number): string {
-  return cookieHeader(cookieName("session", isSecure(request, settings)), value, maxAgeSeconds, inIframes);
+  // A plugin's page is in an iframe of another site, where browsers keep only partitioned cookies.
+  const inIframes = "; SameSite=None; Secure; Partitioned";
+  return cookieHeader(cookieName("session", request, settings), value, maxAgeSeconds, inIframes);
 }
 
 const sessionBody = z.object({ login: z.string().max(256).nullish(), tenant: z.string().max(256).nullish() });
@@ -189,7 +190,7 @@ export async function answerSession(request: Request, context: Context): Promise
 export async function answerMe(request: Request, { sessions, people }: Context): Promise<Response> {
   const { session } = await sessions.ofRequest(request);
   await people.of(session);
-  return Response.json({ ...shownTo(session), ...(session.roles && { roles: session.roles }) });
+  return Response.json({ ...shownTo(session), roles: session.roles });
 }
 
 /** POST logout: ends the session and forgets the person's tokens. */

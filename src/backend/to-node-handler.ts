@@ -53,13 +53,11 @@ async function serve(handler: Handler, incoming: Incoming, outgoing: ServerRespo
   // The import is here so that the rest of this entry also loads without Node.
   const streams = await import("node:stream");
   request = toRequest(incoming, gone.signal, streams);
-  if (request === undefined)
-    return refuse(outgoing, 400, "request_invalid", "The request has no valid address.");
-  let response: Response;
+  let response = refusal(400, "request_invalid", "The request has no valid address.");
   try {
-    response = await handler(request);
+    if (request !== undefined) response = await handler(request);
   } catch {
-    return refuse(outgoing, 500, "backend_failed", "The backend failed.");
+    response = refusal(500, "backend_failed", "The backend failed.");
   }
   await send(response, incoming, outgoing, streams);
 }
@@ -126,7 +124,7 @@ async function send(
   await streams.promises.pipeline(streams.Readable.fromWeb(body as NodeReadableStream), outgoing);
 }
 
-function refuse(outgoing: ServerResponse, status: number, error: string, message: string): void {
-  const headers = { "content-type": "application/json", "cache-control": "no-store", connection: "close" };
-  outgoing.writeHead(status, headers).end(JSON.stringify({ error, message }));
+function refusal(status: number, error: string, message: string): Response {
+  const headers = { "cache-control": "no-store", connection: "close" };
+  return Response.json({ error, message }, { status, headers });
 }

@@ -3,7 +3,8 @@
  * hand, so that the bearer never leaves the base URL.
  */
 import type { AccessToken, Auth, EventBody } from "../auth/auth.js";
-import { type LoginRequiredError, type RelaunchRequiredError, UnexpectedResponseError } from "../errors.js";
+import type { PersonRequiredError } from "../auth/stored-grant.js";
+import { UnexpectedResponseError } from "../errors.js";
 import { type Fetch, isUnderBase } from "../variants/target.js";
 import { isPersonRequired } from "./refused-call.js";
 
@@ -45,7 +46,7 @@ interface BearerAnswer<T> {
   readonly withBearer: boolean;
   readonly content: T;
   /** Says what to ask the person for, if a 401 came and only the person can get another token. */
-  readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
+  readonly required?: PersonRequiredError | undefined;
 }
 
 /** A 401 is returned if it is the second, if the token is young, or if only a person can get another token. */

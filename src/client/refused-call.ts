@@ -1,4 +1,5 @@
 /** Makes the error of a refused call, with the possible causes, and with what the person must do, if anything. */
+import type { PersonRequiredError } from "../auth/stored-grant.js";
 import {
   ApiError,
   type ApiErrorCode,
@@ -6,8 +7,6 @@ import {
   isApiError,
   isLoginRequiredError,
   isRelaunchRequiredError,
-  type LoginRequiredError,
-  type RelaunchRequiredError,
   type Variant,
 } from "../errors.js";
 import { parseRetryAfterMs } from "../http/exchange.js";
@@ -22,7 +21,7 @@ interface RefusedCall {
   readonly operationId: string;
   readonly needsPerson: boolean;
   /** What to ask the person for, because the token was older than 30 s or its renewal was refused. */
-  readonly required?: RelaunchRequiredError | LoginRequiredError | undefined;
+  readonly required?: PersonRequiredError | undefined;
 }
 
 export function apiErrorOf(call: RefusedCall): ApiError {
@@ -88,7 +87,7 @@ const causesOfEmpty403: readonly Cause[] = Object.freeze([
 ]);
 
 /** The description does not say which status a disabled plugin or a wrong route gets, so a 401 may mean either. */
-function causesOfPerson401({ variant, code }: RelaunchRequiredError | LoginRequiredError): readonly Cause[] {
+function causesOfPerson401({ variant, code }: PersonRequiredError): readonly Cause[] {
   const [event, action, client, place] =
     variant === "A"
       ? ["launch", "open the plugin again from the host application", "plugin", pluginSettings]
@@ -109,11 +108,11 @@ function causesOfPerson401({ variant, code }: RelaunchRequiredError | LoginRequi
   ];
 }
 
-export function isPersonRequired(error: unknown): error is RelaunchRequiredError | LoginRequiredError {
+export function isPersonRequired(error: unknown): error is PersonRequiredError {
   return isRelaunchRequiredError(error) || isLoginRequiredError(error);
 }
 
 /** Finds the error that says what the person must do: this error, or its cause if a call was answered 401. */
-export function personRequired(error: unknown): RelaunchRequiredError | LoginRequiredError | undefined {
+export function personRequired(error: unknown): PersonRequiredError | undefined {
   return [error, isApiError(error) ? error.cause : undefined].find(isPersonRequired);
 }

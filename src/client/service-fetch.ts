@@ -1,7 +1,7 @@
 /** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
 import type { Auth } from "../auth/auth.js";
 import type { ConfigurationError } from "../errors.js";
-import { withTimeLimit } from "../http/exchange.js";
+import { whenAborted, withTimeLimit } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
@@ -74,8 +74,6 @@ function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
   return url.href;
 }
 
-/** The requests of each caller's signal. It may outlive them, so it gets one listener, which holds no request. */
-const requestsOf = /* @__PURE__ */ new WeakMap<AbortSignal, Set<WeakRef<AbortController>>>();
 /** A signal does not hold its controller, and the code that reads the body holds only the signal. */
 const controllers = /* @__PURE__ */ new WeakMap<AbortSignal, AbortController>();
 const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((forget) => forget());
@@ -89,17 +87,11 @@ function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSig
   return controller.signal;
 }
 
-/** This is a separate function so that no closure holds the controller. */
+/** The signal may outlive its requests, so it must not hold them: no closure here may hold the controller. */
 function follow(signal: AbortSignal, controller: AbortController): void {
-  const requests = requestsOf.get(signal) ?? new Set();
-  if (!requestsOf.has(signal)) {
-    requestsOf.set(signal, requests);
-    const abortAll = () => {
-      for (const request of requests) request.deref()?.abort(signal.reason);
-    };
-    signal.addEventListener("abort", abortAll, { once: true });
-  }
   const request = new WeakRef(controller);
-  requests.add(request);
-  collected.register(controller, () => requests.delete(request));
+  collected.register(
+    controller,
+    whenAborted(signal, () => request.deref()?.abort(signal.reason)),
+  );
 }

@@ -2,7 +2,7 @@
 import { PageError } from "./page-error.js";
 
 /**
- * Posts the challenge to the host, and waits for its answer (steps 4 to 6 of a launch).
+ * Posts the challenge to the host, and waits for its answer.
  *
  * @throws PageError `host_silent`, `auth_code_invalid`, `state_mismatch`, `tenant_mismatch`
  */
@@ -61,9 +61,6 @@ export function hostOriginOf(hostOrigins: readonly string[]): string | undefined
   return origin;
 }
 
-/** These are 256 bits, as RFC 7636 section 4.1 recommends. */
-const VERIFIER_BYTES = 32;
-
 /** Encodes as base64url without padding (RFC 7636 appendix A). */
 function base64url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
@@ -72,8 +69,9 @@ function base64url(bytes: Uint8Array): string {
     .replace("=", "");
 }
 
+/** Has 256 bits, as RFC 7636 section 4.1 recommends. */
 export function createVerifier(): string {
-  return base64url(crypto.getRandomValues(new Uint8Array(VERIFIER_BYTES)));
+  return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
 export async function challengeOf(verifier: string): Promise<string> {

@@ -1,6 +1,47 @@
-/** The session of a page keeps a token in a closure, calls the backend's origin with it, and ends once. */
-import { type BackendClient, bodyOf, errorCodeOf, type Header, post } from "./backend-client.js";
-import { PageError } from "./page-error.js";
+/**
+ * The requests of a page to its own backend, and its session, which keeps a token in a closure, calls the backend's
+ * origin with it, and ends once.
+ */
+import { PageError, type PageErrorCode } from "./page-error.js";
+
+export interface BackendClient {
+  /** The URL under which the backend's routes are. */
+  readonly url: URL;
+  /** A `fetch` that follows no redirect, because a 307 would take code, verifier or session to another place. */
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly timeoutMs: number;
+}
+
+type Header = [name: string, value: string];
+
+/** Accepts only a well-formed code from an answer or from the address, because anyone can make an address. */
+export function errorCodeOf(value: unknown): PageErrorCode {
+  return (/^[a-z_]{1,40}$/.test(value as string) && (value as PageErrorCode)) || "backend_failed";
+}
+
+/** POSTs JSON to a route of the backend. It is never sent a second time, because it may hold a code. */
+export async function post(
+  backend: BackendClient,
+  route: string,
+  body: object,
+  ...headers: Header[]
+): Promise<Response> {
+  try {
+    return await backend.fetch(backend.url + route, {
+      method: "POST",
+      headers: [["content-type", "application/json"], ...headers],
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(backend.timeoutMs),
+    });
+  } catch (cause) {
+    throw new PageError("backend_failed", route, { cause });
+  }
+}
+
+/** Returns the JSON object of an answer, or an empty object for anything else. */
+async function bodyOf(response: Response): Promise<Record<string, unknown>> {
+  return (await response.json().catch(() => {})) || {};
+}
 
 /** The data about a session that the page receives. The service's tokens stay at the backend. */
 export interface SessionInfo {
@@ -38,12 +79,6 @@ export interface Session extends SessionInfo {
   logout(): Promise<void>;
 }
 
-/** The answer of `launch` and `session`. It has a token, or a CSRF token if the session is in a cookie. */
-interface SessionAnswer extends SessionInfo {
-  readonly session?: string;
-  readonly csrf?: string;
-}
-
 /** @throws PageError with the backend's code, `backend_failed` for an invalid answer, or `tenant_mismatch` */
 export async function openSession(
   backend: BackendClient,
@@ -54,10 +89,11 @@ export async function openSession(
   const body = await bodyOf(response);
   if (!/^[AB]$/.test(body.variant as string))
     throw new PageError(errorCodeOf(body.error), body.message as string, body);
-  const { session, csrf, ...info } = body as unknown as SessionAnswer;
+  // The answer has a token, or a CSRF token if the session is in a cookie.
+  const { session, csrf, ...info } = body as unknown as SessionInfo & { session?: string; csrf: string };
   if (info.tenantId !== (expectedTenantId ?? info.tenantId)) throw new PageError("tenant_mismatch");
 
-  const own: Header = session ? ["authorization", `Bearer ${session}`] : ["x-bivariant-csrf", csrf as string];
+  const own: Header = session ? ["authorization", `Bearer ${session}`] : ["x-bivariant-csrf", csrf];
   let over: PageError | undefined;
   const end = (reason: string): void => {
     if (over) return;

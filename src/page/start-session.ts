@@ -13,24 +13,7 @@
  *    them. A reload then does not post a launch again that the host has answered (section 3: codes are single-use). It
  *    resumes where the backend keeps sessions in a cookie, and otherwise rejects at once with `opaque_code_missing`.
  * 6. A page that was opened on its own comes back from its login with a session or an error, and never goes in circles.
- *
- * The protocol of a launch
- * 1. Refuse an opaque origin, an insecure context and wrong options.
- * 2. Read the launch parameters and remove them from the address.
- * 3. Find out which allowed origin embeds the page; a launch without a frame ends here. Make a code verifier and its S256
- *    challenge.
- * 4. Listen, and post `plugin:pkce-init` with the challenge and `opaque_code` to that origin of the parent window.
- * 5. Wait for `host:auth-code` with code, state and tenantId.
- * 6. Stop listening.
- * 7. POST code, verifier, tenant and the host's origin to `{backend}/launch`, and keep the session of the answer.
- *
- * The protocol of a login
- * 1. Do step 1 of a launch.
- * 2. Remove `#login_error` from the address too, and reject with it.
- * 3. POST tenant and mark to `{backend}/session`. It has a session after a login, or if a cookie holds one.
- * 4. Without a session, go to `{backend}/login`, which redirects back here with a new mark in the address.
  */
-import { type BackendClient, errorCodeOf, post } from "./backend-client.js";
 import {
   type AuthCode,
   areOrigins,
@@ -42,7 +25,14 @@ import {
   urlOf,
 } from "./handshake.js";
 import { PageError } from "./page-error.js";
-import { openSession, type Session, type SessionEnd } from "./session.js";
+import {
+  type BackendClient,
+  errorCodeOf,
+  openSession,
+  post,
+  type Session,
+  type SessionEnd,
+} from "./session.js";
 
 export interface SessionOptions {
   /** The exact origins of the host applications that may launch this page: `["https://customer.example"]`. */
@@ -157,10 +147,10 @@ export async function startSession(
  * The parameter that marks a login in the address to which it returns. From it the backend knows which tab
  * asks for its session, and the page knows that another login would not help.
  */
-export const RETURN_MARK = "bivariant_login";
+const RETURN_MARK = "bivariant_login";
 
 /** Goes to the backend's login, and stays pending meanwhile. @throws PageError `session_missing` */
-export function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
+function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
   address.searchParams.set(RETURN_MARK, createVerifier());
   const query = { return_to: address.pathname + address.search, ...(tenant && { tenant }) };
   location.assign(`${backend}/login?${new URLSearchParams(query)}`);

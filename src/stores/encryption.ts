@@ -59,9 +59,8 @@ export function encryptionWith(key: EncryptionKey): Encryption {
     // JSON keeps a lone surrogate. UTF-8 alone would lose it, and two names would become one.
     nameOf: (name) => authenticate(JSON.stringify(name)),
     async seal(value, { name, version, expiresAt }) {
-      const place = { name, version, ...(expiresAt === undefined ? {} : { expiresAt }) };
       return new CompactEncrypt(new TextEncoder().encode(JSON.stringify(value)))
-        .setProtectedHeader({ alg: "dir", enc: "A256GCM", ...place })
+        .setProtectedHeader({ alg: "dir", enc: "A256GCM", name, version, expiresAt })
         .encrypt(await reading);
     },
     async open(sealed, place) {

@@ -65,24 +65,22 @@ function describeHolder(holder: string): string {
     : "a process of another machine or container";
 }
 
-/** Call `isGone` repeatedly, with the time of the holder's last beat. */
-export type Watch = { isGone(holder: string, beat: number): boolean };
+/** Whether a holder is gone. Call it repeatedly, with the time of the holder's last beat. */
+export type Watch = (holder: string, beat: number) => boolean;
 
 /** Counts how long no beat was seen. This is for holders on other machines or with reused process ids. */
 export function watchHolders(clock: () => number = () => performance.now()): Watch {
   const watched = new Map<string, { beat: number; lookedAt: number; silentMs: number }>();
-  return {
-    isGone(holder, beat) {
-      const at = clock();
-      const before = watched.get(holder);
-      const silentMs =
-        before?.beat === beat ? before.silentMs + Math.min(at - before.lookedAt, longestLookMs) : 0;
-      watched.delete(holder);
-      watched.set(holder, { beat, lookedAt: at, silentMs });
-      // The holder that was not looked at for the longest time has released its lock.
-      if (watched.size > 1_000) watched.delete(watched.keys().next().value ?? holder);
-      return silentMs >= goneAfterMs;
-    },
+  return (holder, beat) => {
+    const at = clock();
+    const before = watched.get(holder);
+    const silentMs =
+      before?.beat === beat ? before.silentMs + Math.min(at - before.lookedAt, longestLookMs) : 0;
+    watched.delete(holder);
+    watched.set(holder, { beat, lookedAt: at, silentMs });
+    // The holder that was not looked at for the longest time has released its lock.
+    if (watched.size > 1_000) watched.delete(watched.keys().next().value ?? holder);
+    return silentMs >= goneAfterMs;
   };
 }
 
@@ -108,11 +106,11 @@ function pause(tries: number): Promise<void> {
 }
 
 export class FileLocks {
-  readonly #watch: Watch;
+  readonly #isGone: Watch;
   readonly #queued: Mutex = mutex();
 
-  constructor(watch: Watch = watchHolders()) {
-    this.#watch = watch;
+  constructor(isGone: Watch = watchHolders()) {
+    this.#isGone = isGone;
   }
 
   /** Repeats a task that lost the lock. `queueMs` limits the wait in this process, `timeoutMs` for others. */
@@ -124,7 +122,7 @@ export class FileLocks {
     return this.#queued(folder, queueMs, async () => {
       const endsAt = performance.now() + timeoutMs;
       for (;;) {
-        const own = await takeWriteLock(folder, this.#watch, endsAt);
+        const own = await takeWriteLock(folder, this.#isGone, endsAt);
         const stop = keepAlive(own);
         try {
           return await task(own);
@@ -150,13 +148,13 @@ export class FileLocks {
     await requirePrivateFolder(folder);
     const prefix = createHash("sha256").update(name).digest("hex").slice(0, 32);
     for (let tries = 0; ; tries++) {
-      let { living } = await keyLocksIn(folder, prefix, this.#watch);
+      let { living } = await keyLocksIn(folder, prefix, this.#isGone);
       if (living === undefined) {
         const mine = join(folder, `${prefix}.${newHolder()}`);
         // It is at least a second, so that a free key can be locked even with a timeout of 0.
         const waitMs = Math.max(endsAt - performance.now(), 1_000);
         await this.write(folder, { timeoutMs: waitMs, queueMs: waitMs }, async (own) => {
-          const found = await keyLocksIn(folder, prefix, this.#watch);
+          const found = await keyLocksIn(folder, prefix, this.#isGone);
           living = found.living;
           // Every change goes through the own folder, so that it fails after a takeover of the write lock.
           for (const file of found.gone)
@@ -185,7 +183,7 @@ function locked(message: string): StoreError {
   return new StoreError("store_locked", message);
 }
 
-async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Promise<string> {
+async function takeWriteLock(folder: string, isGone: Watch, endsAt: number): Promise<string> {
   const register = join(folder, "write");
   const own = join(register, newHolder());
   for (let tries = 0; ; tries++) {
@@ -196,7 +194,7 @@ async function takeWriteLock(folder: string, watch: Watch, endsAt: number): Prom
     if (holder === undefined) await prepare(folder, register);
     for (const name of holders) {
       const seen = join(register, name);
-      const isTaken = name !== "free" && !hasEnded(name) && !watch.isGone(name, await beatOf(seen));
+      const isTaken = name !== "free" && !hasEnded(name) && !isGone(name, await beatOf(seen));
       if (isTaken) continue;
       if (holders.length === 1 && (await renamed(seen, own))) return own;
       // There are two folders if the list was read during a rename, and then this one is gone, or if someone
@@ -243,7 +241,7 @@ async function exists(path: string): Promise<boolean> {
 type KeyLocks = { living: string | undefined; gone: string[] };
 
 /** The key's living holder, and the files of its gone holders and of all processes that have ended. */
-async function keyLocksIn(folder: string, prefix: string, watch: Watch): Promise<KeyLocks> {
+async function keyLocksIn(folder: string, prefix: string, isGone: Watch): Promise<KeyLocks> {
   let living: string | undefined;
   const gone: string[] = [];
   for (const name of (await readdir(folder).catch(undefinedIfMissing)) ?? []) {
@@ -252,7 +250,7 @@ async function keyLocksIn(folder: string, prefix: string, watch: Watch): Promise
     if (hasEnded(holder)) gone.push(name);
     else if (hash === prefix) {
       const beat = await beatOf(join(folder, name));
-      if (watch.isGone(holder, beat)) gone.push(name);
+      if (isGone(holder, beat)) gone.push(name);
       else if (beat !== 0) living = holder;
     }
   }

@@ -173,6 +173,7 @@ describe("answer", () => {
   const secret = "canary-of-the-service";
   const api = (code: ApiErrorCode, status: number) =>
     new ApiError(code, secret, { variant: "A", status, body: secret });
+  const odd = new UnexpectedResponseError("response_shape", secret, { status: 200 });
   const cases: [name: string, error: unknown, status: number, code: string][] = [
     ["session_missing", new SessionError("session_missing", "x"), 401, "session_missing"],
     ["session_unknown", new SessionError("session_unknown", "x"), 401, "session_unknown"],
@@ -183,13 +184,12 @@ describe("answer", () => {
     ["a login that is over", new LoginRequiredError("login_expired", secret), 401, "login_required"],
     ["a rate limit", new RateLimitedError(secret, { retryAt: START + 2_500 }), 503, "rate_limited"],
     ["a refused token", new TokenRequestError(secret, { variant: "A", status: 400 }), 502, "exchange_failed"],
+    ["an odd answer", odd, 502, "exchange_failed"],
     [
-      ...(["an odd answer", new UnexpectedResponseError("response_shape", secret, { status: 200 })] as const),
-      ...([502, "exchange_failed"] as const),
-    ],
-    [
-      ...(["a network fault", new TransportError("network_failed", secret, { retryable: true })] as const),
-      ...([503, "service_unreachable"] as const),
+      "a network fault",
+      new TransportError("timed_out", secret, { retryable: true }),
+      503,
+      "service_unreachable",
     ],
     ["a store that fails", new StoreError("store_unavailable", secret), 503, "store_unavailable"],
     ["a wrong setting", new ConfigurationError("option_invalid", secret), 500, "backend_failed"],
@@ -215,8 +215,9 @@ describe("answer", () => {
 
   test("to a rate limit has a Retry-After header", () => {
     const own = createBackend({ deployments: [launching()], now, onError: () => {} });
-    const answer = own.answer(new RateLimitedError("x", { retryAt: START + 2_500 }));
-    expect(answer.headers.get("retry-after")).toBe("3");
+    const retryAfter = (retryAt: number) =>
+      own.answer(new RateLimitedError("x", { retryAt })).headers.get("retry-after");
+    expect([retryAfter(START + 2_500), retryAfter(START - 2_500)]).toEqual(["3", "1"]);
   });
 
   test("is the same when onError throws or rejects", async () => {

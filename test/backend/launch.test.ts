@@ -15,7 +15,7 @@ import {
   rig,
   SERVICE,
 } from "./rig.js";
-import { errorOf, TestBrowser } from "./test-browser.js";
+import { errorOf, refusalOf, TestBrowser } from "./test-browser.js";
 
 const body = {
   code: "a-code",
@@ -75,8 +75,8 @@ describe("a launch", () => {
       { tenantId: "__proto__" },
     ];
     for (const other of others) {
-      const answer = await browser.post("/auth/launch", { ...launched, ...other });
-      expect([other, answer.status, await errorOf(answer)]).toEqual([other, 403, "host_unknown"]);
+      const refusal = await refusalOf(browser.post("/auth/launch", { ...launched, ...other }));
+      expect(refusal, JSON.stringify(other)).toBe("403 host_unknown");
     }
     expect(tokenRequests()).toBe(0);
     expect((await browser.post("/auth/launch", launched)).status).toBe(200);
@@ -136,8 +136,8 @@ describe("a launch", () => {
     expect(queries[0]).toEqual({ purpose: "launch", tenantId: "acme", hostOrigin: HOST });
     const asked = queries.length;
     for (const wrong of [{ hostOrigin: "__proto__" }, { hostOrigin: `${HOST}/path` }, { tenantId: ".." }]) {
-      const answer = await browser.post("/auth/launch", { ...launchBody(), ...wrong });
-      expect([answer.status, await errorOf(answer)]).toEqual([403, "host_unknown"]);
+      const refusal = await refusalOf(browser.post("/auth/launch", { ...launchBody(), ...wrong }));
+      expect(refusal).toBe("403 host_unknown");
     }
     expect(queries).toHaveLength(asked);
   });
@@ -151,8 +151,7 @@ describe("a code", () => {
       Array.from({ length: 10 }, () => browser.post("/auth/launch", launched)),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)]);
-    const again = await browser.post("/auth/launch", launched);
-    expect([again.status, await errorOf(again)]).toEqual([409, "code_spent"]);
+    expect(await refusalOf(browser.post("/auth/launch", launched))).toBe("409 code_spent");
     expect(tokenRequests()).toBe(1);
   });
 

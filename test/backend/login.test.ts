@@ -1,6 +1,8 @@
 // GET login, GET callback and POST session make a session from a login, and refuse everything else.
 import { describe, expect, test } from "vitest";
 import { isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
+import { latch } from "../people/person.js";
+import { rejectionOf } from "../support/wait.js";
 import {
   bearer,
   CALLBACK,
@@ -12,7 +14,7 @@ import {
   SERVICE,
   type SessionAnswer,
 } from "./rig.js";
-import { errorOf, TestBrowser } from "./test-browser.js";
+import { refusalOf, TestBrowser } from "./test-browser.js";
 
 /** Starts a login, and returns the address that the authorization endpoint sends the browser back to. */
 async function started(
@@ -67,8 +69,7 @@ describe("a login", () => {
         ...{ variant: "B", tenantId: "acme", expiresAt: clock.now() + 8 * 3_600_000 },
       },
     ]);
-    const again = await browser.post("/auth/session");
-    expect([again.status, await errorOf(again)]).toEqual([401, "session_missing"]);
+    expect(await refusalOf(browser.post("/auth/session"))).toBe("401 session_missing");
     const headers = bearer(told.session);
     const service = await backend.connect(browser.request("GET", "/devices", { headers }));
     expect(service.variant).toBe("B");
@@ -87,8 +88,8 @@ describe("a login", () => {
     isDown = false;
     const headers = { origin: OWN, "content-type": "application/json" };
     const request = browser.request("POST", "/auth/session", { headers, body: "{}" });
-    const gone = await backend(new Request(request, { signal: AbortSignal.abort() }));
-    expect([gone.status, await errorOf(gone)]).toEqual([499, "client_gone"]);
+    const refusal = await refusalOf(backend(new Request(request, { signal: AbortSignal.abort() })));
+    expect(refusal).toBe("499 client_gone");
     expect((await browser.post("/auth/session")).status).toBe(200);
   });
 
@@ -96,11 +97,6 @@ describe("a login", () => {
   type Task = () => Promise<unknown>;
   test.each([
     { name: "is never free", lock: never, answer: [503, "store_unavailable"] },
-    {
-      name: "is free too late",
-      lock: (task: Task) => new Promise((resolve) => setTimeout(resolve, 900)).then(task),
-      answer: [503, "store_unavailable"],
-    },
     { name: "is never reported as released", lock: (task: Task) => task().then(never), answer: [200, "B"] },
     {
       name: "cannot be released",
@@ -117,6 +113,24 @@ describe("a login", () => {
     const answered = await parts.browser.post("/auth/session");
     const { error, variant } = (await answered.json()) as { error?: string; variant?: string };
     expect([answered.status, error ?? variant]).toEqual(answer);
+  });
+
+  test("is not handed over once the page was told that its lock was not free", async () => {
+    const free = latch();
+    let locked: Promise<unknown> | undefined;
+    const wrapStore = (inner: TokenStore): TokenStore => ({
+      ...inner,
+      lock: (_key, task) => {
+        const running = free.promise.then(task);
+        locked = running;
+        return running;
+      },
+    });
+    const parts = rig({ wrapStore, timeoutMs: 50 });
+    await parts.login();
+    expect(await refusalOf(parts.browser.post("/auth/session"))).toBe("503 store_unavailable");
+    free.release();
+    expect(await rejectionOf(locked as Promise<unknown>)).toMatchObject({ code: "store_locked" });
   });
 
   test("expires when its page does not fetch the session within ten minutes", async () => {
@@ -147,6 +161,18 @@ describe("a login", () => {
     for (const url of [await started(parts), await started(parts)]) await parts.browser.get(url.href);
     const answers = await Promise.all([1, 2, 3].map(() => parts.browser.post("/auth/session")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 401]);
+  });
+
+  test("that came back last is for a page that does not say which one it means", async () => {
+    const parts = rig();
+    const urls = [await started(parts), await started(parts)];
+    const [[first] = []] = loginCookies(parts.browser);
+    for (const url of urls) {
+      parts.clock.advance(1_000);
+      await parts.browser.get(url.href);
+    }
+    expect((await parts.browser.post("/auth/session")).status).toBe(200);
+    expect(loginCookies(parts.browser).map(([name]) => name)).toEqual([first]);
   });
 
   test("is remembered for five tabs of one browser, and the oldest tab has to start again", async () => {
@@ -210,8 +236,7 @@ describe("a login", () => {
       { name: "with an unknown tenant", body: { tenant: "evil" } },
     ])("a page $name receives no session, and the others stay", async ({ body }) => {
       const { browser } = await both();
-      const answer = await browser.post("/auth/session", body);
-      expect([answer.status, await errorOf(answer)]).toEqual([401, "session_missing"]);
+      expect(await refusalOf(browser.post("/auth/session", body))).toBe("401 session_missing");
       for (const tenant of tenants)
         expect((await browser.post("/auth/session", { tenant })).status).toBe(200);
     });
@@ -230,8 +255,7 @@ describe("a login", () => {
     const of = (tenantId: string) => ({ tenantId, baseUrl: SERVICE, login: loginCredential() });
     const { browser } = rig({ deployments: [of("acme"), of("umbrella")] });
     for (const query of ["?tenant=", "?tenant=evil", "?tenant=..%2Facme"]) {
-      const answer = await browser.get(`/auth/login${query}`);
-      expect([query, answer.status, await errorOf(answer)]).toEqual([query, 404, "tenant_unknown"]);
+      expect(await refusalOf(browser.get(`/auth/login${query}`)), query).toBe("404 tenant_unknown");
     }
     const unnamed = await browser.get("/auth/login");
     expect(unnamed.status).toBe(400);
@@ -256,8 +280,8 @@ describe("a login", () => {
     });
     const inherited = ["__proto__", "constructor", "toString"];
     for (const tenant of [...inherited, "..", "a/b", "%00", "{tenantId}", " acme"]) {
-      const answer = await browser.get(`/auth/login?tenant=${encodeURIComponent(tenant)}`);
-      expect([tenant, answer.status, await errorOf(answer)]).toEqual([tenant, 404, "tenant_unknown"]);
+      const refusal = await refusalOf(browser.get(`/auth/login?tenant=${encodeURIComponent(tenant)}`));
+      expect(refusal, String(tenant)).toBe("404 tenant_unknown");
     }
     expect((await browser.get("/auth/login?tenant=acme")).status).toBe(302);
     expect([asked, told]).toEqual([[...inherited, "acme"], []]);
@@ -267,8 +291,7 @@ describe("a login", () => {
     for (const redirectUri of ["https://127.0.0.1/auth/callback", "http://planner.example/auth/callback"]) {
       const login = loginCredential({ redirectUri });
       const { browser, told } = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
-      const answer = await browser.get("/auth/login");
-      expect([answer.status, await errorOf(answer)]).toEqual([500, "backend_failed"]);
+      expect(await refusalOf(browser.get("/auth/login"))).toBe("500 backend_failed");
       expect(isConfigurationError(told[0]?.error)).toBe(true);
       expect(browser.setCookies).toEqual([]);
     }
@@ -329,10 +352,10 @@ describe("a callback", () => {
     expect(parts.tokenRequests()).toBe(0);
   });
 
-  test("after more than ten minutes goes back to its page with login_expired", async () => {
+  test("after ten minutes goes back to its page with login_expired", async () => {
     const parts = rig();
     const url = await started(parts, { returnTo: "/late" });
-    parts.clock.advance(601_000);
+    parts.clock.advance(600_000);
     const answer = await parts.browser.get(url.href);
     expect(answer.headers.get("location")).toBe(`${OWN}/late#login_error=login_expired`);
     expect(parts.tokenRequests()).toBe(0);
@@ -342,8 +365,7 @@ describe("a callback", () => {
     const parts = rig();
     const url = await started(parts);
     const stranger = new TestBrowser(parts.backend, OWN);
-    const answer = await stranger.get(url.href);
-    expect([answer.status, await errorOf(answer)]).toEqual([400, "state_mismatch"]);
+    expect(await refusalOf(stranger.get(url.href))).toBe("400 state_mismatch");
     const page = await stranger.get(url.href, { accept: "text/html,*/*" });
     expect([page.status, page.headers.get("content-type")]).toEqual([400, "text/html; charset=utf-8"]);
     expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
@@ -464,8 +486,8 @@ describe("return_to", () => {
   ];
   test.each(refused)("$name is refused with 400, and no login starts", async ({ value }) => {
     const { browser } = rig();
-    const answer = await browser.get(`/auth/login?return_to=${encodeURIComponent(value)}`);
-    expect([answer.status, await errorOf(answer)]).toEqual([400, "return_to_refused"]);
+    const refusal = await refusalOf(browser.get(`/auth/login?return_to=${encodeURIComponent(value)}`));
+    expect(refusal).toBe("400 return_to_refused");
     expect(browser.setCookies).toEqual([]);
   });
 

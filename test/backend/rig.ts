@@ -135,12 +135,7 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   const store = options.store ?? wrapStore?.(inner) ?? inner;
   const told: Told[] = [];
   const defaults: BackendOptions = {
-    deployments: [
-      {
-        ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST },
-        ...{ launch: launchCredential(), login: loginCredential() },
-      },
-    ],
+    deployments: [{ ...launching(), login: loginCredential() }],
     ...{ store, now: clock.now, fetch: (url, init) => emulator.fetch(url, init) },
     onError: (error, context) => void told.push({ error, ...context }),
   };

@@ -10,10 +10,9 @@ import {
   loginCredential,
   OWN,
   rig,
-  SERVICE,
   type SessionAnswer,
 } from "./rig.js";
-import { errorOf, TestBrowser } from "./test-browser.js";
+import { errorOf, refusalOf, TestBrowser } from "./test-browser.js";
 
 const minute = 60_000;
 
@@ -47,18 +46,15 @@ describe("a session token", () => {
       const { session } = await launch();
       const sent: Record<string, string> = { ...headers };
       if (sent.cookie !== undefined) sent.cookie += session;
-      for (const answer of [
-        await browser.get("/auth/me", sent),
-        await browser.post("/auth/logout", {}, sent),
-      ]) {
-        expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+      const answers = [await browser.get("/auth/me", sent), await browser.post("/auth/logout", {}, sent)];
+      for (const answer of answers) {
+        expect(await refusalOf(answer)).toBe(`401 ${code}`);
         expect(answer.headers.get("www-authenticate")).toBe("Bearer");
       }
       for (const method of ["connect", "session"] as const) {
         const error = await rejectionOf(backend[method](browser.request("GET", "/x", { headers: sent })));
         expect(error).toMatchObject({ name: "SessionError", code });
-        const answer = backend.answer(error);
-        expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+        expect(await refusalOf(backend.answer(error))).toBe(`401 ${code}`);
       }
     },
   );
@@ -80,20 +76,26 @@ describe("a session token", () => {
     for (const secret of [session, cookie]) expect(text).not.toContain(secret);
   });
 
+  test("and all other entries of the store expire, because people may never log out", async () => {
+    const expiries: (number | undefined)[] = [];
+    const wrapStore = interrupted((operation, _key, _value, options) => {
+      if (operation === "set") expiries.push(options?.expiresAt);
+    });
+    const parts = rig({ wrapStore });
+    await parts.launch();
+    await parts.loggedIn();
+    expect(expiries.filter((at) => !Number.isFinite(at))).toEqual([]);
+  });
+
   test("of another plugin in the same store is refused, for either variant", async () => {
     const parts = rig();
     const { session: launched } = await parts.launch();
     const { session: loggedInHere } = await parts.loggedIn();
     parts.emulator.registerApiClient({ clientId: "other-portal", redirectUris: [`${OWN}/auth/callback`] });
-    const deployments = [
-      {
-        ...{ tenantId: "acme", baseUrl: SERVICE, hostOrigin: HOST },
-        ...{ launch: launchCredential("other-plugin"), login: loginCredential({ clientId: "other-portal" }) },
-      },
-    ];
+    const login = loginCredential({ clientId: "other-portal" });
+    const deployments = [{ ...launching(), launch: launchCredential("other-plugin"), login }];
     const other = new TestBrowser(parts.another({ deployments }), OWN);
-    const ofLaunch = await other.get("/auth/me", bearer(launched));
-    expect([ofLaunch.status, await errorOf(ofLaunch)]).toEqual([401, "session_unknown"]);
+    expect(await refusalOf(other.get("/auth/me", bearer(launched)))).toBe("401 session_unknown");
     expect((await other.get("/auth/me", bearer(loggedInHere))).status).toBe(401);
     for (const session of [launched, loggedInHere])
       expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
@@ -108,8 +110,7 @@ describe("a session token", () => {
       { hostOrigin: "https://other.example" },
     ]) {
       const other = new TestBrowser(parts.another({ deployments: [{ ...launching(), ...change }] }), OWN);
-      const answer = await other.get("/auth/me", bearer(session));
-      expect([answer.status, await errorOf(answer)]).toEqual([401, "session_unknown"]);
+      expect(await refusalOf(other.get("/auth/me", bearer(session)))).toBe("401 session_unknown");
     }
   });
 
@@ -136,8 +137,7 @@ describe("a session", () => {
     }
     parts.clock.advance(minute);
     for (let again = 0; again < 2; again++) {
-      const answer = await parts.browser.get("/auth/me", bearer(session));
-      expect([answer.status, await errorOf(answer)]).toEqual([401, "session_expired"]);
+      expect(await refusalOf(parts.browser.get("/auth/me", bearer(session)))).toBe("401 session_expired");
     }
   });
 
@@ -151,6 +151,15 @@ describe("a session", () => {
     expect(store.held("grant")).toHaveLength(1);
     expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_expired");
     expect(store.held("grant")).toEqual([]);
+  });
+
+  test("with a short idle time continues while it is used", async () => {
+    const parts = rig({ session: { idleMs: 10_000 } });
+    const { session } = await parts.launch();
+    for (let requests = 0; requests < 5; requests++) {
+      parts.clock.advance(5_000);
+      expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+    }
   });
 
   test("is written as used at most once a minute", async () => {
@@ -222,8 +231,10 @@ describe("a logout", () => {
     expect([answer.status, await answer.text()]).toEqual([204, ""]);
     expect([...store.held("grant"), ...store.held(":session:")]).toEqual([]);
     for (const backend of [parts.backend, parts.another()]) {
-      const again = await new TestBrowser(backend, OWN).post("/auth/logout", {}, bearer(session));
-      expect([again.status, await errorOf(again)]).toEqual([401, "session_unknown"]);
+      const refusal = await refusalOf(
+        new TestBrowser(backend, OWN).post("/auth/logout", {}, bearer(session)),
+      );
+      expect(refusal).toBe("401 session_unknown");
     }
   });
 
@@ -257,8 +268,8 @@ describe("a session in a cookie", () => {
       await parts.store.set(key, "torn");
       const restarted = new TestBrowser(parts.another(), OWN);
       for (const [name, value] of parts.browser.cookies) restarted.cookies.set(name, value);
-      for (const answer of [await restarted.get("/auth/me"), await restarted.post("/auth/session")])
-        expect([answer.status, await errorOf(answer)]).toEqual([401, code]);
+      for (const answer of [restarted.get("/auth/me"), restarted.post("/auth/session")])
+        expect(await refusalOf(answer)).toBe(`401 ${code}`);
       expect(parts.told[0]).toMatchObject({ error: { code: "store_corrupt" } });
       const answer = await restarted.post("/auth/logout", {}, { "x-bivariant-csrf": csrf });
       expect(answer.status).toBe(204);
@@ -292,8 +303,7 @@ describe("a session in a cookie", () => {
     const wrong = [undefined, "", another, session, `${csrf}x`, (csrf ?? "").slice(0, -1)];
     for (const given of wrong) {
       const headers: Record<string, string> = given === undefined ? {} : { "x-bivariant-csrf": given };
-      const answer = await browser.post("/auth/logout", {}, headers);
-      expect([given, answer.status, await errorOf(answer)]).toEqual([given, 403, "csrf_refused"]);
+      expect(await refusalOf(browser.post("/auth/logout", {}, headers)), given).toBe("403 csrf_refused");
       for (const method of ["POST", "PUT", "DELETE", "PATCH"]) {
         const request = browser.request(method, "/devices", { headers: { origin: OWN, ...headers } });
         expect(await rejectionOf(backend.connect(request))).toMatchObject({ code: "csrf_refused" });
@@ -365,11 +375,9 @@ describe("a session in a cookie", () => {
       { cookie: "=;;; =" },
     ];
     for (const headers of wrong) {
-      for (const answer of [
-        await stranger.get("/auth/me", headers),
-        await stranger.post("/auth/logout", {}, headers),
-      ])
-        expect([headers, answer.status, await errorOf(answer)]).toEqual([headers, 401, "session_missing"]);
+      const answers = [stranger.get("/auth/me", headers), stranger.post("/auth/logout", {}, headers)];
+      for (const answer of answers)
+        expect(await refusalOf(answer), JSON.stringify(headers)).toBe("401 session_missing");
     }
     expect((await stranger.get("/auth/me", { cookie: `a=b;${name}=${value};c=d` })).status).toBe(200);
   });
@@ -380,16 +388,18 @@ describe("a session in a cookie", () => {
     const before = browser.cookies.get("__Host-bivariant-session") ?? "";
     await launch();
     const stranger = new TestBrowser(backend, OWN);
-    const old = await stranger.get("/auth/me", { cookie: `__Host-bivariant-session=${before}` });
-    expect([old.status, await errorOf(old)]).toEqual([401, "session_unknown"]);
+    const refusal = await refusalOf(
+      stranger.get("/auth/me", { cookie: `__Host-bivariant-session=${before}` }),
+    );
+    expect(refusal).toBe("401 session_unknown");
     expect((await browser.get("/auth/me")).status).toBe(200);
   });
 
   test("of another tenant is refused for a page that names its tenant", async () => {
     const { browser, launch } = rig(cookie);
     await launch();
-    const other = await browser.post("/auth/session", { tenant: "umbrella" });
-    expect([other.status, await errorOf(other)]).toEqual([401, "session_missing"]);
+    const refusal = await refusalOf(browser.post("/auth/session", { tenant: "umbrella" }));
+    expect(refusal).toBe("401 session_missing");
     expect((await browser.post("/auth/session", { tenant: "acme" })).status).toBe(200);
   });
 });

@@ -53,3 +53,9 @@ export class TestBrowser {
 export async function errorOf(response: Response): Promise<string> {
   return ((await response.clone().json()) as { error: string }).error;
 }
+
+/** The status and the stable code of an error answer, such as "401 session_missing". */
+export async function refusalOf(answer: Response | Promise<Response>): Promise<string> {
+  const response = await answer;
+  return `${response.status} ${await errorOf(response)}`;
+}

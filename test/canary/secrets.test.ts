@@ -3,6 +3,7 @@ import { createSign } from "node:crypto";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import {
   apiClient,
+  completeLogin,
   connect,
   createAuth,
   createConnector,
@@ -10,12 +11,15 @@ import {
   detectVariant,
   type MachineCredential,
   memoryStore,
+  redeemLaunch,
   type ServiceEvent,
   serviceAccount,
   servicePlugin,
   userInterfacePlugin,
 } from "../../src/index.js";
-import { scriptedFetch } from "../support/fetch.js";
+import { backFromLogin, client } from "../people/person.js";
+import { steppedClock } from "../support/clock.js";
+import { type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
 import { cryptoKey, pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { type RecordedRequest, recordingServer, type Script } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
@@ -24,6 +28,9 @@ import { rejectionOf } from "../support/wait.js";
 /** Has characters that JSON, a form and a URL encode differently, so that an echo of any of them is found. */
 const clientSecret = 'canary-secret-"quoted"\\back/slash+plus %41 ünï-0123456789';
 const accessToken = "canary-access-token-8f31bb02c7de4a55a1f0";
+const code = "canary-code-3f1b9c7d5e";
+const codeVerifier = "canary-verifier-canary-verifier-canary-verifier";
+const refreshToken = "canary-refresh-token-22cc";
 const clientIds = ["canary-plugin", "canary-account"];
 const tenantId = "acme";
 
@@ -39,8 +46,7 @@ function planted(requests: readonly RecordedRequest[] = []): string[] {
     JSON.stringify(clientSecret).slice(1, -1),
     encodeURIComponent(clientSecret),
     new URLSearchParams({ s: clientSecret }).toString().slice(2),
-    "canary-secret",
-    accessToken,
+    ...["canary-secret", "canary-code", "canary-verifier", "canary-access", "canary-refresh"],
     ...[d, p, q, dp, dq, qi],
     ...lines,
     ...assertions,
@@ -280,6 +286,65 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       [token, { ...token }, service, service.auth, connector, store, ...events, ...printed],
       server.requests,
     );
+  });
+});
+
+/** The whole body, and each value in it, whole and cut in half. */
+function valuesIn(body: string): string[] {
+  const fields = body.startsWith("{") ? JSON.parse(body) : Object.fromEntries(new URLSearchParams(body));
+  const values = Object.values<string>(fields);
+  return [body, ...values, ...values.map((value) => value.slice(0, value.length / 2))];
+}
+
+describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no output", ({ answer }) => {
+  /** Runs once for each value that the endpoint can echo: a request has at most six fields. */
+  async function eachEcho(run: (fetch: ScriptedFetch) => Promise<unknown[]>): Promise<void> {
+    for (let which = 0; which < 13; which++) {
+      const fetch = scriptedFetch(({ body }) => {
+        const { status, headers = {}, body: text = null } = answer(valuesIn(body)[which] ?? "none");
+        return new Response(text, { status, headers });
+      });
+      const outputs = await run(fetch);
+      const requests = fetch.calls.map(({ body }) => ({ body }) as RecordedRequest);
+      expectNone([...outputs, ...events, ...printed], requests);
+    }
+  }
+
+  test("of a launch", async () => {
+    const credential = userInterfacePlugin({ clientId: "canary-plugin", privateKey: pkcs8(rsaKey()) });
+    await eachEcho(async (fetch) => {
+      const redeemed = redeemLaunch({ ...target, credential, fetch, onEvent, code, codeVerifier });
+      return [await redeemed.catch((error: unknown) => error)];
+    });
+  });
+
+  test("of a login or a refresh", async () => {
+    await eachEcho(async (hostile) => {
+      const clock = steppedClock();
+      let isHostile = true;
+      const granted = { access_token: accessToken, refresh_token: refreshToken };
+      const options = {
+        baseUrl: target.baseUrl,
+        credential: apiClient({ ...client, clientSecret }),
+        ...{ store: memoryStore({ now: clock.now }), now: clock.now, onEvent },
+        fetch: async (url: string, init?: RequestInit) =>
+          isHostile ? hostile(url, init) : Response.json(granted),
+      };
+      const logIn = async (suffix: string) => {
+        const back = await backFromLogin(options, (state) => `code=${code}${suffix}&state=${state}`);
+        return completeLogin({ ...options, ...back, login: { ...back.login, codeVerifier } });
+      };
+      const refused = await logIn("1").catch((error: unknown) => error);
+      // After a 429 with Retry-After no request is sent for more than ten minutes.
+      clock.advance(3_600_000);
+      isHostile = false;
+      const auth = await logIn("2");
+      isHostile = true;
+      const token = await auth.getAccessToken();
+      clock.advance(3_600_000);
+      const renewed = await auth.getAccessToken().catch((error: unknown) => error);
+      return [refused, auth, { ...token }, renewed];
+    });
   });
 });
 

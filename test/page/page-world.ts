@@ -1,9 +1,12 @@
-// A host, a plugin and an evil site, each with an origin of its own, in one browser context.
-
-import { createHash, randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
+// A host, a plugin with its backend, and an evil site, each with an origin of its own, in one browser context.
+import { createServer } from "node:http";
 import type { Browser, BrowserContext, Frame, Page } from "playwright-core";
 import { onTestFinished } from "vitest";
+import { toNodeHandler } from "../../src/backend/index.js";
+import { unwrap } from "../../src/index.js";
+import { launching, loginCredential, rig } from "../backend/rig.js";
+import { latch } from "../people/person.js";
+import type { SteppedClock } from "../support/clock.js";
 import { servingOn } from "../support/recording-server.js";
 import { pageBundle } from "./page-bundle.js";
 
@@ -13,27 +16,121 @@ export interface Outcome {
   readonly error?: { readonly code: string; readonly message: string; readonly reason?: string };
 }
 
+export interface WorldOptions {
+  /** Attributes of the plugin's frame. */
+  readonly attributes?: string;
+  /** JavaScript of the host; may define `reply(answer, post)`, which is called instead of `post(answer)`. */
+  readonly script?: string;
+  /** The address that the host launches. Default: the plugin's page with `opaque_code` and `state`. */
+  readonly src?: (launch: Launch) => string;
+  /** Whether the backend keeps sessions in a cookie. */
+  readonly cookie?: boolean;
+  /** What the person decides at the login. Default: "allow". */
+  readonly decision?: "deny";
+  /** Answers instead of the plugin's page and backend, unless it returns `undefined`. */
+  readonly answer?: (url: URL) => Response | undefined | Promise<Response>;
+}
+
 export interface World {
-  readonly host: FakeHost;
-  readonly plugin: FakePlugin;
+  /** A host page with the emulator's launches. `codes` are those that it issued. */
+  readonly host: Site & { readonly launch: Launch; readonly codes: string[] };
+  /** The page, with the backend of `rig` at `/auth`. */
+  readonly plugin: Site;
   /** A site whose pages are `evilHtml`. */
   readonly evil: Site;
   evilHtml: string;
+  /** More HTML for the host's page, such as sibling frames. */
+  beside: string;
+  readonly clock: SteppedClock;
   readonly context: BrowserContext;
   /** Console errors and uncaught errors of every page of the context. */
   readonly errors: string[];
+  /** Holds back the host's answers to `plugin:pkce-init` until the returned function is called. */
+  hold(): () => void;
   /** Opens the host, and returns the page and the plugin's frame in it. */
   launch(): Promise<{ page: Page; frame: Frame }>;
+  /** Calls `startSession` in a page, with the host as its only allowed one unless the options say otherwise. */
+  begin(at: Frame | Page, options?: object): Promise<Outcome>;
 }
 
-export async function pageWorld(
-  browser: Browser,
-  options: { readonly host?: FakeHostOptions; readonly plugin?: FakePluginOptions } = {},
-): Promise<World> {
-  let host: FakeHost;
-  const plugin = await fakePlugin(() => host, options.plugin ?? {});
-  host = await fakeHost(() => plugin.origin, options.host ?? {});
-  const evil = await loopbackSite("evil", () => answerWith(world.evilHtml));
+export interface Launch {
+  readonly opaqueCode: string;
+  readonly state: string;
+  readonly tenantId: string;
+}
+
+export async function pageWorld(browser: Browser, options: WorldOptions = {}): Promise<World> {
+  const host = await site("host", async (request) =>
+    request.url.endsWith("/authorise") ? authorise(await request.json()) : html(hostPage()),
+  );
+  const plugin = await site("plugin", async (request) => {
+    const url = new URL(request.url);
+    return (await options.answer?.(url)) ?? answerOfPlugin(request, url.pathname);
+  });
+  const service = await site("service", ({ url }) => {
+    const { callbackUrl } = emulator.login({ url, userId: "ada", decision: options.decision ?? "allow" });
+    return new Response(null, { status: 303, headers: { location: callbackUrl } });
+  });
+  const evil = await site("evil", () => html(world.evilHtml));
+
+  const redirectUri = `${plugin.origin}/auth/callback`;
+  const authorizationEndpoint = `${service.origin}/v1/auth/authorize`;
+  const login = loginCredential({ redirectUri, authorizationEndpoint });
+  const { emulator, backend, clock } = rig({
+    // A test that launches several times uses one launch, whose values it plants beforehand.
+    emulator: { publicUrl: service.origin, rules: { "launch.unused": false } },
+    deployments: [{ ...launching(), baseUrl: service.origin, hostOrigin: host.origin, login }],
+    session: { cookie: options.cookie ?? false },
+  });
+  emulator.updateApiClient({ clientId: "portal", redirectUris: [redirectUri] });
+  const identity = { tenantId: "acme", clientId: "planner" };
+  emulator.updatePlugin({ ...identity, pageUrl: `${plugin.origin}/?lang=en` });
+  const opened = emulator.launch({ ...identity, userId: "ada" });
+  const state = new URL(opened.url).searchParams.get("state") ?? "";
+  const launch = { opaqueCode: opened.opaqueCode, state, tenantId: "acme" };
+  const codes: string[] = [];
+  let gate = Promise.resolve();
+
+  async function authorise(init: { challenge: string; opaque_code: string }): Promise<Response> {
+    await gate;
+    const answer = opened.authorize({ codeChallenge: init.challenge, opaqueCode: init.opaque_code });
+    codes.push(answer.code);
+    return Response.json({ type: "host:auth-code", ...answer });
+  }
+
+  function hostPage(): string {
+    const src = options.src?.(launch) ?? opened.url;
+    return `<!doctype html><title>Host</title><link rel="icon" href="data:,">
+      <iframe name="plugin" ${options.attributes ?? ""} src="${src.replaceAll("&", "&amp;")}"></iframe>
+      ${world.beside}
+      <script>
+        const inits = [], plugin = document.querySelector("iframe").contentWindow;
+        window.post = (message) => plugin.postMessage(message, ${JSON.stringify(plugin.origin)});
+        let reply = (answer, post) => post(answer);
+        addEventListener("message", async ({ source, origin, data }) => {
+          if (source !== plugin || origin !== ${JSON.stringify(plugin.origin)}) return;
+          if (data?.type !== "plugin:pkce-init") return;
+          inits.push(data);
+          const answer = await fetch("/authorise", { method: "POST", body: JSON.stringify(data) });
+          if (answer.ok) reply(await answer.json(), post);
+        });
+        ${options.script ?? ""}
+      </script>`;
+  }
+
+  async function answerOfPlugin(request: Request, path: string): Promise<Response> {
+    if (path === "/") return html(PAGE);
+    // A page with an opaque origin loads it across origins.
+    const headers = { "content-type": "text/javascript", "access-control-allow-origin": "*" };
+    if (path === "/page.js") return new Response(await pageBundle(), { headers });
+    if (path.startsWith("/auth/")) return backend(request);
+    try {
+      return Response.json(unwrap(await (await backend.connect(request)).call("listDevices")));
+    } catch (error) {
+      return backend.answer(error);
+    }
+  }
+
   const context = await browser.newContext();
   onTestFinished(() => context.close());
   const errors: string[] = [];
@@ -42,13 +139,19 @@ export async function pageWorld(
   });
   context.on("weberror", (error) => errors.push(String(error.error())));
   const world: World = {
-    ...{ host, plugin, evil, context, errors },
-    evilHtml: "<!doctype html>",
+    ...{ host: { ...host, launch, codes }, plugin, evil, clock, context, errors },
+    ...{ evilHtml: "<!doctype html>", beside: "" },
+    hold() {
+      const { promise, release } = latch();
+      gate = promise;
+      return release;
+    },
     async launch() {
       const page = await context.newPage();
       await page.goto(host.origin);
       return { page, frame: frameOf(page) };
     },
+    begin: (at, options = {}) => run(at, "begin", { hostOrigins: [host.origin], ...options }),
   };
   return world;
 }
@@ -56,13 +159,19 @@ export async function pageWorld(
 /** Launches the plugin in a new world, and calls `startSession` in its frame. */
 export async function launched(
   browser: Browser,
-  worldOptions: Parameters<typeof pageWorld>[1] = {},
+  worldOptions: WorldOptions = {},
   options: object = {},
 ): Promise<{ world: World; page: Page; frame: Frame; outcome: Outcome }> {
   const world = await pageWorld(browser, worldOptions);
   const { page, frame } = await world.launch();
-  const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin], ...options });
+  const outcome = await world.begin(frame, options);
   return { world, page, frame, outcome };
+}
+
+/** The bodies that came to the backend's route `launch`. */
+export function launchesOf({ plugin }: World): Record<string, string>[] {
+  const posted = plugin.requests.filter(({ url }) => url.pathname === "/auth/launch");
+  return posted.map(({ body }) => JSON.parse(body));
 }
 
 /** The plugin's frame. */
@@ -84,110 +193,6 @@ export function run<T = Outcome>(frame: Frame | Page, name: string, ...values: u
   );
 }
 
-export interface Launch {
-  readonly opaqueCode: string;
-  readonly state: string;
-  readonly tenantId: string;
-}
-
-/** A code that the host issued, and what it is bound to. */
-export interface Grant extends Launch {
-  readonly challenge: string;
-}
-
-export interface FakeHostOptions {
-  /** Attributes of the plugin's frame. */
-  readonly attributes?: string;
-  /** JavaScript; may define `reply(answer, post)`, which is called instead of `post(answer)`. */
-  readonly script?: string;
-  /** The address that is launched. */
-  readonly src?: (launch: Launch) => string;
-}
-
-export interface FakeHost extends Site {
-  readonly launch: Launch;
-  readonly grants: Map<string, Grant>;
-  /** More HTML for the host's page, such as sibling frames. */
-  beside: string;
-  /** Holds back the answers to `plugin:pkce-init` until the returned function is called. */
-  hold(): () => void;
-}
-
-export async function fakeHost(pluginOrigin: () => string, options: FakeHostOptions): Promise<FakeHost> {
-  const launch = { opaqueCode: `opaque-${randomUUID()}`, state: `state-${randomUUID()}`, tenantId: "acme" };
-  const grants = new Map<string, Grant>();
-  let gate = Promise.resolve();
-
-  async function authorise({ body }: SiteRequest): Promise<SiteAnswer> {
-    await gate;
-    const { challenge, opaque_code } = JSON.parse(body);
-    if (opaque_code !== launch.opaqueCode) return answerWith({}, 400);
-    const code = `code-${randomUUID()}`;
-    grants.set(code, { ...launch, challenge });
-    return answerWith({ type: "host:auth-code", code, state: launch.state, tenantId: launch.tenantId });
-  }
-
-  function page(): SiteAnswer {
-    const query = new URLSearchParams({ opaque_code: launch.opaqueCode, state: launch.state });
-    const src = options.src?.(launch) ?? `${pluginOrigin()}/?${query}&lang=en`;
-    const html = `<!doctype html><title>Host</title><link rel="icon" href="data:,">
-      <iframe name="plugin" ${options.attributes ?? ""} src="${src.replaceAll("&", "&amp;")}"></iframe>
-      ${host.beside}
-      <script>
-        const inits = [], plugin = document.querySelector("iframe").contentWindow;
-        window.post = (message) => plugin.postMessage(message, ${JSON.stringify(pluginOrigin())});
-        let reply = (answer, post) => post(answer);
-        addEventListener("message", async ({ source, origin, data }) => {
-          if (source !== plugin || origin !== ${JSON.stringify(pluginOrigin())}) return;
-          if (data?.type !== "plugin:pkce-init") return;
-          inits.push(data);
-          const answer = await fetch("/authorise", { method: "POST", body: JSON.stringify(data) });
-          if (answer.ok) reply(await answer.json(), post);
-        });
-        ${options.script ?? ""}
-      </script>`;
-    return answerWith(html);
-  }
-
-  const site = await loopbackSite("host", (request) =>
-    request.url.pathname === "/authorise" ? authorise(request) : page(),
-  );
-  const host: FakeHost = {
-    ...site,
-    launch,
-    grants,
-    beside: "",
-    hold() {
-      let open = (): void => {};
-      gate = new Promise((resolve) => {
-        open = resolve;
-      });
-      return open;
-    },
-  };
-  return host;
-}
-
-const EXPIRES_AT = 4_000_000_000_000;
-
-export interface FakePluginOptions {
-  /** Whether sessions are in a cookie, with a CSRF token. */
-  readonly cookie?: boolean;
-  /** Answers instead of the backend, unless it returns `undefined`. */
-  readonly answer?: (request: SiteRequest) => SiteAnswer | undefined;
-  /** The outcome of a login. Default: a session. `lost` sets no cookie. */
-  readonly login?: "lost" | { readonly error: string };
-}
-
-export interface FakePlugin extends Site {
-  /** The bodies that came to /auth/launch. */
-  readonly launches: Record<string, string>[];
-  /** Every token that was issued. */
-  readonly tokens: string[];
-  /** If set, calls are answered 401 with this code. */
-  over: string | undefined;
-}
-
 const PAGE = `<!doctype html><title>Plugin</title><link rel="icon" href="data:,">
 <script type="module">
   import { isPageError, startSession } from "/page.js";
@@ -206,96 +211,6 @@ const PAGE = `<!doctype html><title>Plugin</title><link rel="icon" href="data:,"
     (error) => ({ error: told(error) }));
 </script>`;
 
-function cookiesOf({ headers }: SiteRequest): Record<string, string> {
-  return Object.fromEntries((headers.cookie ?? "").split("; ").map((pair) => pair.split("=")));
-}
-
-export async function fakePlugin(host: () => FakeHost, options: FakePluginOptions): Promise<FakePlugin> {
-  const launches: Record<string, string>[] = [];
-  const tokens: string[] = [];
-  const spent = new Set<string>();
-  const logins = new Set<string>();
-  const bundle = await pageBundle();
-
-  function open(variant: "A" | "B"): SiteAnswer {
-    const token = `session-${randomUUID()}`;
-    tokens.push(token);
-    const info = { variant, tenantId: "acme", operator: { userId: "ada" }, expiresAt: EXPIRES_AT };
-    if (!options.cookie) return answerWith({ session: token, ...info });
-    const answer = answerWith({ csrf: `csrf-${token}`, ...info });
-    const cookie = `__Host-session=${token}; Secure; HttpOnly; SameSite=None; Partitioned; Path=/`;
-    return { ...answer, headers: { ...answer.headers, "set-cookie": cookie } };
-  }
-
-  function launch(request: SiteRequest): SiteAnswer {
-    const body = JSON.parse(request.body);
-    launches.push(body);
-    const { code, codeVerifier, tenantId, hostOrigin } = body;
-    if (request.headers.origin !== plugin.origin) return answerWith({ error: "origin_refused" }, 403);
-    if (hostOrigin !== host().origin) return answerWith({ error: "host_unknown" }, 403);
-    const grant = host().grants.get(code);
-    const challenge = createHash("sha256").update(codeVerifier).digest("base64url");
-    if (spent.has(code)) return answerWith({ error: "code_spent", message: "This code was used." }, 409);
-    spent.add(code);
-    return grant?.challenge === challenge && grant.tenantId === tenantId
-      ? open("A")
-      : answerWith({ error: "relaunch_required", reason: "launch_refused", message: "Open it again." }, 401);
-  }
-
-  function session(request: SiteRequest): SiteAnswer {
-    const { "__Host-session": token = "", login = "" } = cookiesOf(request);
-    if (logins.delete(login)) return open("B");
-    return tokens.includes(token)
-      ? answerWith({ csrf: `csrf-${token}`, variant: "A", tenantId: "acme", expiresAt: EXPIRES_AT })
-      : answerWith({ error: "session_missing", message: "Log in." }, 401);
-  }
-
-  /** Redirects back at once, without an authorization endpoint. */
-  function login({ url }: SiteRequest): SiteAnswer {
-    const returnTo = new URL(url.searchParams.get("return_to") ?? "", plugin.origin);
-    if (typeof options.login === "object") returnTo.hash = `login_error=${options.login.error}`;
-    const id = randomUUID();
-    if (options.login === undefined) logins.add(id);
-    return {
-      status: 303,
-      headers: {
-        location: returnTo.href,
-        "set-cookie": options.login ? [] : [`login=${id}; HttpOnly; SameSite=Lax; Path=/`],
-      },
-    };
-  }
-
-  function call(request: SiteRequest): SiteAnswer {
-    if (plugin.over) return answerWith({ error: plugin.over, message: "It is over." }, 401);
-    const token = request.headers.authorization?.slice("Bearer ".length);
-    const csrf = request.headers["x-bivariant-csrf"]?.slice("csrf-".length);
-    const isKnown = options.cookie
-      ? tokens.includes(cookiesOf(request)["__Host-session"] ?? "") && csrf !== undefined
-      : tokens.includes(token ?? "");
-    return isKnown ? answerWith({ called: true }) : answerWith({ error: "session_unknown" }, 401);
-  }
-
-  const routes: Record<string, (request: SiteRequest) => SiteAnswer> = {
-    "/": () => answerWith(PAGE),
-    // A page with an opaque origin loads it across origins.
-    "/page.js": () => ({
-      headers: { "content-type": "text/javascript", "access-control-allow-origin": "*" },
-      body: bundle,
-    }),
-    "/auth/launch": launch,
-    "/auth/session": session,
-    "/auth/login": login,
-    "/auth/logout": () => ({ status: 204 }),
-    "/own-401": () => answerWith({ error: "api_unauthorized" }, 401),
-  };
-  const site = await loopbackSite(
-    "plugin",
-    (request) => options.answer?.(request) ?? (routes[request.url.pathname] ?? call)(request),
-  );
-  const plugin: FakePlugin = { ...site, launches, tokens, over: undefined };
-  return plugin;
-}
-
 export interface SiteRequest {
   readonly method: string;
   readonly url: URL;
@@ -303,49 +218,24 @@ export interface SiteRequest {
   readonly body: string;
 }
 
-export interface SiteAnswer {
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string | string[]>>;
-  readonly body?: string;
-}
-
 export interface Site {
   readonly origin: string;
   readonly requests: SiteRequest[];
 }
 
-/** Answers with JSON for an object, and with a page for a string. */
-export function answerWith(body: string | object, status = 200): SiteAnswer {
-  const isPage = typeof body === "string";
-  const type = isPage ? "text/html" : "application/json";
-  return { status, headers: { "content-type": type }, body: isPage ? body : JSON.stringify(body) };
-}
-
-export async function loopbackSite(
-  name: string,
-  answer: (request: SiteRequest) => SiteAnswer | Promise<SiteAnswer>,
-): Promise<Site> {
+async function site(name: string, answer: (request: Request) => Response | Promise<Response>): Promise<Site> {
   const requests: SiteRequest[] = [];
-  let origin = "";
-  const server = createServer(async (incoming, response) => {
-    const request = await read(incoming, origin);
-    requests.push(request);
-    const { status = 200, headers = {}, body } = await answer(request);
-    response.writeHead(status, { connection: "close", ...headers }).end(body);
+  const handler = toNodeHandler(async (request) => {
+    const { method, url, headers } = request;
+    const body = await request.clone().text();
+    requests.push({ method, url: new URL(url), headers: Object.fromEntries(headers), body });
+    return answer(request);
   });
-  origin = `http://${name}.localhost:${await servingOn(server)}`;
-  return { origin, requests };
+  return { origin: `http://${name}.localhost:${await servingOn(createServer(handler))}`, requests };
 }
 
-async function read(incoming: IncomingMessage, origin: string): Promise<SiteRequest> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk);
-  return {
-    method: incoming.method ?? "",
-    url: new URL(origin + incoming.url),
-    headers: incoming.headers as Record<string, string>,
-    body: Buffer.concat(chunks).toString(),
-  };
+function html(page: string): Response {
+  return new Response(page, { headers: { "content-type": "text/html" } });
 }
 
 /** Everything that a page keeps where other scripts or later visits may find it, as one string. */

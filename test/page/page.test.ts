@@ -1,23 +1,19 @@
 // The page in a real browser: launches in a host's iframe with forged messages, logins on its own, and its sessions.
-import { createServer } from "node:http";
 import type { Frame, Page } from "playwright-core";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { toNodeHandler } from "../../src/backend/index.js";
-import { rig } from "../backend/rig.js";
+import { describe, expect, test } from "vitest";
+import { adaShown } from "../backend/rig.js";
 import { describeInChromium } from "../support/chromium.js";
-import { servingOn } from "../support/recording-server.js";
 import {
-  type FakePluginOptions,
   frameOf,
   keptBy,
   type Launch,
   launched,
+  launchesOf,
   type Outcome,
   pageWorld,
   run,
-  type SiteAnswer,
-  type SiteRequest,
   type World,
+  type WorldOptions,
 } from "./page-world.js";
 
 /** Expects that neither a backend nor a host received a POST. */
@@ -28,7 +24,7 @@ function expectQuiet(world: World): void {
 }
 
 function launchUrl({ plugin, host }: World): string {
-  return `${plugin.origin}/?opaque_code=${host.launch.opaqueCode}&amp;state=${host.launch.state}`;
+  return `${plugin.origin}/?opaque_code=${host.launch.opaqueCode}&state=${host.launch.state}`;
 }
 
 /** JavaScript of an attacker who even knows state and tenant, and posts messages without a pause. */
@@ -46,8 +42,8 @@ function posting(target: string, { state, tenantId }: Launch): string {
 /** Makes sure that forged messages arrive before the launch, while the host works, and afterwards. */
 async function launchUnderFire(world: World, page: Page, frame: Frame): Promise<Outcome> {
   await frame.waitForFunction("heard > 0");
-  const answer = world.host.hold();
-  const outcome = run(frame, "begin", { hostOrigins: [world.host.origin] });
+  const answer = world.hold();
+  const outcome = world.begin(frame);
   await page.waitForFunction("inits.length === 1");
   await underFire(frame);
   answer();
@@ -63,8 +59,8 @@ async function underFire(frame: Frame): Promise<void> {
 
 function expectHonest(world: World, outcome: Outcome): void {
   expect(outcome).toMatchObject({ session: { variant: "A", tenantId: "acme" } });
-  expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
-  expect(world.host.grants.size).toBe(1);
+  expect(launchesOf(world).map(({ code }) => code)).toEqual(world.host.codes);
+  expect(world.host.codes).toHaveLength(1);
   expect(world.errors).toEqual([]);
 }
 
@@ -72,13 +68,9 @@ describeInChromium("the page", (browser) => {
   describe("launched by a host", () => {
     test("ends in a session of the backend, with third-party cookies blocked and without a console error", async () => {
       const { world, frame, page, outcome } = await launched(browser());
+      const expiresAt = world.clock.now() + 3_600_000;
       expect(outcome).toEqual({
-        session: {
-          variant: "A",
-          tenantId: "acme",
-          operator: { userId: "ada" },
-          expiresAt: 4_000_000_000_000,
-        },
+        session: { variant: "A", tenantId: "acme", operator: adaShown, expiresAt },
       });
       expect(await page.evaluate("inits")).toEqual([
         {
@@ -87,33 +79,31 @@ describeInChromium("the page", (browser) => {
           opaque_code: world.host.launch.opaqueCode,
         },
       ]);
-      expect(world.plugin.launches).toEqual([
+      expect(launchesOf(world)).toEqual([
         {
           type: "host:auth-code",
-          code: [...world.host.grants.keys()][0],
+          code: world.host.codes[0],
           codeVerifier: expect.stringMatching(/^[\w-]{43}$/),
           tenantId: "acme",
           hostOrigin: world.host.origin,
           state: world.host.launch.state,
         },
       ]);
-      expect(await run(frame, "call", "/api/devices")).toEqual({ status: 200, text: '{"called":true}' });
+      expect(await run(frame, "call", "/api/devices")).toMatchObject({ status: 200 });
       expect(world.plugin.requests.filter(({ headers }) => headers.cookie)).toEqual([]);
       expect(world.errors).toEqual([]);
     });
 
     test("uses the names of parameters and fields that the page chooses", async () => {
       const world = await pageWorld(browser(), {
-        host: {
-          src: ({ opaqueCode, state }) =>
-            `${world.plugin.origin}/?launch=${opaqueCode}&nonce=${state}&state=mine`,
-          script: `addEventListener("message", async ({ data }) => {
+        src: ({ opaqueCode, state }) =>
+          `${world.plugin.origin}/?launch=${opaqueCode}&nonce=${state}&state=mine`,
+        script: `addEventListener("message", async ({ data }) => {
           if (!data.hello) return;
           const body = JSON.stringify({ challenge: data.hello, opaque_code: data.id });
           const answer = await (await fetch("/authorise", { method: "POST", body })).json();
           post({ kind: "code", grant: answer });
         });`,
-        },
       });
       const { frame } = await world.launch();
       const outcome = await frame.evaluate(
@@ -140,26 +130,30 @@ describeInChromium("the page", (browser) => {
       for (const { change, code } of rows) {
         const { frame, page } = await world.launch();
         await page.evaluate(`reply = (answer, post) => post({ ...answer, ...${JSON.stringify(change)} })`);
-        const options = { hostOrigins: [world.host.origin], tenantId: "acme" };
         const error = { name: "PageError", isPageError: true, code };
-        expect(await run(frame, "begin", options)).toMatchObject({ error });
+        expect(await world.begin(frame, { tenantId: "acme" })).toMatchObject({ error });
         await page.close();
       }
-      expect(world.plugin.launches).toEqual([]);
+      expect(launchesOf(world)).toEqual([]);
     });
 
     test("checks the state of the option rather than that of the launch parameter", async () => {
       const { world, outcome } = await launched(browser(), {}, { state: "told" });
       expect(outcome).toMatchObject({ error: { code: "state_mismatch" } });
-      expect(world.plugin.launches).toEqual([]);
+      expect(launchesOf(world)).toEqual([]);
+    });
+
+    test("accepts the host's tenant although its login would be for another", async () => {
+      const { outcome } = await launched(browser(), {}, { tenant: "umbrella" });
+      expect(outcome).toMatchObject({ session: { variant: "A", tenantId: "acme" } });
     });
 
     test("accepts any state if there is none to compare with", async () => {
-      const src = ({ opaqueCode }: { opaqueCode: string }) =>
-        `${world.plugin.origin}/?opaque_code=${opaqueCode}`;
-      const world: World = await pageWorld(browser(), { host: { src } });
+      const world: World = await pageWorld(browser(), {
+        src: ({ opaqueCode }) => `${world.plugin.origin}/?opaque_code=${opaqueCode}`,
+      });
       const { frame } = await world.launch();
-      const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = await world.begin(frame);
       expect(outcome).toMatchObject({ session: { variant: "A" } });
     });
 
@@ -168,11 +162,11 @@ describeInChromium("the page", (browser) => {
       post(answer); post(answer); post({ ...answer, code: "evil" });
       setTimeout(() => post({ ...answer, code: "evil" }), 50);
     };`;
-      const { world, frame, outcome } = await launched(browser(), { host: { script } });
+      const { world, frame, outcome } = await launched(browser(), { script });
       expect(outcome).toMatchObject({ session: {} });
       await frame.waitForFunction("heard === 2");
       await run(frame, "call", "/api/devices");
-      expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
+      expect(launchesOf(world).map(({ code }) => code)).toEqual(world.host.codes);
     });
 
     test("ignores an answer that comes before the challenge was posted", async () => {
@@ -194,66 +188,75 @@ describeInChromium("the page", (browser) => {
           return digest.apply(this, input);
         };
       });
-      const outcome = run(frame, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = world.begin(frame);
       await frame.waitForFunction("globalThis.digesting");
       await run(page, "post", early);
       expect(await outcome).toMatchObject({ session: { variant: "A" } });
-      expect(world.plugin.launches.map(({ code }) => code)).toEqual([...world.host.grants.keys()]);
+      expect(launchesOf(world).map(({ code }) => code)).toEqual(world.host.codes);
     });
 
     test.each([
       {
         name: "a redirect, which would receive code and verifier",
-        answer: { status: 307, headers: { location: "/elsewhere" } },
+        answer: new Response(null, { status: 307, headers: { location: "/elsewhere" } }),
       },
-      { name: "no answer within timeoutMs", answer: new Promise(() => {}) },
-      { name: "a page", answer: { body: "<!doctype html>" } },
+      { name: "no answer within timeoutMs", answer: new Promise<Response>(() => {}) },
+      { name: "a page", answer: new Response("<!doctype html>") },
     ])("rejects with backend_failed after $name", async ({ answer }) => {
-      const plugin = {
-        answer: ({ url }: SiteRequest) =>
-          url.pathname === "/auth/launch" ? (answer as SiteAnswer) : undefined,
-      };
-      const { world, outcome } = await launched(browser(), { plugin }, { timeoutMs: 1_000 });
+      const { world, outcome } = await launched(
+        browser(),
+        { answer: ({ pathname }) => (pathname === "/auth/launch" ? answer : undefined) },
+        { timeoutMs: 1_000 },
+      );
       expect(outcome).toMatchObject({ error: { code: "backend_failed" } });
       expect(world.plugin.requests.filter(({ url }) => url.pathname === "/elsewhere")).toEqual([]);
     });
 
     test("ends with host_silent after timeoutMs, and ignores a later answer", async () => {
       const script = "reply = (answer) => { window.kept = answer; };";
-      const { world, frame, page, outcome } = await launched(
-        browser(),
-        { host: { script } },
-        { timeoutMs: 500 },
-      );
+      const { world, frame, page, outcome } = await launched(browser(), { script }, { timeoutMs: 500 });
       expect(outcome).toMatchObject({ error: { code: "host_silent" } });
       await page.evaluate('post({ ...kept }), post({ code: "evil" })');
       await frame.waitForFunction("heard === 1");
-      expect(world.plugin.launches).toEqual([]);
+      expect(launchesOf(world)).toEqual([]);
     });
 
     test("rejects at once after a reload, and posts nothing", async () => {
       const { world, frame, page } = await launched(browser());
       await Promise.all([page.waitForEvent("framenavigated"), frame.evaluate("location.reload()")]);
       await frame.waitForFunction("window.begin");
-      const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = await world.begin(frame);
       expect(outcome).toMatchObject({ error: { code: "opaque_code_missing" } });
       expect(await page.evaluate("inits.length")).toBe(1);
     });
 
     test("resumes after a reload where the backend keeps the session in a partitioned cookie", async () => {
-      const { world, frame, page } = await launched(browser(), { plugin: { cookie: true } });
+      const { world, frame, page } = await launched(browser(), { cookie: true });
       expect(await run(frame, "call", "/api/devices")).toMatchObject({ status: 200 });
       await Promise.all([page.waitForEvent("framenavigated"), frame.evaluate("location.reload()")]);
       await frame.waitForFunction("window.begin");
-      const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = await world.begin(frame);
       expect(outcome).toMatchObject({ session: { variant: "A" } });
       expect(await run(frame, "call", "/api/devices", { method: "POST" })).toMatchObject({ status: 200 });
-      expect(world.plugin.launches).toHaveLength(1);
+      expect(launchesOf(world)).toHaveLength(1);
     });
-    test("rejects with opaque_origin and what to change in a sandbox without allow-same-origin", async () => {
-      const { world, outcome } = await launched(browser(), {
-        host: { attributes: 'sandbox="allow-scripts"' },
+
+    test("keeps a session cookie that scripts cannot read or use, until the logout", async () => {
+      const { frame } = await launched(browser(), { cookie: true });
+      const seen = await frame.evaluate(async () => {
+        const { session } = globalThis as unknown as { session: { logout(): Promise<void> } };
+        const headers = { "content-type": "application/json" };
+        const me = await fetch("/auth/me");
+        const withoutCsrf = await fetch("/auth/logout", { method: "POST", headers, body: "{}" });
+        await session.logout();
+        const after = await fetch("/auth/me");
+        return [document.cookie, me.status, withoutCsrf.status, after.status];
       });
+      expect(seen).toEqual(["", 200, 403, 401]);
+    });
+
+    test("rejects with opaque_origin and what to change in a sandbox without allow-same-origin", async () => {
+      const { world, outcome } = await launched(browser(), { attributes: 'sandbox="allow-scripts"' });
       expect(outcome).toMatchObject({
         error: { code: "opaque_origin", message: expect.stringContaining("allow-same-origin") },
       });
@@ -269,7 +272,7 @@ describeInChromium("the page", (browser) => {
       });
       const page = await world.context.newPage();
       await page.goto("http://insecure.example/");
-      const outcome = await run(page, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = await world.begin(page);
       expect(outcome).toMatchObject({ error: { code: "insecure_context" } });
       expectQuiet(world);
     });
@@ -288,9 +291,7 @@ describeInChromium("the page", (browser) => {
 
     const wrong = [
       { name: "no hostOrigins", options: {} },
-      { name: "an empty list", options: { hostOrigins: [] } },
       { name: "a star", options: { hostOrigins: ["*"] } },
-      { name: "a string for hostOrigins", options: { hostOrigins: "https://host.example" } },
       ...["auth", "", null, 5, {}].map((backend) => ({
         name: `the backend ${JSON.stringify(backend)}`,
         options: { hostOrigins: ["https://host.example"], backend },
@@ -320,24 +321,26 @@ describeInChromium("the page", (browser) => {
     ];
     test("rejects with opaque_code_missing without opaque_code, and does not ask the host", async () => {
       let path = "";
-      const world: World = await pageWorld(browser(), { host: { src: () => world.plugin.origin + path } });
+      const world: World = await pageWorld(browser(), { src: () => world.plugin.origin + path });
       for (const { name, src } of missing) {
         path = src;
         const { frame, page } = await world.launch();
-        const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin] });
+        const outcome = await world.begin(frame);
         expect([name, outcome]).toMatchObject([name, { error: { code: "opaque_code_missing" } }]);
         expect(await page.evaluate("inits")).toEqual([]);
         await page.close();
       }
-      expect(world.plugin.launches).toEqual([]);
+      expect(launchesOf(world)).toEqual([]);
     });
 
     test("leaves code, verifier, session and launch parameters in no storage, URL, referrer, history or global", async () => {
       const { world, frame, page } = await launched(browser());
       await run(frame, "call", "/api/devices");
-      const [launch] = world.plugin.launches;
-      const secrets = [launch?.code, launch?.codeVerifier, ...world.plugin.tokens] as string[];
-      expect(secrets).toHaveLength(3);
+      const [launch] = launchesOf(world);
+      const bearer = world.plugin.requests.at(-1)?.headers.authorization ?? "";
+      const [, session] = /^Bearer ([\w-]{43})$/.exec(bearer) ?? [];
+      const secrets = [launch?.code, launch?.codeVerifier, session] as string[];
+      expect(secrets).not.toContain(undefined);
       const opened = new Set([world.host.launch.opaqueCode, world.host.launch.state]);
 
       const kept = await keptBy(frame);
@@ -366,7 +369,7 @@ describeInChromium("the page", (browser) => {
     test("ignores forged messages of a sibling at the host's own origin", async () => {
       const world: World = await pageWorld(browser());
       const script = posting("parent.frames.plugin", world.host.launch);
-      world.host.beside = `<iframe srcdoc="<script>${script.replaceAll('"', "&quot;")}</script>"></iframe>`;
+      world.beside = `<iframe srcdoc="<script>${script.replaceAll('"', "&quot;")}</script>"></iframe>`;
       const { page, frame } = await world.launch();
       await frame.evaluate(
         'window.origins = new Set(); addEventListener("message", (event) => origins.add(event.origin))',
@@ -387,10 +390,8 @@ describeInChromium("the page", (browser) => {
 
     test("ignores forged messages of an evil opener, and rejects with not_framed", async () => {
       const world = await pageWorld(browser());
-      const { opaqueCode, state } = world.host.launch;
-      const url = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;
       world.evilHtml = `<script>
-      const victim = open(${JSON.stringify(url)});
+      const victim = open(${JSON.stringify(launchUrl(world))});
       ${posting("victim", world.host.launch)}
     </script>`;
       const evil = await world.context.newPage();
@@ -406,9 +407,7 @@ describeInChromium("the page", (browser) => {
 
     test("ignores forged messages of a parent that hides its origin, and sends it nothing", async () => {
       const world = await pageWorld(browser());
-      const { opaqueCode, state } = world.host.launch;
-      const src = `${world.plugin.origin}/?opaque_code=${opaqueCode}&state=${state}`;
-      const inner = `<iframe name="plugin" src="${src}"></iframe><script>
+      const inner = `<iframe name="plugin" src="${launchUrl(world)}"></iframe><script>
       const got = []; onmessage = ({ data }) => got.push(data);
       ${posting("frames[0]", world.host.launch)}
     </script>`;
@@ -417,30 +416,35 @@ describeInChromium("the page", (browser) => {
       await page.goto(world.evil.origin);
       const frame = frameOf(page);
       await frame.waitForFunction("window.heard > 0");
-      const outcome = await run(frame, "begin", { hostOrigins: [world.host.origin], timeoutMs: 500 });
+      const outcome = await world.begin(frame, { timeoutMs: 500 });
       expect(outcome).toMatchObject({ error: { code: "host_silent" } });
-      expect(world.plugin.launches).toEqual([]);
+      expect(launchesOf(world)).toEqual([]);
       expect(await page.frame({ name: "hidden" })?.evaluate("got")).toEqual([]);
     });
   });
 
   describe("opened on its own", () => {
-    async function opened(
-      path: string,
-      plugin: FakePluginOptions = {},
-    ): Promise<{ world: World; page: Page }> {
-      const world = await pageWorld(browser(), { plugin });
+    async function opened(path: string, options: WorldOptions = {}): Promise<{ world: World; page: Page }> {
+      const world = await pageWorld(browser(), options);
       const page = await world.context.newPage();
       await page.goto(world.plugin.origin + path);
       return { world, page };
     }
 
     /** Starts, follows the browser to the login, and starts again on the page that it comes back to. */
-    async function loggedIn(world: World, page: Page, options: object = {}): Promise<Outcome> {
+    async function loggedIn(
+      world: World,
+      page: Page,
+      {
+        before = async () => {},
+        ...options
+      }: { before?: () => Promise<void>; tenant?: string; tenantId?: string } = {},
+    ): Promise<Outcome> {
       const all = { hostOrigins: [world.host.origin], ...options };
       await Promise.all([page.waitForURL(/bivariant_login=/), run(page, "leave", all)]);
       await page.waitForFunction("window.begin");
-      return run(page, "begin", all);
+      await before();
+      return world.begin(page, options);
     }
 
     function paths({ plugin }: World): string[] {
@@ -458,7 +462,12 @@ describeInChromium("the page", (browser) => {
     test("goes to the login and comes back to its address with a session", async () => {
       const { world, page } = await opened("/?view=list&q=a%20b");
       expect(await loggedIn(world, page)).toMatchObject({ session: { variant: "B", tenantId: "acme" } });
-      expect(paths(world)).toEqual(["POST /auth/session", "GET /auth/login", "POST /auth/session"]);
+      expect(paths(world)).toEqual([
+        "POST /auth/session",
+        "GET /auth/login",
+        "GET /auth/callback",
+        "POST /auth/session",
+      ]);
       const login = world.plugin.requests.find(({ url }) => url.pathname === "/auth/login");
       expect(Object.fromEntries(login?.url.searchParams ?? [])).toEqual({
         return_to: expect.stringMatching(/^\/\?view=list&q=a\+b&bivariant_login=[\w-]{43}$/),
@@ -467,7 +476,8 @@ describeInChromium("the page", (browser) => {
       expect(bodies(world)).toEqual([{ login: null }, { login: mark }]);
       expect(page.url()).toBe(`${world.plugin.origin}/?view=list&q=a+b`);
       expect(await run(page, "call", "/api/devices")).toMatchObject({ status: 200 });
-      const [token] = world.plugin.tokens as [string];
+      const token = world.plugin.requests.at(-1)?.headers.authorization?.slice("Bearer ".length);
+      expect(token).toMatch(/^[\w-]{43}$/);
       expect(await keptBy(page)).toContain(page.url());
       expect(await keptBy(page)).not.toContain(token);
       expect(world.plugin.requests.map(({ url }) => url.href).join()).not.toContain(token);
@@ -476,10 +486,10 @@ describeInChromium("the page", (browser) => {
     test("asks for a login when the session ends, and startSession goes to the login again", async () => {
       const { world, page } = await opened("/");
       await loggedIn(world, page);
-      world.plugin.over = "login_required";
+      // Longer than a session may be idle.
+      world.clock.advance(2 * 3_600_000);
       expect(await run(page, "call", "/api/devices")).toMatchObject({ error: { code: "session_ended" } });
-      expect(await page.evaluate("endings")).toEqual([{ reason: "login_required", ask: "login" }]);
-      world.plugin.over = undefined;
+      expect(await page.evaluate("endings")).toEqual([{ reason: "session_expired", ask: "login" }]);
       expect(await loggedIn(world, page)).toMatchObject({ session: { variant: "B" } });
     });
 
@@ -492,47 +502,53 @@ describeInChromium("the page", (browser) => {
     });
 
     test("refuses a session of another tenant than it logged in to", async () => {
-      const { world, page } = await opened("/");
-      const outcome = await loggedIn(world, page, { tenant: "umbrella" });
+      const session = { session: "s", variant: "B", tenantId: "acme", expiresAt: 1 };
+      const { world, page } = await opened("/", {
+        answer: ({ pathname }) => (pathname === "/auth/session" ? Response.json(session) : undefined),
+      });
+      const outcome = await world.begin(page, { tenant: "umbrella" });
       expect(outcome).toMatchObject({ error: { code: "tenant_mismatch" } });
     });
 
     test("rejects once with the code of a failed login; the next start goes to the login again", async () => {
-      const { world, page } = await opened("/?a=1", { login: { error: "login_denied" } });
+      const { world, page } = await opened("/?a=1", { decision: "deny" });
       const outcome = await loggedIn(world, page);
       expect(outcome).toMatchObject({ error: { name: "PageError", code: "login_denied" } });
       expect(page.url()).toBe(`${world.plugin.origin}/?a=1`);
-      expect(paths(world)).toEqual(["POST /auth/session", "GET /auth/login"]);
+      expect(paths(world)).toEqual(["POST /auth/session", "GET /auth/login", "GET /auth/callback"]);
       expect(await loggedIn(world, page)).toMatchObject({ error: { code: "login_denied" } });
     });
 
     test("rejects with session_missing after a login without a session, as with blocked cookies", async () => {
-      const { world, page } = await opened("/", { login: "lost" });
-      expect(await loggedIn(world, page)).toMatchObject({ error: { code: "session_missing" } });
+      const { world, page } = await opened("/");
+      const outcome = await loggedIn(world, page, { before: () => world.context.clearCookies() });
+      expect(outcome).toMatchObject({ error: { code: "session_missing" } });
       expect(paths(world).filter((path) => path === "GET /auth/login")).toHaveLength(1);
       expect(page.url()).toBe(`${world.plugin.origin}/`);
     });
 
     test("does not repeat an invalid error code from the address", async () => {
       const { world, page } = await opened("/#login_error=%3Cimg%20src=x%3E");
-      const outcome = await run(page, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = await world.begin(page);
       expect(outcome).toMatchObject({ error: { code: "backend_failed", message: "backend_failed" } });
       expect(page.url()).toBe(`${world.plugin.origin}/`);
     });
 
     test("rejects with not_framed instead of a login with login: false", async () => {
       const { world, page } = await opened("/");
-      const outcome = await run(page, "begin", { hostOrigins: [world.host.origin], login: false });
+      const outcome = await world.begin(page, { login: false });
       expect(outcome).toMatchObject({ error: { code: "not_framed" } });
       expect(paths(world)).toEqual(["POST /auth/session"]);
     });
 
     test("rejects with a refusal of the backend, and does not go to the login", async () => {
       const { world, page } = await opened("/", {
-        answer: ({ url }) =>
-          url.pathname === "/auth/session" ? { status: 403, body: '{"error":"origin_refused"}' } : undefined,
+        answer: ({ pathname }) =>
+          pathname === "/auth/session"
+            ? Response.json({ error: "origin_refused" }, { status: 403 })
+            : undefined,
       });
-      const outcome = await run(page, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = await world.begin(page);
       expect(outcome).toMatchObject({ error: { code: "origin_refused" } });
       expect(paths(world)).toEqual(["POST /auth/session"]);
     });
@@ -540,9 +556,10 @@ describeInChromium("the page", (browser) => {
     test("rejects with session_missing when the person goes back from the login to a cached page", async () => {
       // With a 204 the browser stays on the page.
       const { world, page } = await opened("/", {
-        answer: ({ url }) => (url.pathname === "/auth/login" ? { status: 204 } : undefined),
+        answer: ({ pathname }) =>
+          pathname === "/auth/login" ? new Response(null, { status: 204 }) : undefined,
       });
-      const outcome = run(page, "begin", { hostOrigins: [world.host.origin] });
+      const outcome = world.begin(page);
       await expect.poll(() => paths(world)).toContain("GET /auth/login");
       let isOver = false;
       void outcome.then(() => {
@@ -564,7 +581,7 @@ describeInChromium("the page", (browser) => {
         { backend: `${origin}/x`, url: "/x/session" },
       ];
       for (const { backend, url } of rows) {
-        await run(page, "begin", { hostOrigins: [world.host.origin], backend, login: false });
+        await world.begin(page, { backend, login: false });
         expect(world.plugin.requests.at(-1)?.url.href).toBe(origin + url);
       }
     });
@@ -572,53 +589,15 @@ describeInChromium("the page", (browser) => {
 
   test("a call with a session follows no redirect, even if the caller asks for it", async () => {
     let location = "/api/devices";
-    const plugin: FakePluginOptions = {
-      answer: ({ url }) => (url.pathname === "/moved" ? { status: 302, headers: { location } } : undefined),
-    };
-    const { world, frame } = await launched(browser(), { plugin });
+    const { world, frame } = await launched(browser(), {
+      answer: ({ pathname }) =>
+        pathname === "/moved" ? new Response(null, { status: 302, headers: { location } }) : undefined,
+    });
     for (location of ["/api/devices", `${world.evil.origin}/steal`]) {
       const called = await run(frame, "call", "/moved", { redirect: "follow" });
       expect(called).toMatchObject({ error: { name: "TypeError" } });
     }
     expect(world.evil.requests).toEqual([]);
     expect(world.plugin.requests.filter(({ url }) => url.pathname === "/api/devices")).toEqual([]);
-  });
-
-  describe("a session cookie in an iframe of another site", () => {
-    test("is sent by the plugin's page, and cannot be read by scripts", async () => {
-      const parts = rig({ session: { cookie: true } });
-      const handler = toNodeHandler(parts.backend);
-      const pluginServer = createServer((incoming, outgoing) => {
-        if (incoming.url?.startsWith("/auth/")) return handler(incoming, outgoing);
-        outgoing.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>plugin</title>");
-      });
-      const plugin = `http://127.0.0.1:${await servingOn(pluginServer)}`;
-      const hostServer = createServer((_incoming, outgoing) => {
-        outgoing.writeHead(200, { "content-type": "text/html" });
-        outgoing.end(`<!doctype html><title>host</title><iframe src="${plugin}/page"></iframe>`);
-      });
-      const hostPort = await servingOn(hostServer);
-      const context = await browser().newContext();
-      onTestFinished(() => context.close());
-      const page = await context.newPage();
-      await page.goto(`http://localhost:${hostPort}/`);
-      const frame = await page.waitForSelector("iframe").then((element) => element.contentFrame());
-      await frame?.waitForURL(`${plugin}/page`);
-      const seen = await frame?.evaluate(async (body) => {
-        const post = (route: string, sent: unknown, headers = {}) =>
-          fetch(`/auth/${route}`, {
-            ...{ method: "POST", body: JSON.stringify(sent) },
-            headers: { "content-type": "application/json", ...headers },
-          });
-        const { csrf } = (await (await post("launch", body)).json()) as { csrf: string };
-        const me = await fetch("/auth/me");
-        const without = await post("logout", {});
-        const again = (await (await post("session", {})).json()) as { csrf: string };
-        const logout = await post("logout", {}, { "x-bivariant-csrf": again.csrf });
-        const after = await fetch("/auth/me");
-        return [document.cookie, me.status, without.status, again.csrf === csrf, logout.status, after.status];
-      }, parts.launchBody());
-      expect(seen).toEqual(["", 200, 403, true, 204, 401]);
-    });
   });
 });

@@ -1,7 +1,6 @@
 // The parts of the page that need no browser: exact origins, host:auth-code, PKCE, sessions and the bundle.
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { errorCodeOf } from "../../src/page/backend-client.js";
 import {
   areOrigins,
   challengeOf,
@@ -11,7 +10,7 @@ import {
   readAuthCode,
 } from "../../src/page/handshake.js";
 import type { PageError } from "../../src/page/page-error.js";
-import { openSession, type SessionEnd } from "../../src/page/session.js";
+import { errorCodeOf, openSession, type SessionEnd } from "../../src/page/session.js";
 import { rejectionOf } from "../support/wait.js";
 import { pageBundle } from "./page-bundle.js";
 

@@ -1,8 +1,12 @@
 // Tests of the promises that every token store must keep.
 import { beforeEach, describe, expect, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
+import { latch } from "../people/person.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
+
+const conflict = { name: "StoreError", code: "store_conflict" };
+const locked = { name: "StoreError", code: "store_locked" };
 
 export interface StoreUnderTest {
   readonly name: string;
@@ -13,23 +17,14 @@ export interface StoreUnderTest {
 /** Tests that our own stores refuse arguments of the wrong type. Other stores need not check them. */
 export function describeRefusals({ name, create }: StoreUnderTest): void {
   describe(`${name} refuses, and keeps its entries, for`, () => {
-    const calls: [
-      method: string,
-      option: string,
-      values: unknown[],
-      call: (store: TokenStore, value: never) => Promise<unknown>,
-    ][] = [
+    type Call = (store: TokenStore, value: never) => Promise<unknown>;
+    const calls: [method: string, option: string, values: unknown[], call: Call][] = [
       ["set", "value", [undefined, null, 5, { a: 1 }, ["v"]], (store, value) => store.set("key", value)],
       ["get", "key", [undefined, null, 5, {}], (store, key) => store.get(key)],
       ["set", "key", [undefined], (store, key) => store.set(key, "v")],
       ["delete", "key", [undefined], (store, key) => store.delete(key)],
       ["lock", "key", [undefined], (store, key) => store.lock(key, async () => {})],
-      [
-        "set",
-        "expiresAt",
-        [Number.NaN, "123", null],
-        (store, expiresAt) => store.set("key", "v", { expiresAt }),
-      ],
+      ["set", "expiresAt", [Number.NaN, "1", null], (store, at) => store.set("key", "v", { expiresAt: at })],
       ["set", "ifVersion", [1], (store, ifVersion) => store.set("key", "v", { ifVersion })],
       ["set", "options", [null], (store, options) => store.set("key", "v", options)],
       [
@@ -104,28 +99,22 @@ export function describeStore({ name, create }: StoreUnderTest): void {
       const first = await store.set("key", "first");
       const second = await store.set("key", "second", { ifVersion: first.version });
       const error = await rejectionOf(store.set("key", "third", { ifVersion: first.version }));
-      expect(error).toMatchObject({ name: "StoreError", code: "store_conflict" });
+      expect(error).toMatchObject(conflict);
       expect(await store.get("key")).toEqual(second);
     });
 
     test("a write with ifVersion null needs a missing entry", async () => {
       await store.set("key", "first", { ifVersion: null });
-      expect(await rejectionOf(store.set("key", "second", { ifVersion: null }))).toMatchObject({
-        code: "store_conflict",
-      });
+      expect(await rejectionOf(store.set("key", "second", { ifVersion: null }))).toMatchObject(conflict);
       expect((await store.get("key"))?.value).toBe("first");
     });
 
     test("the version of a deleted entry stays invalid, even after the entry was written again", async () => {
       const first = await store.set("key", "first");
       await store.delete("key");
-      expect(await rejectionOf(store.set("key", "x", { ifVersion: first.version }))).toMatchObject({
-        code: "store_conflict",
-      });
+      expect(await rejectionOf(store.set("key", "x", { ifVersion: first.version }))).toMatchObject(conflict);
       await store.set("key", "again", { ifVersion: null });
-      expect(await rejectionOf(store.set("key", "x", { ifVersion: first.version }))).toMatchObject({
-        code: "store_conflict",
-      });
+      expect(await rejectionOf(store.set("key", "x", { ifVersion: first.version }))).toMatchObject(conflict);
     });
 
     test.each([
@@ -157,9 +146,7 @@ export function describeStore({ name, create }: StoreUnderTest): void {
       expect((await store.get("key"))?.value).toBe("value");
       clock.advance(1);
       expect(await store.get("key")).toBeUndefined();
-      expect(await rejectionOf(store.set("key", "x", { ifVersion: old.version }))).toMatchObject({
-        code: "store_conflict",
-      });
+      expect(await rejectionOf(store.set("key", "x", { ifVersion: old.version }))).toMatchObject(conflict);
       await store.set("key", "new", { ifVersion: null });
       expect((await store.get("key"))?.value).toBe("new");
     });
@@ -204,7 +191,7 @@ export function describeStore({ name, create }: StoreUnderTest): void {
       const held = await hold(store, "key");
       const ran: string[] = [];
       const late = store.lock("key", async () => void ran.push("ran"), { timeoutMs: 20 });
-      expect(await rejectionOf(late)).toMatchObject({ name: "StoreError", code: "store_locked" });
+      expect(await rejectionOf(late)).toMatchObject(locked);
       await held.release();
       await store.lock("key", async () => {});
       expect(ran).toEqual([]);
@@ -233,9 +220,7 @@ export function describeStore({ name, create }: StoreUnderTest): void {
       const held = await hold(store, "key");
       await store.set("key", "value");
       await store.delete("key");
-      expect(await rejectionOf(store.lock("key", async () => {}, { timeoutMs: 20 }))).toMatchObject({
-        code: "store_locked",
-      });
+      expect(await rejectionOf(store.lock("key", async () => {}, { timeoutMs: 20 }))).toMatchObject(locked);
       await held.release();
     });
 
@@ -244,7 +229,7 @@ export function describeStore({ name, create }: StoreUnderTest): void {
       const impatient = rejectionOf(store.lock("key", async () => {}, { timeoutMs: 10 }));
       const ran: string[] = [];
       const patient = store.lock("key", async () => void ran.push("ran"));
-      expect(await impatient).toMatchObject({ code: "store_locked" });
+      expect(await impatient).toMatchObject(locked);
       expect(ran).toEqual([]);
       await held.release();
       await patient;
@@ -266,21 +251,16 @@ export function describeStore({ name, create }: StoreUnderTest): void {
 
 /** Resolves when the lock is taken; `release` resolves when it is released. */
 async function hold(store: TokenStore, key: string): Promise<{ release(): Promise<void> }> {
-  let release = () => {};
-  let held: Promise<void> | undefined;
-  await new Promise<void>((taken, failed) => {
-    held = store.lock(key, () => {
-      taken();
-      return new Promise<void>((resolve) => {
-        release = resolve;
-      });
-    });
-    held.catch(failed);
+  const [taken, ended] = [latch(), latch()];
+  const held = store.lock(key, () => {
+    taken.release();
+    return ended.promise;
   });
+  await Promise.race([taken.promise, held]);
   return {
-    async release() {
-      release();
-      await held;
+    release() {
+      ended.release();
+      return held;
     },
   };
 }

@@ -24,9 +24,9 @@ beforeEach(() => {
 });
 
 /** Treats every holder that did not certainly end as gone. */
-const greedy: Watch = { isGone: () => true };
+const greedy: Watch = () => true;
 /** Treats no holder as gone. */
-const patient: Watch = { isGone: () => false };
+const patient: Watch = () => false;
 const limits = { timeoutMs: 5_000, queueMs: 5_000 };
 
 const [machine = ""] = newHolder().split(".");
@@ -63,9 +63,9 @@ describe("a holder", () => {
 
   test("without a beat is gone after five seconds of watching", () => {
     const { now, advance } = clock();
-    const watch = watchHolders(now);
+    const isGone = watchHolders(now);
     let looks = 0;
-    while (!watch.isGone(elsewhere, 1) && looks < 1_000) {
+    while (!isGone(elsewhere, 1) && looks < 1_000) {
       advance(100);
       looks++;
     }
@@ -74,19 +74,19 @@ describe("a holder", () => {
 
   test("that beats is never gone", () => {
     const { now, advance } = clock();
-    const watch = watchHolders(now);
+    const isGone = watchHolders(now);
     for (let ms = 0; ms < 20 * goneAfterMs; ms += 100) {
-      expect(watch.isGone(elsewhere, Math.floor(ms / beatEveryMs))).toBe(false);
+      expect(isGone(elsewhere, Math.floor(ms / beatEveryMs))).toBe(false);
       advance(100);
     }
   });
 
   test("is not gone because the watcher itself was suspended for an hour", () => {
     const { now, advance } = clock();
-    const watch = watchHolders(now);
-    watch.isGone(elsewhere, 1);
+    const isGone = watchHolders(now);
+    isGone(elsewhere, 1);
     advance(3_600_000);
-    expect(watch.isGone(elsewhere, 1)).toBe(false);
+    expect(isGone(elsewhere, 1)).toBe(false);
   });
 });
 
@@ -101,7 +101,7 @@ describe("the write lock", () => {
     // Only the old holder is gone: these twenty are alive.
     const once = () => {
       const gone = new Set([elsewhere, here(process.pid)]);
-      return { isGone: (holder: string) => row.watch === greedy && gone.has(holder) };
+      return (holder: string) => row.watch === greedy && gone.has(holder);
     };
     await Promise.all(Array.from({ length: 20 }, () => new FileLocks(once()).write(folder, limits, task)));
     expect(most()).toBe(1);
@@ -138,9 +138,7 @@ describe("the write lock", () => {
     mkdirSync(join(folder, "write", name));
     writeFileSync(join(folder, "write", name, "contents"), "");
     const { task, most } = overlaps();
-    const gone = {
-      isGone: (holder: string, beat: number) => holder === name && watch.isGone(holder, beat),
-    };
+    const gone: Watch = (holder, beat) => holder === name && watch(holder, beat);
     await Promise.all(Array.from({ length: 20 }, () => new FileLocks(gone).write(folder, limits, task)));
     expect(most()).toBe(1);
     expect(readdirSync(join(folder, "write"))).toEqual(["free"]);

@@ -1,13 +1,12 @@
 // Several processes on one file: nothing is lost when they write at the same time, or are killed or suspended.
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { beforeEach, expect, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { atOnceMs, killWhileWriting, startProcess } from "./start-process.js";
-import { temporaryFolder } from "./temporary-folder.js";
+import { expectFreeLocks, temporaryFolder } from "./temporary-folder.js";
 
 const key = randomBytes(32).toString("base64");
 let path: string;
@@ -17,14 +16,11 @@ beforeEach(() => {
   store = fileStore(path, { key });
 });
 
-const lockFiles = () => readdirSync(`${path}.locks`, { recursive: true }).sort();
-const free = ["write", join("write", "free")];
-
 test("two processes that each count to fifty under the lock lose no count", async () => {
   const processes = Array.from({ length: 2 }, () => startProcess(["increment", path, "50"], { key }));
   await Promise.all(processes.map(({ told }) => told("done")));
   expect((await store.get("counter"))?.value).toBe("100");
-  expect(lockFiles()).toEqual(free);
+  expectFreeLocks(path);
 });
 
 test("a holder that is killed leaves its lock to the next process at once", async () => {
@@ -40,7 +36,7 @@ test("a holder that is killed leaves its lock to the next process at once", asyn
   const before = performance.now();
   expect(await store.lock("counter", () => store.get("counter"))).toMatchObject({ value: "7" });
   expect(performance.now() - before).toBeLessThan(atOnceMs);
-  expect(lockFiles()).toEqual(free);
+  expectFreeLocks(path);
 });
 
 test.skipIf(process.platform === "win32")(
@@ -55,7 +51,7 @@ test.skipIf(process.platform === "win32")(
     holder.child.stdin?.write("go on\n");
     expect(await holder.told("failed")).toMatchObject({ code: "store_conflict" });
     expect((await store.get("counter"))?.value).toBe("8");
-    expect(lockFiles()).toEqual(free);
+    expectFreeLocks(path);
   },
 );
 

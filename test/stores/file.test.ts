@@ -22,7 +22,7 @@ import { steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 import { describeRefusals, describeStore } from "./conformance.js";
 import { startProcess } from "./start-process.js";
-import { temporaryFolder } from "./temporary-folder.js";
+import { expectFreeLocks, temporaryFolder } from "./temporary-folder.js";
 
 const key = randomBytes(32).toString("base64");
 const posix = process.platform !== "win32";
@@ -35,8 +35,6 @@ beforeEach(() => {
   path = join(folder, "store.json");
 });
 const mode = (at: string) => statSync(at).mode & 0o777;
-const lockFiles = (at = path) => readdirSync(`${at}.locks`, { recursive: true }).sort();
-const free = ["write", join("write", "free")];
 
 describeStore({
   name: "a pair of encrypted fileStores on one file, used in turns,",
@@ -97,7 +95,7 @@ describe("the file", () => {
     await Promise.all(names.map((name) => store.lock(name, () => store.set(name, "value"))));
     await rejectionOf(store.set("key 1", "value", { ifVersion: "none" }));
     expect(readdirSync(folder).sort()).toEqual(["store.json", "store.json.locks"]);
-    expect(lockFiles()).toEqual(free);
+    expectFreeLocks(path);
   });
 
   test("is read again after each write of another store, even if its size and times stay the same", async () => {
@@ -399,5 +397,5 @@ test.skipIf(!posix)("a write that fails halfway leaves the earlier contents", as
     message: expect.stringMatching(/EFBIG.*earlier contents are unchanged/),
   });
   expect(readFileSync(path)).toEqual(before);
-  expect(lockFiles()).toEqual(free);
+  expectFreeLocks(path);
 });

@@ -46,3 +46,10 @@ test("expired entries that are never read again are dropped after 1,000 writes",
   // The second sweep reads what the first one left: the hundred and the one.
   expect(readings - before).toBe(101);
 });
+
+test("with mostEntries, the entry that was written longest ago is dropped", async () => {
+  const store = memoryStore({ mostEntries: 2 });
+  for (const key of ["first", "second", "first", "third"]) await store.set(key, "v");
+  const kept = await Promise.all(["first", "second", "third"].map((key) => store.get(key)));
+  expect(kept.map((entry) => entry?.value)).toEqual(["v", undefined, "v"]);
+});

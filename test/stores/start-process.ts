@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { fileStore } from "../../src/stores/file.js";
 import { goneAfterMs } from "../../src/stores/file-lock.js";
-import { temporaryFolder } from "./temporary-folder.js";
+import { expectFreeLocks, temporaryFolder } from "./temporary-folder.js";
 
 const script = fileURLToPath(new URL("store-process.ts", import.meta.url));
 
@@ -91,6 +91,5 @@ export async function killWhileWriting(key: string, delayMs: number): Promise<vo
   expect(performance.now() - before).toBeLessThan(atOnceMs);
   expect((await survivor.get("number"))?.value).toBe("after");
   expect(readdirSync(join(path, "..")).sort()).toEqual(["store.json", "store.json.locks"]);
-  const locks = readdirSync(`${path}.locks`, { recursive: true }).sort();
-  expect(locks).toEqual(["write", join("write", "free")]);
+  expectFreeLocks(path);
 }
