@@ -128,10 +128,19 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
   return {
-    ...{ path, session, publicOrigin, allowInsecureHttp, store, now, timeoutMs, waitUntil },
+    path,
+    session,
+    publicOrigin,
+    allowInsecureHttp,
+    store,
+    now,
+    timeoutMs,
+    waitUntil,
     origins: parsed.data.origins.map(parseOrigin("origins")),
     findDeployment: deploymentFinder(options.deployments, {
-      ...{ allowInsecureHttp, publicOrigin, tenantIdPattern: options.tenantIdPattern },
+      allowInsecureHttp,
+      publicOrigin,
+      tenantIdPattern: options.tenantIdPattern,
     }),
     loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: 10_000 })) : store,
     report: (error, context = { status: 200, code: "none", route: "session" }) => {

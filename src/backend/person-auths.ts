@@ -52,7 +52,12 @@ export class PersonAuths {
     try {
       const { operator, roles, expiresAt } = await auth.getAccessToken();
       return await use({
-        ...{ person: auth.person, variant: auth.variant, tenantId, baseUrl, operator, roles },
+        person: auth.person,
+        variant: auth.variant,
+        tenantId,
+        baseUrl,
+        operator,
+        roles,
         ...(auth.variant === "A" && { hostOrigin, launchEndsAt: expiresAt }),
       });
     } catch (error) {

@@ -90,8 +90,13 @@ async function complete(
   // Behind a proxy the request's URL is not the redirect URI that browsers know.
   callbackUrl.search = search;
   const auth = await completeLogin({
-    ...{ ...settings.auth, baseUrl, tenantId, credential: deployment.login },
-    ...{ callbackUrl: callbackUrl.href, login, person: randomToken() },
+    ...settings.auth,
+    baseUrl,
+    tenantId,
+    credential: deployment.login,
+    callbackUrl: callbackUrl.href,
+    login,
+    person: randomToken(),
   });
   return people.add(auth, deployment, async (subject) => subject);
 }

@@ -38,7 +38,12 @@ export async function openService(
         connect({
           baseUrl,
           tenantId: tenant,
-          ...{ variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, onEvent, signal },
+          variant,
+          timeoutMs,
+          rateLimitDeadlineMs,
+          allowInsecureHttp,
+          onEvent,
+          signal,
           fetch: proxyFetch(env),
           credentials: [
             ...(plugin ? [servicePlugin(plugin)] : []),

@@ -58,7 +58,10 @@ export async function loginOptions(
     secrets: clientSecret === undefined ? [] : [clientSecret],
     credential: apiClient({ ...addresses, clientId, clientSecret, refreshPath, authorizationParameters }),
     fetch: proxyFetch(env),
-    ...{ timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, onEvent },
+    timeoutMs,
+    rateLimitDeadlineMs,
+    allowInsecureHttp,
+    onEvent,
   };
 }
 

@@ -128,8 +128,14 @@ export function createCaller(options: CallerOptions): Caller {
       return { ok: true, status, variant, data, response };
     }
     const error = apiErrorOf({
-      ...{ variant, response, operationId, required, now: now(), body: parseRefusal(content) },
-      ...{ isDocumented: operation.failure.includes(status), needsPerson: auth.needsPerson ?? false },
+      variant,
+      response,
+      operationId,
+      required,
+      now: now(),
+      body: parseRefusal(content),
+      isDocumented: operation.failure.includes(status),
+      needsPerson: auth.needsPerson ?? false,
     });
     emit({ type: "call_refused", method, status, operationId });
     return { ok: false, status, variant, error, response };

@@ -81,12 +81,18 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
   const refreshesHere = refreshPath === TOKEN_PATH_B;
   const token = { endpoint: "token", operation: "requestToken", method: "POST" } as const;
   const tokenOfB = (path: string, grants: readonly Grant[]): Operation => ({
-    ...{ ...token, variant: "B", path, methodRule: "client-request.method" },
+    ...token,
+    variant: "B",
+    path,
+    methodRule: "client-request.method",
     handler: ({ req, env: { deployment, note } }) => answerClientRequest(deployment, req.raw, note, grants),
   });
   return [
     {
-      ...{ ...token, variant: "A", path: TOKEN_PATH_A, methodRule: "token-request.method" },
+      ...token,
+      variant: "A",
+      path: TOKEN_PATH_A,
+      methodRule: "token-request.method",
       handler({ req, env: { deployment, note } }) {
         const tenantId = req.param("tenantId") ?? "";
         note.tenantId = tenantId;

@@ -99,7 +99,11 @@ export class CustomerLog {
       ...(tenantId !== undefined && { tenantId: shownTenant(tenantId) }),
       ...(clientId && isQuotable(clientId) && { clientId }),
       outcome: answerTo(refusal),
-      ...{ rule, section, expected, actual, remedy },
+      rule,
+      section,
+      expected,
+      actual,
+      remedy,
     });
   }
 }

@@ -48,7 +48,9 @@ export function defineCall(command: Command, context: Context): void {
       const call = service.call.bind(service as never) as unknown as AnyCall;
       const outcome = await output.during(`waiting for ${operationId}`, () =>
         call(operationId, {
-          ...{ params, headers, signal },
+          params,
+          headers,
+          signal,
           ...(body === undefined ? {} : { body }),
           ...(envelope === undefined ? {} : { envelope }),
         }),

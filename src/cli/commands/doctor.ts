@@ -66,7 +66,13 @@ async function readInput(
     throw error;
   };
   return {
-    ...{ baseUrl, tenantId, variant, allowInsecureHttp, timeoutMs, signal, login },
+    baseUrl,
+    tenantId,
+    variant,
+    allowInsecureHttp,
+    timeoutMs,
+    signal,
+    login,
     plugin: variant === "B" ? undefined : await readPlugin(settings).catch(orError),
     account: variant === "A" || login !== undefined ? undefined : await readAccount(settings).catch(orError),
     registeredJwks: jwks === undefined ? undefined : await readJwks(jwks),

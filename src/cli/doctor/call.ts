@@ -51,7 +51,13 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
       ? (login as Auth)
       : createAuth({
           // Without waiting or retries, because waiting until a rate limit ends would hide it.
-          ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, rateLimitDeadlineMs: 0, ...clock },
+          baseUrl,
+          tenantId,
+          allowInsecureHttp,
+          fetch,
+          timeoutMs,
+          rateLimitDeadlineMs: 0,
+          ...clock,
           credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
         });
     token = tokenFinding(auth, await auth.getAccessToken({ signal }), input);

@@ -141,7 +141,11 @@ function checkCall(
   const { variant, clientId, userId } = token;
   const person = userId === undefined ? undefined : operators.find(token.tenantId, userId);
   return firstRefusal(switches, variant === "A" ? pluginChecks : { ...bearerChecks, ...scopeChecks }, {
-    ...{ token, tenantId, route, devices, now: clock() },
+    token,
+    tenantId,
+    route,
+    devices,
+    now: clock(),
     login: authorizations.find(token.authorizationId),
     plugin: variant === "A" ? plugins.find(token.tenantId, clientId) : undefined,
     capabilities: userId === undefined ? undefined : (person?.capabilities ?? new Set()),

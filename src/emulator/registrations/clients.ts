@@ -66,12 +66,14 @@ const changeable = {
 };
 
 export const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
-  ...{ clientId, ...changeable },
+  clientId,
+  ...changeable,
   clientSecret: changeable.clientSecret.unwrap(),
   tenantId: tenantIdSchema,
 });
 export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObject({
-  ...{ clientId, ...changeable },
+  clientId,
+  ...changeable,
   scopes: changeable.scopes.nullable(),
 });
 
@@ -101,11 +103,15 @@ export class ServiceAccounts extends Registry<ServiceAccount, [id: string], Serv
 const redirectUris = z.array(redirectUriSchema).min(1);
 const name = z.string().min(1).max(100).optional();
 export const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
-  ...{ clientId, redirectUris, name },
+  clientId,
+  redirectUris,
+  name,
   ...changeable,
 });
 export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject({
-  ...{ clientId, redirectUris: redirectUris.optional(), name },
+  clientId,
+  redirectUris: redirectUris.optional(),
+  name,
   clientSecret: changeable.clientSecret.nullable(),
   scopes: changeable.scopes.nullable(),
   tenantId: changeable.tenantId.nullable(),
@@ -128,7 +134,10 @@ export class ApiClients extends Registry<ApiClient, [id: string], ApiClientRegis
       key: ["clientId"],
       isTaken,
       create: ({ clientId, clientSecret, scopes, name = clientId, tenantId, redirectUris }) => ({
-        ...{ clientId, name, tenantId, redirectUris },
+        clientId,
+        name,
+        tenantId,
+        redirectUris,
         secretDigest: clientSecret === undefined ? undefined : secretDigest(clientSecret),
         scopes: scopes && new Set(scopes),
       }),

@@ -56,7 +56,8 @@ export class Operators extends Registry<Operator, [tenantId: string, userId: str
       key: ["tenantId", "userId"],
       // The description shows the shape of a role and no example, so this one is invented.
       create: ({ password, capabilities, roles = [{ name: "operator", group: "people" }], ...names }) => ({
-        ...{ ...names, roles },
+        ...names,
+        roles,
         capabilities: new Set(capabilities),
         passwordDigest: password === undefined ? undefined : secretDigest(password),
       }),

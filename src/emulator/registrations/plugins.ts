@@ -116,7 +116,12 @@ export class Plugins extends Registry<Plugin, [tenantId: string, clientId: strin
         const until = now + narrowingDelayMs;
         const former = previous === undefined ? [] : [{ ...previous.grant, from: now, until }];
         return {
-          ...{ tenantId, clientId, type, enabled, name, pageUrl },
+          tenantId,
+          clientId,
+          type,
+          enabled,
+          name,
+          pageUrl,
           // The description shows the shape of a role and no example, so this one is invented.
           roles: sheet.roles ?? [{ name: "service-plugin", group: "external-plugins" }],
           keys: readRegisteredKeys(sheet.jwks ?? testKeys.jwksFor(sheet)),
