@@ -19,7 +19,6 @@ export async function answerApiCall(
   const token = findToken(deployment, variant, request);
   if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
   const { clientId, userId } = token;
-  // The tenants of path and token differ only while bearer.tenant is off.
   const tenantId = pathTenantId ?? token.tenantId;
   Object.assign(note, { tenantId, clientId });
   const named = devicesNamed(route.deviceParameter, parameters, request.url);
