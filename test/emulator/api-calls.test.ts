@@ -26,6 +26,15 @@ describe("a bearer", () => {
     expect(plugin.lastRule()).toBe("bearer.present");
   });
 
+  test("of another tenant is recorded under the tenant of the path, whose log does not show the client", async () => {
+    const plugin = new PluginClient();
+    const { customerLog, journal } = plugin.emulator;
+    await plugin.call(await plugin.accessToken(), "/api/v1/globex/devices");
+    expect(journal.last()).toMatchObject({ tenantId: "globex", clientId: "reporter", rule: "bearer.tenant" });
+    expect(customerLog.last()).toMatchObject({ tenantId: "globex", rule: "bearer.tenant" });
+    expect(customerLog.last()).not.toHaveProperty("clientId");
+  });
+
   test("of a disabled plugin is accepted again once it is enabled; narrowingDelayMs delays neither", async () => {
     const plugin = new PluginClient({ narrowingDelayMs: 120_000 });
     const token = await plugin.accessToken();
@@ -34,6 +43,13 @@ describe("a bearer", () => {
     plugin.emulator.updatePlugin({ ...reporter, enabled: true });
     expect((await plugin.call(token)).status).toBe(200);
   });
+});
+
+test("an X-Envelope with the name of a method of every object changes nothing", async () => {
+  const plugin = new PluginClient();
+  const headers = { "x-envelope": "toString" };
+  const response = await plugin.call(await plugin.accessToken(), undefined, { headers });
+  expect(await response.json()).toHaveLength(3);
 });
 
 describe("a device", () => {

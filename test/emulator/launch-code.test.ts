@@ -68,9 +68,10 @@ describe("a code", () => {
     expect(plugin.lastRule()).toBe("code.unspent");
   });
 
-  const malformed = [
+  const malformed: { name: string; first?: string; more?: string; rule: string }[] = [
     { name: "a repeated parameter", more: "&x=1&x=2", rule: "token-request.duplicate-parameter" },
     { name: "a second code", more: "&code=x", rule: "token-request.duplicate-parameter" },
+    { name: "another code before it", first: "code=x&", rule: "token-request.duplicate-parameter" },
     { name: "a client_secret", more: "&client_secret=x", rule: "token-request.one-authentication" },
   ];
   test.each(malformed)("is spent by a form with $name, unless the option keeps it", async (row) => {
@@ -79,7 +80,7 @@ describe("a code", () => {
       const launched = plugin.launchedCode();
       const { code, codeVerifier } = launched;
       const form = { grant_type: "authorization_code", code, code_verifier: codeVerifier };
-      await plugin.post(`${plugin.form({ form })}${row.more}`);
+      await plugin.post(`${row.first ?? ""}${plugin.form({ form })}${row.more ?? ""}`);
       expect(plugin.lastRule()).toBe(row.rule);
       const { status } = await plugin.exchange(launched);
       expect(status).toBe(unauthenticatedAttemptSpendsCode ? 400 : 200);
