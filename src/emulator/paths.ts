@@ -11,9 +11,9 @@ export const LOGIN_PATH = "/v1/auth/login";
 export const CONSENT_PATH = "/v1/auth/consent";
 
 /**
- * Returns a function for the path of a request under the public URL, which is undefined if it is not under it. `prefix` is
- * the path of the public URL, without a trailing slash. Paths are decoded as far as routing needs it, so that every
- * spelling of the prefix is the same (RFC 3986 section 6.2.2: /%7Euser and /~user are one path).
+ * Returns a function that reads a request's path under the public URL, and returns undefined for any other path.
+ * `prefix` is the path of the public URL, without a trailing slash. Paths are decoded as far as routing needs it,
+ * so that every spelling of the prefix is the same (RFC 3986 section 6.2.2: /%7Euser and /~user are one path).
  */
 export function pathUnder(prefix: string): (request: Request) => string | undefined {
   if (prefix === "") return getPath;

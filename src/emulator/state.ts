@@ -180,7 +180,7 @@ export function createDeployment(
   };
 }
 
-/** The variants in which something is issued to a registration. In Variant B a client_id is unique across tenants. */
+/** The variants in which something is issued to a registration. */
 const variantsOf = {
   plugins: ["A"],
   serviceAccounts: ["B"],

@@ -12,9 +12,9 @@ interface Entry<Value> {
 }
 
 /**
- * Keeps each value at least until `expiresAt` (epoch milliseconds). Each time the map has doubled, a sweep deletes the
- * expired values, so at most about half of them are expired. If there are still more than `capacity`, the oldest are
- * deleted too. Only hashes of the keys are stored, because a key may be a secret, and callers may choose a long one. It
+ * Keeps each value at least until `expiresAt` (epoch milliseconds). Each time the map has doubled, a sweep deletes
+ * the expired values, so at most about half of them are expired. If there are still more than `capacity`, the
+ * oldest are deleted too. Only hashes of the keys are stored, because a key may be a secret or very long. The map
  * is synchronous, so that concurrent uses of a key have an order.
  */
 export class ExpiringMap<Value> {

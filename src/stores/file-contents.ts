@@ -1,6 +1,6 @@
 /** Reads a store's JSON file, replaces it as a whole, and sets it aside if it is damaged. */
 import { constants, type Stats } from "node:fs";
-import { chmod, lstat, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { StoredValue } from "../auth/token-store.js";
 import { isBivariantError, StoreError } from "../errors.js";
@@ -97,7 +97,13 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 export async function replaceFile(path: string, contents: string, own: string): Promise<void> {
   const made = join(own, "contents");
   try {
-    await writeFile(made, contents, { flag: "wx", mode: 0o600, flush: true });
+    const handle = await open(made, "wx", 0o600);
+    try {
+      await handle.writeFile(contents);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
     await rename(made, path);
   } catch (error) {
     await rm(made, { force: true }).catch(() => {});

@@ -14,6 +14,22 @@ import {
 const EXECUTE = "/api/v1/acme/schedules/nightly/executions";
 const DEVICE_2 = "/api/v1/acme/devices/device-2";
 
+test("a bearer of another tenant is recorded under the path's tenant, whose log does not show the client", async () => {
+  const plugin = new PluginClient();
+  const { customerLog, journal } = plugin.emulator;
+  await plugin.call(await plugin.accessToken(), "/api/v1/globex/devices");
+  expect(journal.last()).toMatchObject({ tenantId: "globex", clientId: "reporter", rule: "bearer.tenant" });
+  expect(customerLog.last()).toMatchObject({ tenantId: "globex", rule: "bearer.tenant" });
+  expect(customerLog.last()).not.toHaveProperty("clientId");
+});
+
+test("an X-Envelope with the name of a method of every object changes nothing", async () => {
+  const plugin = new PluginClient();
+  const headers = { "x-envelope": "toString" };
+  const response = await plugin.call(await plugin.accessToken(), undefined, { headers });
+  expect(await response.json()).toHaveLength(3);
+});
+
 describe("an operator", () => {
   test("limits a launched plugin to their current capabilities, and so does the plugin's grant", async () => {
     const both = ["devices:read", "schedules:execute"];

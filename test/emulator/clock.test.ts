@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { ExpiringMap } from "../../src/emulator/stores.js";
-import { PluginClient, reporter, START } from "./plugin-client.js";
+import { PluginClient, reporter, START, service } from "./plugin-client.js";
 
 /** The statuses of the answers after each move of the clock. */
 async function statusesAfter(
@@ -39,6 +39,8 @@ describe("the clock", () => {
     clock.resume();
     base += 1;
     expect([clock.frozen, clock.now()]).toEqual([false, Date.UTC(2029, 11, 31, 23) + 1]);
+    clock.resume();
+    expect(clock.now()).toBe(Date.UTC(2029, 11, 31, 23) + 1);
     clock.freeze(runInNewContext(`new Date(${START})`));
     expect(clock.now()).toBe(START);
     clock.set(START + 7);
@@ -54,6 +56,9 @@ describe("the clock", () => {
     now += 60_000;
     expect(clock.now()).toBe(8.64e15);
     expect((await fetch("/v1/devices")).headers.get("date")).toBe("Sat, 13 Sep 275760 00:00:00 GMT");
+    clock.set(-8.64e15);
+    now -= 120_000;
+    expect(clock.now()).toBe(-8.64e15);
   });
 });
 
@@ -103,6 +108,20 @@ describe("a jti", () => {
       [undefined, "used"],
     ]);
   });
+
+  test("is forgotten before its end if more than the capacity are stored, the oldest first", () => {
+    const ids = new ExpiringMap<number>(1000);
+    for (let index = 0; index < 1100; index++) ids.set(`${index}`, index, START + 360_000, START);
+    expect(["0", "200", "1099"].map((id) => ids.find(id))).toEqual([undefined, 200, 1099]);
+  });
+
+  test("can be used by a plugin of the same name in another tenant", async () => {
+    const plugin = new PluginClient();
+    plugin.emulator.registerPlugin({ ...service, clientId: "reporter", tenantId: "umbrella" });
+    for (const tenantId of ["acme", "umbrella"])
+      await plugin.accessToken({ tenantId, claims: { jti: "one" } });
+    expect(plugin.lastRule()).toBeUndefined();
+  });
 });
 
 test("after a step back the rate window does not count requests that are now in the future", async () => {
@@ -111,4 +130,11 @@ test("after a step back the rate window does not count requests that are now in 
   await plugin.requestToken();
   const statuses = await statusesAfter(plugin, [-3_600_000, 0, 0, 60_000], () => plugin.requestToken());
   expect(statuses).toEqual([200, 200, 429, 200]);
+});
+
+test("the rate window of a tenant outlives the requests of 1100 other tenants", async () => {
+  const plugin = new PluginClient({ rateLimit: { requests: 1, windowSeconds: 60 } });
+  await plugin.requestToken();
+  for (let index = 0; index < 1100; index++) await plugin.post("", `tenant-${index}`);
+  expect((await plugin.requestToken()).status).toBe(429);
 });

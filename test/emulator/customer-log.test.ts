@@ -139,7 +139,8 @@ describe("an entry", () => {
   test("quotes a client_id only if it consists of words", () => {
     for (const value of ["reporter", "plugin-2", "Acme.reports_eu-1", "com.example.device-list"])
       expect(shownClientId(value)).toBe(`"${value}"`);
-    const possibleSecrets = ["open sesame", "s3cr3t", "gT7qLw92", "AKIAIOSFODNN", quoted[2] ?? ""];
+    const long = "correct-horse-battery-staple-longpassword";
+    const possibleSecrets = ["open sesame", "s3cr3t", "gT7qLw92", "AKIAIOSFODNN", long, quoted[2] ?? ""];
     for (const value of possibleSecrets)
       expect(shownClientId(value)).toBe(`a string of length ${value.length}`);
   });

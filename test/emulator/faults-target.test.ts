@@ -317,7 +317,7 @@ describe("duplicate-auth-code", () => {
 
   test("gives two posts in the in-process answer, with a code that is valid once", async () => {
     const plugin = new LaunchedPlugin();
-    const handle = plugin.emulator.faults.add({ name });
+    const handle = plugin.emulator.faults.add({ name, match: { operation: "authorizeLaunch" } });
     const twice = plugin.launchedCode();
     expect([twice.posts, handle.fired]).toEqual([2, 1]);
     expect(plugin.launchedCode()).not.toHaveProperty("posts");

@@ -45,6 +45,7 @@ describe("the callback", () => {
 
   const uris = [
     { name: "keeps the query of the redirect URI", uri: "https://portal.example/cb?x=%7E+1", joined: "&" },
+    { name: "adds no second separator", uri: "https://portal.example/cb?", joined: "" },
     { name: "reaches an app's own scheme", uri: "com.example.portal:/cb", joined: "?" },
   ];
   test.each(uris)("$name", ({ uri, joined }) => {

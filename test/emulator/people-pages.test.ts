@@ -213,6 +213,12 @@ describe("the login pages", () => {
     expect(new URL(browser.location).searchParams.get("state")).toBe("state-2");
   });
 
+  test("take a consent form without a decision as a refusal", async () => {
+    const browser = await loggedIn(portalWithPassword());
+    await browser.submit({});
+    expect(new URL(browser.location).searchParams.get("error")).toBe("access_denied");
+  });
+
   test("let another person log in from the consent page", async () => {
     const portal = portalWithPassword();
     portal.emulator.registerOperator({ tenantId: "acme", userId: "grace", firstname: "Grace" });

@@ -106,6 +106,7 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
       key("a key for encryption", withKey({ use: "enc" }), /use/),
       key("a key that may not verify", withKey({ key_ops: ["sign"] }), /key_ops/),
       key("a kid that is a number", withKey({ kid: 1 }), /kid/),
+      key("an empty kid", withKey({ kid: "" }), /kid/),
       key("a key without modulus", withKeys({ kty: "RSA", e: "AQAB" }), /RSA public key/),
       key("a bad second key", withKeys(pluginKey.publicJwk, ecJwk), /^jwks\.keys\.1/),
       key("33 keys", withKeys(...Array(33).fill(pluginKey.publicJwk)), /more than 32/),
@@ -423,6 +424,22 @@ describe("an unregistered plugin", () => {
     emulator.registerPlugin({ ...reporter, type: "service" });
     expect(emulator.testKey(reporter)).toEqual(key);
   });
+});
+
+test("a token of two unregistered records is refused for the first one", async () => {
+  const plugin = new LaunchedPlugin();
+  const token = await plugin.launchedToken();
+  plugin.emulator.unregisterOperator(ada);
+  plugin.emulator.unregisterPlugin(reporter);
+  await plugin.call(token);
+  const actual = "its operator was unregistered";
+  expect(plugin.emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
+});
+
+test("a member of an update that is undefined stays as it is", async () => {
+  const plugin = new PluginClient();
+  plugin.emulator.updatePlugin({ ...reporter, scopes: undefined });
+  expect((await plugin.call(await plugin.accessToken())).status).toBe(200);
 });
 
 describe("an unregistered service account", () => {

@@ -19,12 +19,15 @@ export async function answerApiCall(
   const token = findToken(deployment, variant, request);
   if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
   const { clientId, userId } = token;
-  // The tenants of path and token differ only while bearer.tenant is off.
   const tenantId = pathTenantId ?? token.tenantId;
   Object.assign(note, { tenantId, clientId });
   const named = devicesNamed(route.deviceParameter, parameters, request.url);
   const refusal = checkCall(deployment, token, tenantId, route, named);
-  if (refusal !== undefined) return refuse(deployment, refusal, { tenantId, clientId });
+  if (refusal !== undefined) {
+    // The log of another tenant does not show the client.
+    const caller = tenantId === token.tenantId ? { tenantId, clientId } : { tenantId };
+    return refuse(deployment, refusal, caller);
+  }
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
   const devices = devicesOf(deployment.settings.devices, tenantId);
   const value = await respond({ variant, tenantId, clientId, userId, parameters, request, devices });

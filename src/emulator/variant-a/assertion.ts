@@ -60,7 +60,7 @@ function decode(assertion: string): { header: Received; claims: Received } | und
 const KEY_HEADERS = ["jwk", "jku", "x5u", "x5c"];
 
 /**
- * Returns the registered key that verifies the signature as RS256 (RFC 7518 section 3.3), whatever the header's alg says.
+ * Returns the registered key that verifies the signature as RS256 (RFC 7518 section 3.3), whatever alg is claimed.
  * WebCrypto is not used, because it would hand each signature to another thread and back.
  */
 function findSigner(

@@ -125,16 +125,17 @@ const afterAttempt =
     await world.exchange(code, first);
     return world.exchange(code);
   };
-/** The exchange of a code after a form that a further parameter makes invalid. */
+/** The exchange of a code after a form that a further parameter, before or after the others, makes invalid. */
 const afterForm =
   (more: string, grant_type = "authorization_code"): Request =>
   async (world) => {
     const code = world.launchedCode();
     const form = { grant_type, code: code.code, code_verifier: code.codeVerifier };
-    await world.postForm(`${world.form({ clientId: "planner", form })}${more}`);
+    const valid = world.form({ clientId: "planner", form });
+    await world.postForm(more.startsWith("&") ? `${valid}${more}` : `${more}${valid}`);
     return world.exchange(code);
   };
-const malformed = ["&x=1&x=2", "&code=x", "&client_secret=x"];
+const malformed = ["&x=1&x=2", "&code=x", "code=x&", "&client_secret=x"];
 const afterRefusal = afterAttempt({ key: unregisteredKey });
 
 export const codesA: readonly Row[] = [
