@@ -253,6 +253,7 @@ describe("the rate limit gate", () => {
     const waiting = enter(one);
     await advance(1_000);
     one.refused(answer({ "retry-after": second }));
+    expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(19_000);
     await advance(15_000);
     expect(await isSettled(waiting)).toBe(false);
     await advance(8_000);
