@@ -21,8 +21,11 @@ describe.each([
   { variant: "A" as const, required: new RelaunchRequiredError("launch_expired", "The launch is over.") },
   { variant: "B" as const, required: new LoginRequiredError("login_expired", "The login is over.") },
 ])("a 401 of Variant $variant", ({ variant, required }) => {
-  test("for a token older than 30 s makes the client renew the token and send the call once more", async () => {
-    const { service, auth, bearers, events } = await agedService(variant, 30_001);
+  test.each([
+    { name: "older than 30 s", ageMs: 30_001 },
+    { name: "issued before the clock was set back", ageMs: -1 },
+  ])("for a token $name makes the client renew it and send the call once more", async ({ ageMs }) => {
+    const { service, auth, bearers, events } = await agedService(variant, ageMs);
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
     expect(auth.invalidated).toEqual(["token-1"]);
     expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2"]);

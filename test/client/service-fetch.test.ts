@@ -1,7 +1,8 @@
 // service.fetch: any request under the base URL; the bearer is sent nowhere else, also across redirects.
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent } from "../support/clock.js";
+import { HELD_LIMIT_MS, heldTimeLimit } from "../support/clock.js";
+import { type FetchCall, noAnswer } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { type RecordingServer, recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
@@ -89,11 +90,15 @@ describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
     expect(await read).toMatchObject({ message: "the user left" });
   });
 
-  test("rejects with timed_out if no head arrives within timeoutMs", async () => {
-    const silent = await recordingServer(overWhereSilent(() => "silence", heldTimeLimit()));
-    const auth = numberedAuth({ variant, baseUrl: silent.url, now: Date.now });
-    const waiting = createService(auth, { timeoutMs: HELD_LIMIT_MS });
-    expect(await rejectionOf(waiting.fetch("v1/x"))).toMatchObject({ code: "timed_out" });
+  test("rejects with timed_out if no head arrives within timeoutMs, and aborts the request", async () => {
+    const { expire } = heldTimeLimit();
+    const silent = (call: FetchCall) => {
+      setImmediate(expire);
+      return noAnswer(call);
+    };
+    const { service, fetch } = client(variant, silent, { timeoutMs: HELD_LIMIT_MS });
+    expect(await rejectionOf(service.fetch("v1/x"))).toMatchObject({ code: "timed_out" });
+    expect(fetch.calls[0]?.init.signal?.reason).toMatchObject({ code: "timed_out" });
   });
 
   test("sets no time limit for the body", async () => {

@@ -53,6 +53,13 @@ describe("the origin of the host application", () => {
     { name: "ancestorOrigins, without a referrer", ancestors: [host], allowed: [other, host], is: host },
     { name: "the parent, not the top", ancestors: [other, host], allowed: [host], is: unknown },
     {
+      name: "ancestorOrigins rather than the referrer",
+      ancestors: [host],
+      referrer: `${other}/`,
+      allowed: [other, host],
+      is: host,
+    },
+    {
       name: "the referrer in browsers without ancestorOrigins",
       referrer: `${host}/app`,
       allowed: [other, host],

@@ -32,7 +32,7 @@ function answering(body: unknown, mode: ValidationMode, { status = 200, own = tr
     api: { operations: { A: paths, B: paths } } as never,
   });
   const get = (service.paths as unknown as { GET(path: string): Promise<unknown> }).GET;
-  return { events, list: () => service.call("listDevices"), get: () => get("/v1/device") };
+  return { events, list: (init = {}) => service.call("listDevices", init), get: () => get("/v1/device") };
 }
 
 test.each(["report", "strict"] as const)("%s passes documented data and keeps unknown keys", async (mode) => {
@@ -123,6 +123,11 @@ describe("validation passes", () => {
   test("any device list with the shipped documents, which do not describe its shape", async () => {
     const { list } = answering({ whatever: [null] }, "strict", { own: false });
     expect(await list()).toMatchObject({ ok: true });
+  });
+
+  test("an answer in an envelope, whose shape the description does not show", async () => {
+    const { list } = answering({ wrapped: [] }, "strict");
+    expect(await list({ envelope: "wrapped" })).toMatchObject({ ok: true });
   });
 
   test("a refusal", async () => {
