@@ -129,6 +129,8 @@ describe("an entry", () => {
     expect(journal.count({ path: `/api/v1/${token}/external-plugin/oauth/token` })).toBe(1);
     expect(customerLog.last({ tenantId: token })).toMatchObject({ tenantId: "…", rule: "plugin.registered" });
     expect(JSON.stringify([journal.entries(), customerLog.entries()])).not.toContain(token);
+    await client.emulator.fetch(`/api/v1/${"a/".repeat(1000)}`);
+    expect(journal.last()?.path.length).toBeLessThan(1000);
   });
 });
 
