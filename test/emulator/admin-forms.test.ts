@@ -81,6 +81,7 @@ describe("a rule", () => {
     expect(browser.text()).toContain("1 off assertion.replay");
     await browser.send("assertion.replay");
     expect(emulator.rules.off()).toEqual([]);
+    expect((await plugin.post(form)).status).toBe(400);
     expect(browser.text()).toContain(`All ${Object.keys(rules).length} rules are enforced`);
   });
 

@@ -1,17 +1,9 @@
-// Tests of API calls that the table of negative requests does not cover: operators, the device list, declared routes,
-// and paths that are not served.
+// Tests of API calls that the table of negative requests does not cover: the device list, declared routes, and paths
+// that are not served.
 import { describe, expect, test } from "vitest";
 import { type ApiRoute, createEmulator, type Devices } from "../../src/emulator/index.js";
-import {
-  accessTokenIn,
-  ada,
-  LaunchedPlugin,
-  PluginClient,
-  reporter,
-  requestAccountToken,
-} from "./plugin-client.js";
+import { accessTokenIn, LaunchedPlugin, PluginClient, requestAccountToken } from "./plugin-client.js";
 
-const EXECUTE = "/api/v1/acme/schedules/nightly/executions";
 const DEVICE_2 = "/api/v1/acme/devices/device-2";
 
 test("a bearer of another tenant is recorded under the path's tenant, whose log does not show the client", async () => {
@@ -28,36 +20,6 @@ test("an X-Envelope with the name of a method of every object changes nothing", 
   const headers = { "x-envelope": "toString" };
   const response = await plugin.call(await plugin.accessToken(), undefined, { headers });
   expect(await response.json()).toHaveLength(3);
-});
-
-describe("an operator", () => {
-  test("limits a launched plugin to their current capabilities, and so does the plugin's grant", async () => {
-    const both = ["devices:read", "schedules:execute"];
-    const plugin = new LaunchedPlugin({}, { scopes: both });
-    const token = await plugin.launchedToken();
-    const refusal = async () => {
-      plugin.emulator.customerLog.clear();
-      await plugin.call(token, EXECUTE, { method: "POST" });
-      return plugin.lastRule();
-    };
-    expect(await refusal()).toBe("route.operator");
-    plugin.emulator.updateOperator({ ...ada, capabilities: both });
-    expect(await refusal()).toBeUndefined();
-    plugin.emulator.updatePlugin({ ...reporter, scopes: ["devices:read"] });
-    expect(await refusal()).toBe("route.narrowed");
-  });
-
-  test("has other scopes and another revo.user than a second operator of the same plugin", async () => {
-    const plugin = new LaunchedPlugin();
-    plugin.emulator.registerOperator({ tenantId: "acme", userId: "eve", capabilities: [] });
-    const [adas, eves] = [await plugin.launchedToken(), await plugin.launchedToken({ userId: "eve" })];
-    expect((await plugin.call(adas)).status).toBe(200);
-    expect((await plugin.call(eves)).status).toBe(403);
-    const response = await plugin.exchange(plugin.launchedCode({ userId: "eve" }));
-    const roles = [{ name: "operator", group: "people" }];
-    const revo = { tenant: "acme", user: { userId: "eve" }, roles };
-    expect(((await response.json()) as { revo: object }).revo).toEqual(revo);
-  });
 });
 
 describe("the option devices", () => {

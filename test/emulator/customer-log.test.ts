@@ -97,12 +97,6 @@ describe("the customer log", () => {
       expect(customerLog.entries({ requestId: id })).toMatchObject([{ tenantId }]);
     expect(new Set(journal.entries().map(({ id }) => id)).size).toBe(30);
   });
-
-  test("has no request id for an in-process refusal", () => {
-    const plugin = new LaunchedPlugin();
-    expect(() => plugin.launchedCode({ userId: "unknown" })).toThrow();
-    expect(plugin.emulator.customerLog.last()).not.toHaveProperty("requestId");
-  });
 });
 
 describe("an entry", () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "v
 import type { EmulatorSeed } from "../../src/emulator/index.js";
 import { describeInChromium } from "../support/chromium.js";
 import { PAGES } from "./form-browser.js";
-import { LaunchedPlugin, pluginKey } from "./plugin-client.js";
+import { ada, LaunchedPlugin, pluginKey } from "./plugin-client.js";
 import { s256 } from "./signing-key.js";
 
 const codeVerifier = "v".repeat(43);
@@ -54,15 +54,7 @@ describeInChromium("in Chromium", (browser) => {
         { ...page, clientId: "quiet", name: "Quiet", pageUrl: `${pageOrigin}/?quiet=1` },
         { ...registered, clientId: "nightly", type: "service", name: "Nightly reporter with a long name" },
       ],
-      operators: [
-        {
-          tenantId: "acme",
-          userId: "ada",
-          firstname: "Ada",
-          password: "engine",
-          capabilities: ["devices:read"],
-        },
-      ],
+      operators: [{ ...ada, password: "engine" }],
       serviceAccounts: [{ tenantId: "acme", clientId: "worker", clientSecret: "never shown" }],
       apiClients: [
         { clientId: "portal", redirectUris: [`http://127.0.0.1:${port}/callback?a=rather-long-query`] },

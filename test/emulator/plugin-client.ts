@@ -1,13 +1,12 @@
 // Deployments with one service plugin, or with one user-interface plugin and an operator, and their requests. A test
 // states only its changes. There are token requests of Variant B, too.
-import { createPrivateKey, type JsonWebKey, randomUUID, sign } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import {
   createEmulator,
   type Emulator,
   type EmulatorOptions,
   type LaunchAnswer,
   type OperatorRegistration,
-  type PluginIdentity,
   type PluginRegistration,
 } from "../../src/emulator/index.js";
 import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey } from "./signing-key.js";
@@ -35,10 +34,42 @@ export type Changes = Record<string, unknown>;
 
 export interface Changed {
   readonly tenantId?: string;
-  readonly key?: SigningKey;
+  readonly key?: Pick<SigningKey, "kid" | "privateKey">;
   readonly header?: Changes;
   readonly claims?: Changes;
   readonly form?: Changes;
+}
+
+function tokenUrlOf({ publicUrl }: Emulator, tenantId = "acme"): string {
+  return `${publicUrl}/api/v1/${tenantId}/external-plugin/oauth/token`;
+}
+
+function assertionOf(
+  emulator: Emulator,
+  { tenantId, key = pluginKey, header = {}, claims = {} }: Changed,
+): string {
+  const iat = Math.floor(emulator.clock.now() / 1000);
+  const iss = "reporter";
+  const aud = tokenUrlOf(emulator, tenantId);
+  return compactJws(
+    { alg: "RS256", kid: key.kid, ...header },
+    { iss, sub: iss, aud, jti: randomUUID(), iat, exp: iat + 60, ...claims },
+    rs256(key),
+  );
+}
+
+/** The token request of the plugin `reporter`. */
+export function formOf(emulator: Emulator, changed: Changed = {}): URLSearchParams {
+  const fields = {
+    grant_type: "client_credentials",
+    client_id: "reporter",
+    client_assertion_type: ASSERTION_TYPE,
+    client_assertion:
+      changed.form && "client_assertion" in changed.form ? "" : assertionOf(emulator, changed),
+    ...changed.form,
+  };
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
 }
 
 export class PluginClient {
@@ -51,32 +82,16 @@ export class PluginClient {
     this.emulator.registerPlugin({ ...reporter, ...service, ...registration });
   }
 
-  tokenUrl(tenantId = "acme"): string {
-    return `${this.emulator.publicUrl}/api/v1/${tenantId}/external-plugin/oauth/token`;
+  tokenUrl(tenantId?: string): string {
+    return tokenUrlOf(this.emulator, tenantId);
   }
 
-  assertion({ tenantId, key = pluginKey, header = {}, claims = {} }: Changed = {}): string {
-    const iat = Math.floor(this.emulator.clock.now() / 1000);
-    const iss = "reporter";
-    return compactJws(
-      { alg: "RS256", kid: key.kid, ...header },
-      { iss, sub: iss, aud: this.tokenUrl(tenantId), jti: randomUUID(), iat, exp: iat + 60, ...claims },
-      rs256(key),
-    );
+  assertion(changed: Changed = {}): string {
+    return assertionOf(this.emulator, changed);
   }
 
   form(changed: Changed = {}): URLSearchParams {
-    const fields = {
-      grant_type: "client_credentials",
-      client_id: "reporter",
-      client_assertion_type: ASSERTION_TYPE,
-      client_assertion: changed.form && "client_assertion" in changed.form ? "" : this.assertion(changed),
-      ...changed.form,
-    };
-    const form = new URLSearchParams();
-    for (const [name, value] of Object.entries(fields))
-      if (value !== undefined) form.set(name, String(value));
-    return form;
+    return formOf(this.emulator, changed);
   }
 
   requestToken(changed: Changed = {}): Promise<Response> {
@@ -167,23 +182,4 @@ export function requestAccountToken(
 
 export async function accessTokenIn(response: Response | Promise<Response>): Promise<string> {
   return ((await (await response).json()) as { access_token: string }).access_token;
-}
-
-let count = 0;
-
-/** A token request signed with the key that the emulator made for the plugin, at the emulator's own time. */
-export function signedForm(emulator: Emulator, plugin: PluginIdentity): URLSearchParams {
-  const jwk = emulator.testKey(plugin);
-  const key = createPrivateKey({ key: jwk as JsonWebKey, format: "jwk" });
-  const iat = Math.floor(emulator.clock.now() / 1000);
-  const { tenantId, clientId } = plugin;
-  const aud = `${emulator.publicUrl}/api/v1/${tenantId}/external-plugin/oauth/token`;
-  const claims = { iss: clientId, sub: clientId, aud, jti: `jti-${count++}`, iat, exp: iat + 60 };
-  const assertion = compactJws({ alg: "RS256", kid: jwk.kid }, claims, (input) => sign("sha256", input, key));
-  return new URLSearchParams({
-    grant_type: "client_credentials",
-    client_id: clientId,
-    client_assertion_type: ASSERTION_TYPE,
-    client_assertion: assertion,
-  });
 }

@@ -5,7 +5,7 @@ import {
   type Emulator,
   type EmulatorOptions,
 } from "../../src/emulator/index.js";
-import { ada, START } from "./plugin-client.js";
+import { ada, postJson, START } from "./plugin-client.js";
 import { newPkce, type Pkce } from "./signing-key.js";
 
 export const CALLBACK = "https://portal.example/callback";
@@ -78,9 +78,8 @@ export class Portal {
     return (await answer.json()) as PortalTokens;
   }
 
-  post(fields: Changes, path = "/v1/auth/token"): Promise<Response> {
-    const headers = { "content-type": "application/json" };
-    return this.emulator.fetch(path, { method: "POST", headers, body: JSON.stringify(fields) });
+  post(fields: Changes, path?: string): Promise<Response> {
+    return postJson(this.emulator, fields, path);
   }
 
   async statusOf(accessToken: string, path = "/v1/devices"): Promise<number> {

@@ -26,20 +26,6 @@ describe("with rotation", () => {
   });
 });
 
-describe("without rotation", () => {
-  test("each use restarts the idle time", async () => {
-    const portal = new Portal({ refreshTokens: { rotation: false, idleSeconds: 60 } });
-    const { refresh_token } = await portal.tokens();
-    for (let round = 0; round < 3; round++) {
-      portal.now += 59_000;
-      expect((await portal.refresh(refresh_token)).status).toBe(200);
-    }
-    portal.now += 60_000;
-    await portal.refresh(refresh_token);
-    expect(portal.lastRule()).toBe("refresh.idle");
-  });
-});
-
 describe("time", () => {
   test("by default a token is idle after 30 days, and a login ends after 90", async () => {
     const portal = new Portal();

@@ -1,15 +1,16 @@
 // Seeds, and resets to them, which are immediate and do not affect requests in flight.
+import { createPrivateKey, type JsonWebKey } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createEmulator, type EmulatorSeed } from "../../src/emulator/index.js";
+import { createEmulator, type Emulator, type EmulatorSeed } from "../../src/emulator/index.js";
 import {
   accessTokenIn,
   ada,
+  formOf,
   PluginClient,
   pluginKey,
   reporter,
   requestAccountToken,
   START,
-  signedForm,
 } from "./plugin-client.js";
 
 const seed: EmulatorSeed = {
@@ -24,6 +25,12 @@ const seed: EmulatorSeed = {
 };
 
 const launched = { tenantId: "acme", clientId: "planner", userId: "ada" };
+/** A token request signed with the key that the emulator made for the plugin. */
+function signedForm(emulator: Emulator, plugin: typeof reporter): URLSearchParams {
+  const jwk = emulator.testKey(plugin);
+  const privateKey = createPrivateKey({ key: jwk as JsonWebKey, format: "jwk" });
+  return formOf(emulator, { key: { kid: jwk.kid ?? "", privateKey } });
+}
 const post = (emulator: ReturnType<typeof createEmulator>, form: URLSearchParams) =>
   emulator.fetch("/api/v1/acme/external-plugin/oauth/token", { method: "POST", body: form });
 

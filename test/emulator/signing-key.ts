@@ -25,7 +25,7 @@ export function compactJws(
 }
 
 export const rs256 =
-  (key: SigningKey) =>
+  (key: Pick<SigningKey, "privateKey">) =>
   (input: Buffer): Buffer =>
     sign("sha256", input, key.privateKey);
 

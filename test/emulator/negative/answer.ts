@@ -68,7 +68,7 @@ export const invalidGrant: Answer = refusedA("invalid_grant");
 export const invalidRequest: Answer = refusedA("invalid_request");
 export const unsupportedGrantType: Answer = refusedA("unsupported_grant_type");
 
-function tokenA(revo: object): Answer {
+export function tokenA(revo: object): Answer {
   const body = { access_token: SECRET, token_type: "Bearer", expires_in: 3600, revo };
   return { status: 200, headers: UNSTORED_JSON, body };
 }

@@ -14,7 +14,7 @@ import {
   wrongMethod,
 } from "./answer.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
-import { TOKEN_PATH_A, TOKEN_PATH_B, type World } from "./world.js";
+import { TOKEN_PATH_A, TOKEN_PATH_B, tokensIn, type World } from "./world.js";
 
 const DEVICES_A = "/api/v1/acme/devices";
 const DEVICE_2 = `${DEVICES_A}/device-2`;
@@ -117,8 +117,9 @@ export const bearers: readonly Row[] = [
 const secondDevice = ok({ id: "device-2", name: "South gate" });
 const SETTINGS = "/api/v1/acme/tenant-settings";
 const EXECUTIONS = "/api/v1/acme/schedules/night/executions";
+const adas = { tenantId: "acme", userId: "ada" };
 const withoutCapabilities = ({ emulator }: World): void => {
-  emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities: [] });
+  emulator.updateOperator({ ...adas, capabilities: [] });
 };
 
 export const routes: readonly Row[] = [
@@ -135,6 +136,17 @@ export const routes: readonly Row[] = [
     ),
     "L7: a call that the operator of the launch may make": async (world) =>
       world.call(await world.launchedToken()),
+    "L7: a call that another operator of the plugin may not make": async (world) => {
+      withoutCapabilities(world);
+      const bobs = world.launchedCode({ userId: "bob" });
+      return world.call((await tokensIn(world.exchange(bobs))).access_token);
+    },
+    "L7: a call that the operator may make since the launch": async (world) => {
+      withoutCapabilities(world);
+      const token = await world.launchedToken();
+      world.emulator.updateOperator({ ...adas, capabilities: ["devices:read"] });
+      return world.call(token);
+    },
   }),
   ...group(breaks("route.opt-in", invalidToken), {
     "L3: a plugin token on a route that takes none": call(SETTINGS),
@@ -161,6 +173,11 @@ export const routes: readonly Row[] = [
   }),
   ...group(also(breaks("route.narrowed", forbidden), { shapedBy: ["response.forbidden-empty"] }), {
     "L5: a grant that was narrowed after the token was minted": meanwhile(granted(["schedules:execute"])),
+    "L5: a grant that was narrowed after a launch": async (world) => {
+      const token = await world.launchedToken();
+      granted([], "planner")(world);
+      return world.call(token);
+    },
   }),
   ...group(also(accepted, delayed), {
     "L5: a grant narrowed for less than the option narrowingDelayMs": narrowedFor(119),

@@ -12,6 +12,7 @@ import {
   personTokens,
   refused,
   serviceToken,
+  tokenA,
 } from "./answer.js";
 import { counted } from "./assertions.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
@@ -117,6 +118,7 @@ function shared(
 
 const breaksA = (...breaks: RuleId[]): Group => ({ breaks, answer: invalidGrant });
 const keepsCode = { options: { unauthenticatedAttemptSpendsCode: false } };
+const operatorRoles = [{ name: "operator", group: "people" }];
 const shortLived = { options: { codeLifetimeSeconds: 1 } };
 const afterAttempt =
   (first: ChangedA): Request =>
@@ -181,6 +183,10 @@ export const codesA: readonly Row[] = [
       await world.exchange(code);
       return world.call(access_token);
     },
+  }),
+  ...group(accepting(tokenA({ tenant: "acme", user: { userId: "bob" }, roles: operatorRoles })), {
+    "a code of an operator without names and roles": (world) =>
+      world.exchange(world.launchedCode({ userId: "bob" })),
   }),
   ...group(accepting(adasToken, shortLived), {
     "a code as old as the option codeLifetimeSeconds": aged(ofA, 1),
@@ -300,14 +306,11 @@ const set = (refreshTokens: EmulatorOptions["refreshTokens"]) => ({ options: { r
 const lifetime = set({ lifetimeSeconds: 100 });
 const idle = set({ idleSeconds: 50 });
 
+const portal = { client_id: "portal" };
 const vault = { client_id: "vault", client_secret: PASSWORDS.vault };
 /** A refresh with changed fields; `isRepaired` then repeats it without the changes. */
 const refreshedBy =
-  (
-    changes: Changes,
-    { client_id, ...secret }: Changes = { client_id: "portal" },
-    isRepaired = false,
-  ): Request =>
+  (changes: Changes, { client_id, ...secret }: Changes = portal, isRepaired = false): Request =>
   async (world) => {
     const client = { client_id, ...secret };
     const code = world.loginCode({ client_id, scope: "devices:read" });
@@ -316,37 +319,24 @@ const refreshedBy =
     return isRepaired ? world.refresh(refresh_token, client) : answer;
   };
 const client = "api-client.authentication";
+const noSecret = { client_secret: undefined };
+const moreScopes = "devices:read devices:write";
 const account = { client_id: "worker", client_secret: PASSWORDS.worker };
-const refusedRefreshes: readonly {
-  readonly name: string;
-  readonly rule: RuleId;
-  readonly changes: Changes;
-  readonly client?: Changes;
-  readonly remains?: true;
-}[] = [
-  {
-    name: "R4: a refresh by a confidential client without its secret [F2 refresh-token]",
-    ...{ rule: client, changes: { client_secret: undefined }, client: vault },
-  },
-  { name: "a refresh with a wrong secret", rule: client, changes: { client_secret: "x" }, client: vault },
-  { name: "a refresh with a public client's secret", rule: client, changes: { client_secret: "x" } },
-  { name: "a refresh by an unknown client", rule: client, changes: { client_id: "unknown" }, remains: true },
-  { name: "a refresh by a service account", rule: client, changes: account, remains: true },
-  {
-    name: "R5: a refresh by another client [OC refresh-token]",
-    ...{ rule: "refresh.client", changes: { client_id: "kiosk" } },
-  },
-  { name: "a refresh without a token", rule: "client-request.fields", changes: { refresh_token: undefined } },
-  { name: "a refresh without a client_id", rule: "client-request.fields", changes: { client_id: undefined } },
-  {
-    name: "R6: a refresh for a scope that was not granted [6749 6]",
-    ...{ rule: "refresh.scope", changes: { scope: "devices:read devices:write" } },
-  },
-  {
-    name: "R6: a refresh for a scope in another form [6749 3.3]",
-    ...{ rule: "refresh.scope", changes: { scope: "total garbage" } },
-  },
-  { name: "R6: a refresh for a scope of spaces", rule: "refresh.scope", changes: { scope: " " } },
+/** The answer does not change while the rules are off. */
+const remains = { remains: true } as const;
+type RefusedRefresh = [name: string, rule: RuleId, changes: Changes, client?: Changes, more?: Partial<Group>];
+const refusedRefreshes: readonly RefusedRefresh[] = [
+  ["R4: a refresh by a confidential client without its secret [F2 refresh-token]", client, noSecret, vault],
+  ["a refresh with a wrong secret", client, { client_secret: "x" }, vault],
+  ["a refresh with a public client's secret", client, { client_secret: "x" }],
+  ["a refresh by an unknown client", client, { client_id: "unknown" }, portal, remains],
+  ["a refresh by a service account", client, account, portal, remains],
+  ["R5: a refresh by another client [OC refresh-token]", "refresh.client", { client_id: "kiosk" }],
+  ["a refresh without a token", "client-request.fields", { refresh_token: undefined }],
+  ["a refresh without a client_id", "client-request.fields", { client_id: undefined }],
+  ["R6: a refresh for a scope that was not granted [6749 6]", "refresh.scope", { scope: moreScopes }],
+  ["R6: a refresh for a scope in another form [6749 3.3]", "refresh.scope", { scope: "total garbage" }],
+  ["R6: a refresh for a scope of spaces", "refresh.scope", { scope: " " }],
 ];
 
 export const refreshes: readonly Row[] = [
@@ -372,6 +362,18 @@ export const refreshes: readonly Row[] = [
   ...group(accepting(devices, set({ reuseDetection: false })), {
     "R3: the newest access token after a reuse, with the option that ignores it": callAfterTheft,
   }),
+  ...group(accepting(accountToken, set({ rotation: false, idleSeconds: 60 })), {
+    "R9: a refresh token whose idle time each use restarts, with the option that does not rotate": refreshed(
+      async (world, { refresh_token }) => {
+        for (const seconds of [59, 59]) {
+          world.wait(seconds);
+          await world.refresh(refresh_token);
+        }
+        world.wait(59);
+        return world.refresh(refresh_token);
+      },
+    ),
+  }),
   ...group(accepting(accountToken, set({ rotation: false })), {
     "R2: the same refresh token again, with the option that does not rotate": twice,
   }),
@@ -379,8 +381,8 @@ export const refreshes: readonly Row[] = [
     "an unknown refresh token": (world) => world.refresh("x".repeat(43)),
     "an access token as refresh token": refreshed((world, { access_token }) => world.refresh(access_token)),
   }),
-  ...refusedRefreshes.flatMap(({ name, rule, changes, client, remains }) => [
-    ...group(also(breaksB(rule), remains ? { remains } : {}), { [name]: refreshedBy(changes, client) }),
+  ...refusedRefreshes.flatMap(([name, rule, changes, client, more]) => [
+    ...group(refusing(refused(rule), rule, more), { [name]: refreshedBy(changes, client) }),
     ...group(acceptedB, {
       [`a refresh token after ${name.replace(/^R\d: /, "")}`]: refreshedBy(changes, client, true),
     }),

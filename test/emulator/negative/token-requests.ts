@@ -253,6 +253,7 @@ export const fieldsB: readonly Row[] = [
   }),
   ...group(also(breaksB("client.authentication"), { remains: true }), {
     "an unknown client_id": account({ client_id: "unknown" }),
+    "the client_id of a plugin of Variant A": account({ client_id: "reporter" }),
     "the client_id constructor": account({ client_id: "constructor" }),
     "client_id and client_secret swapped": account({ client_id: PASSWORDS.worker, client_secret: "worker" }),
     "an API client by client_credentials": account({ client_id: "vault", client_secret: PASSWORDS.vault }),

@@ -27,13 +27,11 @@ export async function deploy(options: EmulatorOptions = {}): Promise<Deployment>
   };
 }
 
-type Algorithm = "RSASSA-PKCS1-v1_5" | "RSA-PSS" | "ECDSA";
-
-/** Converts a private key for the libraries, which choose RS256, PS256 or ES256 by its algorithm. */
-export function cryptoKey(key: KeyObject, name: Algorithm = "RSASSA-PKCS1-v1_5"): Promise<CryptoKey> {
-  const parameters = name === "ECDSA" ? { name, namedCurve: "P-256" } : { name, hash: "SHA-256" };
+/** Converts a private key for the library, which then signs by RS256. */
+export function cryptoKey(key: KeyObject): Promise<CryptoKey> {
+  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
   const pkcs8 = key.export({ type: "pkcs8", format: "der" });
-  return webcrypto.subtle.importKey("pkcs8", pkcs8, parameters, false, ["sign"]) as Promise<CryptoKey>;
+  return webcrypto.subtle.importKey("pkcs8", pkcs8, algorithm, false, ["sign"]) as Promise<CryptoKey>;
 }
 
 interface SentForm {

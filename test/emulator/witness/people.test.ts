@@ -24,7 +24,7 @@ function configurationB({ url, tokenUrlB }: Deployment, kind: Kind = kinds[0]): 
 }
 
 /** The callback URL of a login, and the values that the library compares it with. */
-async function logIn({ emulator }: Deployment, config: client.Configuration, decision?: "deny") {
+async function logIn({ emulator }: Deployment, config: client.Configuration) {
   const checks = { pkceCodeVerifier: client.randomPKCECodeVerifier(), expectedState: client.randomState() };
   const url = client.buildAuthorizationUrl(config, {
     redirect_uri: "http://127.0.0.1:51004/callback",
@@ -33,7 +33,7 @@ async function logIn({ emulator }: Deployment, config: client.Configuration, dec
     code_challenge: await client.calculatePKCECodeChallenge(checks.pkceCodeVerifier),
     code_challenge_method: "S256",
   });
-  const { callbackUrl } = emulator.login({ url: url.href, userId: "ada", decision });
+  const { callbackUrl } = emulator.login({ url: url.href, userId: "ada" });
   return { url: new URL(callbackUrl), checks };
 }
 
@@ -60,23 +60,6 @@ describe("openid-client in Variant B", () => {
       await expect(after).rejects.toMatchObject(invalidGrant);
     },
   );
-
-  test.each(kinds)("as a $clientId client keeps its refresh token without rotation", async (kind) => {
-    const deployment = await deploy({ ...options, refreshTokens: { rotation: false } });
-    const config = configurationB(deployment, kind);
-    const { url, checks } = await logIn(deployment, config);
-    const { refresh_token: refreshToken = "" } = await client.authorizationCodeGrant(config, url, checks);
-    for (let round = 0; round < 2; round++)
-      expect((await client.refreshTokenGrant(config, refreshToken)).refresh_token).toBeUndefined();
-  });
-
-  test("learns access_denied when the person denies", async () => {
-    const deployment = await deploy(options);
-    const config = configurationB(deployment);
-    const { url, checks } = await logIn(deployment, config, "deny");
-    const grant = client.authorizationCodeGrant(config, url, checks);
-    await expect(grant).rejects.toMatchObject({ error: "access_denied" });
-  });
 
   test("rejects the callback without iss that the emulator sends by default", async () => {
     const deployment = await deploy();
