@@ -209,14 +209,16 @@ describe("the page's server", () => {
 });
 
 describe("the option admin", () => {
-  const absent: { name: string; options: EmulatorOptions }[] = [
-    { name: "admin is false", options: { admin: false } },
-    { name: "no variant is served", options: { variants: [] } },
+  const absent: { name: string; options: EmulatorOptions; stylesheet: number }[] = [
+    { name: "admin is false", options: { admin: false }, stylesheet: 200 },
+    { name: "no variant is served", options: { variants: [] }, stylesheet: 404 },
   ];
   test.each(absent)(
     "if $name, a request to the page is answered and journaled like others",
-    async ({ options }) => {
+    async ({ options, stylesheet }) => {
       const emulator = createEmulator(options);
+      expect((await emulator.fetch("/_emulator/style.css")).status).toBe(stylesheet);
+      emulator.journal.clear();
       const response = await emulator.fetch("/_emulator");
       expect([response.status, await response.json()]).toEqual([404, { error: "not_found" }]);
       expect(emulator.journal.count()).toBe(1);

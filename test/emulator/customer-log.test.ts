@@ -57,6 +57,13 @@ describe("the customer log", () => {
     }
   });
 
+  test("has no client if a secret is launched in its place", () => {
+    const { emulator } = new LaunchedPlugin();
+    expect(() => emulator.launch({ tenantId: "acme", clientId: verifier, userId: "ada" })).toThrow();
+    expect(emulator.customerLog.last()).toMatchObject({ tenantId: "acme", rule: "launch.plugin" });
+    expect(emulator.customerLog.last()).not.toHaveProperty("clientId");
+  });
+
   test("does not quote a secret sent as redirect_uri", async () => {
     for (const redirect_uri of [verifier, PORTAL_SECRET, `https://portal.example/${verifier}`]) {
       const portal = new Portal();

@@ -31,6 +31,9 @@ describe("a fault with a probability", () => {
     const struck = first.replaceAll(".", "").length;
     expect(struck).toBeGreaterThan(35);
     expect(struck).toBeLessThan(85);
+    const often = createEmulator();
+    often.faults.add({ ...fault, probability: 0.95, seed: 7 });
+    expect(await pattern(often, 100)).toMatch(/x.*\..*x/);
   });
 
   test("lists the seed that was drawn for it, which repeats the run", async () => {

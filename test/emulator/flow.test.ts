@@ -172,6 +172,8 @@ describe("a login", () => {
       asked.replace("=portal", "=8 characters").replace(CALLBACK, "21 characters"),
       "Error page: Authorization server to Browser | authorization.client",
     ]);
+    await portal.emulator.fetch(portal.authorizationUrl({ scope: "devices:read open-sesame" }));
+    expect((await steps(portal.emulator))[0]).toContain("scope=24 characters");
     await portal.emulator.fetch(portal.authorizationUrl({ code_challenge_method: "plain" }));
     expect(await steps(portal.emulator)).toEqual([
       asked.replace("S256", "5 characters"),

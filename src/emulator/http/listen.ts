@@ -38,11 +38,6 @@ export async function listenOn(
   const silent = new Set<Socket>();
   const server = createServer(timeouts, (incoming, outgoing) => {
     silent.delete(incoming.socket);
-    const name = incoming.headers.host;
-    // RFC 9112 section 3.2. The listener would fail on such a name before any handler could answer.
-    if (name !== undefined && !URL.canParse(`http://${name}`)) {
-      return outgoing.writeHead(400, { "content-length": 0 }).end();
-    }
     return listener(incoming, outgoing);
   });
   server.on("connection", (socket: Socket) => {
