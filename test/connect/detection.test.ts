@@ -296,6 +296,7 @@ describe("after connect", () => {
     { name: "404 with a JSON error", answer: json(404, { error: "not_found" }) },
     { name: "405", answer: { status: 405 } },
     { name: "a page", answer: page },
+    { name: "a redirect", answer: { status: 302, headers: { location: "/login" } } },
   ];
   describe.each([
     { variant: "A" as const, own: pathOfA, other: answersB },
@@ -317,14 +318,15 @@ describe("after connect", () => {
         expect(error).toMatchObject({ name: "VariantError", code: "variant_not_served", variant });
     });
 
-    test("that is refused adds no detection to its error", async () => {
-      const server = await recordingServer(({ path }) =>
-        path === own ? rejected("invalid_client") : { status: 404 },
-      );
+    test.each([
+      { name: "is refused", answer: rejected("invalid_client"), code: "token_refused" },
+      { name: "meets a failing server", answer: pageAnswer(500), code: "response_not_json" },
+    ])("that $name adds no detection to its error", async ({ answer, code }) => {
+      const server = await recordingServer(({ path }) => (path === own ? answer : { status: 404 }));
       const credentials = variant === "A" ? [plugin()] : [account()];
-      const service = await connect({ baseUrl: server.url, tenantId, credentials });
-      const error = await rejectionOf(service.auth.getAccessToken());
-      expect(error).toMatchObject({ name: "TokenRequestError", code: "token_refused" });
+      const options = { baseUrl: server.url, tenantId, credentials, rateLimitDeadlineMs: 0 };
+      const error = await rejectionOf((await connect(options)).auth.getAccessToken());
+      expect(error).toMatchObject({ code });
       expect(error).not.toHaveProperty("detection");
       expect(server.requests.filter(({ path }) => path !== own)).toEqual([]);
     });

@@ -81,10 +81,13 @@ describe("a launch", () => {
   });
 
   test("lives until its token expires, is not renewed, and then rejects with launch_expired", async () => {
-    const { clock, fetch, redeem } = launch();
-    const auth = await redeem();
+    const { clock, fetch, options } = launch();
+    const types: string[] = [];
+    const onEvent = ({ type }: ServiceEvent) => void types.push(type);
+    const auth = await redeemLaunch({ ...options, code: "the-code", codeVerifier, onEvent });
     clock.advance(3_599_999);
     expect((await auth.getAccessToken()).value).toBe("token-of-ada");
+    expect(types).toEqual(["token_requested", "token_renewed"]);
     clock.advance(1);
     const expired = { name: "RelaunchRequiredError", code: "launch_expired", variant: "A" };
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject(expired);

@@ -190,12 +190,14 @@ describe("the functions of a login reject", () => {
     },
   );
 
-  test("a login that was begun for another client", async () => {
-    const another = { ...target, credential: apiClient({ ...client, clientId: "another" }) };
-    const back = await backFromLogin(another);
-    const completing = completeLogin({ ...target, credential: apiClient(client), ...back });
-    expect(await rejectionOf(completing)).toMatchObject({ code: "option_invalid", option: "login" });
-  });
+  test.each([{ clientId: "another" }, { redirectUri: "https://portal.example/another" }])(
+    "a login that was begun with another credential (%j)",
+    async (changed) => {
+      const back = await backFromLogin(settings(changed));
+      const completing = completeLogin({ ...target, credential: apiClient(client), ...back });
+      expect(await rejectionOf(completing)).toMatchObject({ code: "option_invalid", option: "login" });
+    },
+  );
 });
 
 describe("a refused client", () => {

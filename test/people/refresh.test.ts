@@ -211,6 +211,7 @@ describe("a lost response to a refresh", () => {
     { name: "is assumed once with resendLostRefresh", before: lost, code: "login_outcome_unknown" },
     { name: "is not assumed after a 429", before: none, code: "rate_limited" },
     { name: "is not assumed if nothing was sent", before: broken("ECONNREFUSED"), code: "network_failed" },
+    { name: "is not assumed without a connection", before: broken("CERT_HAS_EXPIRED"), code: "tls_failed" },
   ])("$name: the next call sends the refresh", async ({ before, code }) => {
     const settings = { resendLostRefresh: before === lost };
     const { auth, server, clock } = await expiredLogin({ settings, options: { rateLimitDeadlineMs: 0 } });

@@ -179,7 +179,7 @@ export async function readSettings<T extends object>(
 ): Promise<T> {
   let read: T;
   try {
-    read = await (typeof settings === "function" ? settings({ ...target }) : settings);
+    read = await (typeof settings === "function" ? settings(target) : settings);
   } catch (cause) {
     const message = "The function that returns the credential's settings failed; see the cause.";
     throw new ConfigurationError("credential_invalid", message, { variant, cause });
