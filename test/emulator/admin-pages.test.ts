@@ -1,5 +1,4 @@
-// The pages at /_emulator show what happened, and never markup from outside. customer-log.test.ts tests that they show no
-// secret.
+// The pages at /_emulator show what happened, and never markup from outside.
 import { describe, expect, test } from "vitest";
 import { AdminBrowser, atAdmin, everyPage, PAGES } from "./form-browser.js";
 import { LaunchedPlugin, PluginClient, START } from "./plugin-client.js";

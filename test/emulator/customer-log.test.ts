@@ -153,7 +153,7 @@ describe("an entry", () => {
   });
 });
 
-describe("canaries and their hashes are absent from the customer log, the journal, the inspected emulator and its pages:", () => {
+describe("canaries and their hashes are absent from log, journal, pages and inspected emulator:", () => {
   async function expectAbsent(emulator: Emulator, canaries: Record<string, string | undefined>) {
     const everything = [
       JSON.stringify(emulator.customerLog.entries()),

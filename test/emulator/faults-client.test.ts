@@ -1,4 +1,4 @@
-// The client and faults: it never sends a code again that may be spent. test/auth and test/people have the other faults.
+// The client never sends a code again that may be spent. test/auth and test/people have the other faults.
 import { describe, expect, test } from "vitest";
 import type { Fault } from "../../src/emulator/index.js";
 import { apiClient, beginLogin, completeLogin, redeemLaunch, userInterfacePlugin } from "../../src/index.js";

@@ -277,7 +277,7 @@ class Worker extends Portal {
   }
 }
 
-test("an updated service account needs its new secret at once, gets other scopes with its next token, and keeps its tokens", async () => {
+test("an updated service account needs its new secret at once, keeps its tokens, and gets its scopes later", async () => {
   const worker = new Worker();
   const { emulator } = worker;
   const token = await worker.token();

@@ -143,6 +143,7 @@ export const forms: readonly Row[] = [
     "a client_assertion whose claims are an array": assertion(`${part({ alg: "RS256" })}.${part([])}.abc`),
     "a client_assertion whose claims are null": assertion(`${part({ alg: "RS256" })}.${part(null)}.abc`),
     "a client_assertion with characters outside base64url": assertion("e3==.e30.e30"),
+    "a client_assertion with a character after its signature": (world) => assertion(`${world.assertion()}!`),
     "a client_assertion in JSON serialization": assertion(part({ payload: "", signatures: [] })),
   }),
 ];

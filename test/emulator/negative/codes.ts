@@ -318,19 +318,23 @@ const refreshedBy =
     const answer = await world.refresh(refresh_token, { ...client, ...changes });
     return isRepaired ? world.refresh(refresh_token, client) : answer;
   };
-const client = "api-client.authentication";
+const authentication = "api-client.authentication";
 const noSecret = { client_secret: undefined };
 const moreScopes = "devices:read devices:write";
 const account = { client_id: "worker", client_secret: PASSWORDS.worker };
-/** The answer does not change while the rules are off. */
 const remains = { remains: true } as const;
 type RefusedRefresh = [name: string, rule: RuleId, changes: Changes, client?: Changes, more?: Partial<Group>];
 const refusedRefreshes: readonly RefusedRefresh[] = [
-  ["R4: a refresh by a confidential client without its secret [F2 refresh-token]", client, noSecret, vault],
-  ["a refresh with a wrong secret", client, { client_secret: "x" }, vault],
-  ["a refresh with a public client's secret", client, { client_secret: "x" }],
-  ["a refresh by an unknown client", client, { client_id: "unknown" }, portal, remains],
-  ["a refresh by a service account", client, account, portal, remains],
+  [
+    "R4: a refresh by a confidential client without its secret [F2 refresh-token]",
+    authentication,
+    noSecret,
+    vault,
+  ],
+  ["a refresh with a wrong secret", authentication, { client_secret: "x" }, vault],
+  ["a refresh with a public client's secret", authentication, { client_secret: "x" }],
+  ["a refresh by an unknown client", authentication, { client_id: "unknown" }, portal, remains],
+  ["a refresh by a service account", authentication, account, portal, remains],
   ["R5: a refresh by another client [OC refresh-token]", "refresh.client", { client_id: "kiosk" }],
   ["a refresh without a token", "client-request.fields", { refresh_token: undefined }],
   ["a refresh without a client_id", "client-request.fields", { client_id: undefined }],
