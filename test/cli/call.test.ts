@@ -6,6 +6,8 @@ import { cli, refused } from "./command-line.js";
 import { plantedToken, startPlanted } from "./servers.js";
 
 const call = ["call", "listDevices"];
+/** JSON escapes its quotes. */
+const quoted = 'planted-"quoted"-secret';
 
 describe.concurrent("call", () => {
   it.each(["A", "B"] as const)("listDevices on Variant %s prints the devices as JSON", async (variant) => {
@@ -54,9 +56,11 @@ describe.concurrent("call", () => {
 
   it.each([
     { name: "repeats the token", body: `"${plantedToken}"`, shown: "(not shown: it repeats a secret)" },
+    { name: "repeats the secret", body: JSON.stringify(quoted), shown: "(not shown: it repeats a secret)" },
     { name: "is very long", body: `"${"x".repeat(9_000)}"`, shown: "(not shown: 9002 characters)" },
   ])("does not show the body of a refusal that $name", async ({ body, shown }) => {
-    const { env } = await startPlanted((_, response) => response.writeHead(500).end(body));
+    const planted = await startPlanted((_, response) => response.writeHead(500).end(body));
+    const env = { ...planted.env, BIVARIANT_B_CLIENT_SECRET: quoted };
     const people = await cli(call, env);
     const script = await cli([...call, "--json"], env);
     expect([people.code, script.code]).toEqual([6, 6]);

@@ -295,6 +295,13 @@ describe("doctor compares the key with the registered JWKS:", () => {
     { name: "a key to encrypt", jwks: { keys: [{ ...right, use: "enc" }] }, verdict: "fail", says: /use/ },
     { name: "an empty set", jwks: { keys: [] }, verdict: "fail", says: /empty/ },
     { name: "a private key", jwks: { keys: [secret] }, verdict: "fail", says: /holds a private/ },
+    {
+      name: "a symmetric key",
+      jwks: { keys: [{ kty: "oct", k: "AA" }] },
+      verdict: "fail",
+      says: /symmetric/,
+    },
+    { name: "a key for PS256", jwks: { keys: [{ ...right, alg: "PS256" }] }, verdict: "fail", says: /algor/ },
     { name: "a key without a set", jwks: right, verdict: "fail", says: /single key/ },
     { name: "keys that are not an array", jwks: { keys: "none" }, verdict: "fail", says: /no array "keys"/ },
     {

@@ -1,6 +1,7 @@
 // `bivariant login`: the browser, the loopback address and the store, and how later commands use the login.
+import { once } from "node:events";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
@@ -96,6 +97,10 @@ describe.concurrent("a login", () => {
     for (const { name, path, init } of forged)
       expect([name, (await fetch(redirect + path, init)).status]).toEqual([name, 404]);
     expect((await fetch(new URL("/", redirect))).status).toBe(404);
+    // fetch cannot send the name of another host, which a browser sends after DNS rebinding.
+    const rebound = get(`${redirect}?code=forged&state=${state}`, { headers: { host: "x.example" } });
+    const [answer] = (await once(rebound, "response")) as [IncomingMessage];
+    expect(answer.resume().statusCode).toBe(404);
     const { callbackUrl } = deployment.emulator.login({ url: address.href, userId: "ada" });
     expect((await fetch(callbackUrl)).status).toBe(200);
     expect((await running.ended).code).toBe(0);
@@ -126,6 +131,13 @@ describe.concurrent("a login", () => {
     expect(ended.code).toBe(3);
     expect(ended.stderr).toContain("Run bivariant login.");
     expect(leaksOf(withoutAddress(ended), ["planted-code"])).toEqual([]);
+  });
+
+  it("is stored in the home folder if XDG_STATE_HOME is relative", async () => {
+    const { env, folder } = await start();
+    const given = { ...env, XDG_STATE_HOME: "relative", HOME: folder };
+    const { stdout } = await cli(["login", "--logout", "--json"], given);
+    expect(JSON.parse(stdout).store_file).toBe(join(folder, ".local/state/bivariant/grants.json"));
   });
 
   it("that does not happen in time exits 3", async () => {

@@ -132,6 +132,13 @@ describe("a proxy that fails", () => {
     expect(leaksOf(result, secrets)).toEqual([]);
   });
 
+  it("is asked for a token only once if it refuses its user", async () => {
+    const { env, proxy } = await startBehindProxy(407);
+    const { code } = await cli(["token", insecure, "--variant", "B"], { ...env, HTTP_PROXY: proxy.url });
+    expect(code).toBe(5);
+    expect(proxy.requests).toHaveLength(1);
+  });
+
   it.each([
     { name: "is not a URL", variable: "HTTP_PROXY", value: "http://planted secret" },
     { name: "has a scheme only", variable: "https_proxy", value: "http://" },

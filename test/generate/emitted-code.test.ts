@@ -31,6 +31,8 @@ const AWKWARD = openapi(
           parameter("header", "X-Envelope"),
           parameter("header", "X-Trace"),
           parameter("header", "Authorization"),
+          parameter("header", "Accept"),
+          parameter("header", "Content-Type"),
           parameter("cookie", "session"),
         ],
         responses: {
@@ -108,7 +110,7 @@ describe("operations.ts", () => {
   });
 
   test("excludes X-Envelope and headers that are not parameters", () => {
-    expect(text).not.toMatch(/\["X-Envelope"\]|\["Authorization"\]/);
+    expect(text).not.toMatch(/(?:"X-Envelope"|Authorization|Accept|"Content-Type")\??:/);
     expect(text).toContain(`"X-Trace"?:`);
     expect(text).toContain(`query?: NonNullable<A.operations["get-thing"]["parameters"]["query"]>`);
   });
@@ -139,6 +141,13 @@ test("the path parameter tenantId is optional in Variant A and required in Varia
   expect(text).toContain('args: [init?: InitsA["one"]]');
   expect(text).toContain('args: [init: InitsB["one"]]');
   expect(text).toContain('one: { args: [init: InitsA["one"] & InitsB["one"]] }');
+});
+
+test("an operation is sent without a bearer if its document requires none", async () => {
+  const { documents, out } = await sample({ ...openapi(ONE_OPERATION), security: [] });
+  await generate({ documents, out });
+  const text = await readFile(join(out, "operations.ts"), "utf8");
+  expect(text.match(/anonymous: true/g)).toHaveLength(1);
 });
 
 test("without a common operation the table of both variants is empty", async () => {
@@ -207,6 +216,9 @@ const rows: readonly Row[] = [
   row(object({ propertyNames: { enum: ["a", "b.c"] } }), [{ a: 1, "b.c": 1 }, { bxc: 1 }]),
   row(object({ allOf: [{ propertyNames: { maxLength: 1 } }, { required: ["ab"] }] }), [{ ab: 1 }]),
   row(object({ propertyNames: false })),
+  row(object({ propertyNames: { minLength: 1 } }), [{ "": 1 }]),
+  row({ type: "integer", enum: [1, 1.5] }),
+  row(text({ $defs: { Short: { maxLength: 1 } } })),
   row(
     object({
       properties: { a: string },
@@ -291,12 +303,16 @@ const components = {
 };
 
 describe("the generated schemas mean the same to zod and Ajv", () => {
-  const document = openapi({}, components);
+  const short = { $ref: "#/components/schemas/Text", maxLength: 2 };
+  const responses = { 200: { description: "Short.", content: json(short) } };
+  const document = openapi({ "/short": { get: { operationId: "getShort", responses } } }, components);
   const ajv = new Ajv2020({ strict: false });
   addFormats.default(ajv);
   ajv.addSchema(document, "sample");
   let compiled: CompiledSample;
-  let schemas: { A: { components: Record<string, () => z.ZodType> } };
+  type Schema = () => z.ZodType;
+  type Operations = { getShort: { responses: { 200: Schema } } };
+  let schemas: { A: { components: Record<string, Schema>; operations: Operations } };
 
   beforeAll(async () => {
     compiled = await compiledSample(document);
@@ -315,6 +331,11 @@ describe("the generated schemas mean the same to zod and Ajv", () => {
       // Parsing changes nothing: unknown keys survive, no default is filled in, nothing is frozen.
       if (result?.success) expect(result.data).toEqual(instance);
     }
+  });
+
+  test("a body's keywords beside its $ref are checked too", () => {
+    const schema = schemas.A.operations.getShort.responses[200]();
+    expect(["ab", "abc"].map((text) => schema.safeParse(text).success)).toEqual([true, false]);
   });
 
   test("they compile", () => {

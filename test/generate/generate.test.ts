@@ -34,8 +34,9 @@ describe("generate", () => {
   test("writes the same bytes for the same documents", async () => {
     const { documents, out, names } = await generated();
     expect(names).toEqual(FILES);
-    await generate({ documents, out: `${out}-again` });
-    expect(await contents(`${out}-again`)).toEqual(await contents(out));
+    const again = join(`${out}-again`, "below");
+    await generate({ documents, out: again });
+    expect(await contents(again)).toEqual(await contents(out));
   });
 
   test("writes into every file that it is generated, and the hash of its document", async () => {
@@ -56,6 +57,13 @@ describe("generate", () => {
     await writeFile(documents.A, `\uFEFF${text.replaceAll("\n", "\r\n")}`);
     await generate({ documents, out });
     expect(await contents(out)).toEqual(before);
+  });
+
+  test("sorts the unknowns by section, in numerical order", async () => {
+    const marks = ["10", "2"].map((section) => ({ id: `at-${section}`, section, says: "This." }));
+    const { documents, out } = await sample({ ...openapi(ONE_OPERATION), "x-not-shown": marks });
+    await generate({ documents, out });
+    expect(await readFile(join(out, "unknowns.ts"), "utf8")).toMatch(/at-2"[\s\S]*at-10"/);
   });
 
   test("writes the documents and the version of every generator into the lock", async () => {
@@ -222,12 +230,16 @@ const refused = [
     answer({ type: "object", properties: { default: { "x-not-shown": [{ section: "1", says: "This." }] } } }),
     `${SCHEMA}/properties/default`,
   ),
-  refusal("one id for two unknowns", "not_shown_invalid", {
-    ...openapi(ONE_OPERATION),
-    "x-not-shown": [
+  ...[
+    { section: "1", says: "That." },
+    { section: "2", says: "This." },
+  ].map((other) => {
+    const marks = [
       { id: "a", section: "1", says: "This." },
-      { id: "a", section: "1", says: "That." },
-    ],
+      { id: "a", ...other },
+    ];
+    const document = { ...openapi(ONE_OPERATION), "x-not-shown": marks };
+    return refusal(`one id also for section ${other.section}: ${other.says}`, "not_shown_invalid", document);
   }),
   refusal(
     "a parameter without a place",

@@ -25,7 +25,7 @@ const SOUND: Tree = {
   "src/stores/memory.ts": `import type { TokenStore } from "../auth/token-store.js";\nexport const store: TokenStore = { get: () => "" };\n`,
   "src/stores/file.ts": `import { readFileSync } from "node:fs";\nexport const file = readFileSync;\n`,
   "src/connect.ts": `import { auth } from "./auth/auth.js";\nimport { store } from "./stores/memory.js";\nexport const connect = [auth, store];\n`,
-  "src/index.ts": `export { connect } from "./connect.js";\nexport type * from "./auth/token-store.js";\n`,
+  "src/index.ts": `export { connect } from "./connect.js";\nexport type * from "./auth/token-store.js";\nexport type * from "../generated/schemas.js";\n`,
   "src/validate.ts": `import { z } from "zod";\nimport type { call } from "./client/call.js";\nexport const validate = (c: typeof call) => [z, c];\n`,
   "src/page/index.ts": `export const page = 1;\n`,
   "src/backend/handler.ts": `import { connect } from "../connect.js";\nexport const backend = connect;\n`,
@@ -161,6 +161,11 @@ test.each([
     },
     finding:
       "src/index.ts imports src/variants/checked.ts imports generated/schemas.ts imports zod: src/index.ts may not load zod",
+  },
+  {
+    name: "zod within reach of the main entry, through a lazy import",
+    tree: { "src/index.ts": STATEMENTS.lazy("../generated/schemas.js") },
+    finding: "src/index.ts imports generated/schemas.ts imports zod: src/index.ts may not load zod",
   },
 ])("it is a finding: $name", ({ tree, finding }) => {
   expect(checkLayers(plant({ ...SOUND, ...(tree as Tree) }))).toEqual([finding]);

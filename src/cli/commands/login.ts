@@ -199,7 +199,7 @@ async function listenForCallback(port: number) {
     // The Host is checked so that a foreign name that resolves to this machine (DNS rebinding) gets no answer.
     const isHere = headers.host === new URL(redirectUri).host;
     const target = isHere && URL.canParse(url, redirectUri) ? new URL(url, redirectUri) : undefined;
-    if (method !== "GET" || target?.host !== headers.host || target?.pathname !== path)
+    if (method !== "GET" || target?.pathname !== path)
       response.writeHead(404, { "content-type": "text/plain" }).end("Not found.\n");
     else if (accept?.(target, response) !== true)
       response.writeHead(404, pageHeaders).end(htmlOf(loginPages.another));
