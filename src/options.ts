@@ -58,6 +58,7 @@ export function requireDuration(option: string, value: unknown, fallback: number
  */
 export function requireSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined || signal === null) return undefined;
+  if (signal instanceof AbortSignal) return signal;
   const { aborted, addEventListener, removeEventListener } = signal as Partial<AbortSignal>;
   const isEventTarget = typeof addEventListener === "function" && typeof removeEventListener === "function";
   if (typeof aborted === "boolean" && isEventTarget) return signal as AbortSignal;

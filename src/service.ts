@@ -111,10 +111,12 @@ export function serviceMaker<T extends LookupTypes>(
   const table = api === undefined ? operations : api.operations;
   if (typeof table?.A !== "object" || typeof table.B !== "object")
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
+  const { fetch, now, timeoutMs } = resolved;
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
   return (auth, detection) => {
     const index = indexes[auth.variant];
-    const options = { ...resolved, auth, operations: index, validate, emit: emitter(auth, resolved) };
+    const emit = emitter(auth, resolved);
+    const options = { auth, operations: index, validate, fetch, now, timeoutMs, emit };
     const caller = createCaller(options);
     const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({

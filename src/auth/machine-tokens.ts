@@ -6,7 +6,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { parseRetryAfterMs, withTimeLimit } from "../http/exchange.js";
+import { parseRetryAfterMs, waitWithin } from "../http/exchange.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -197,7 +197,7 @@ class MachineTokenSource implements TokenSource {
     if (store === undefined) return undefined;
     try {
       const limit = { variant, baseUrl: target.baseUrl, timeoutMs };
-      const entry = await withTimeLimit(async () => store.get(key), limit);
+      const entry = await waitWithin(async () => store.get(key), limit);
       if (entry === undefined) return undefined;
       const { value, expiresAt, issuedAt, ...rest } = JSON.parse(entry.value);
       if (typeof value !== "string" || value === "") return undefined;

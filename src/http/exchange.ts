@@ -117,28 +117,42 @@ export interface TimeLimitOptions {
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
+  options: TimeLimitOptions,
+): Promise<T> {
+  const controller = new AbortController();
+  const run = () => task(controller.signal);
+  return waitWithin(run, options, (reason) => controller.abort(reason));
+}
+
+/**
+ * Waits for a task that cannot be aborted, such as that of a store. At the time limit only the wait ends.
+ *
+ * @throws as `withTimeLimit`
+ */
+export function waitWithin<T>(
+  task: () => Promise<T>,
   { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
+  stopped: (reason: unknown) => void = () => {},
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
-    const controller = new AbortController();
     const end = () => {
       clearTimeout(timer);
       forget?.();
     };
-    // The caller's own fetch or store may ignore the signal, so the wait ends here too.
+    // The caller's own fetch may ignore the signal, so the wait ends here too.
     const stop = (reason: unknown) => {
       end();
       reject(reason);
-      controller.abort(reason);
+      stopped(reason);
     };
     const timer = setTimeout(() => {
       const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
-    task(controller.signal).then(
+    task().then(
       (value) => {
         end();
         resolve(value);
