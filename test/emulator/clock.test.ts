@@ -1,7 +1,7 @@
 // One clock for tokens, codes, jti values, the rate window, headers and sessions; it moves forward and back.
 import { describe, expect, test } from "vitest";
+import { ExpiringMap } from "../../src/emulator/expiring-map.js";
 import { createEmulator } from "../../src/emulator/index.js";
-import { ExpiringMap } from "../../src/emulator/stores.js";
 import { PluginClient, reporter, START, service } from "./plugin-client.js";
 
 /** The statuses of the answers after each move of the clock. */
