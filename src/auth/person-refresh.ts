@@ -255,7 +255,7 @@ class PersonTokenSource implements TokenSource {
       return token;
     } catch (cause) {
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
-      // A 503 says that nothing was done.
+      // With a 503 the server did not process the request, so the refresh token is not spent.
       if (isAnswerLost(cause) && (cause as { status?: number }).status !== 503) {
         await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version);
         throw outcomeUnknown(cause);

@@ -108,7 +108,7 @@ export class StoredGrantHandle {
   #held: PersonGrant;
   /** A grant that could not be written yet. It replaces the version `over`, or any older grant if `over` is absent. */
   #unsaved: { readonly grant: PersonGrant; readonly over?: string } | undefined;
-  /** The reason why there will be no other token. */
+  /** Set when the grant has ended: the error of every later request for a token. */
   #over: PersonRequiredError | undefined;
 
   /** `isSaved` false: the grant is not in the store yet. */

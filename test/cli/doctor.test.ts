@@ -234,7 +234,7 @@ describe("doctor, about the variant,", () => {
     expect(detection?.remedy).toContain("BIVARIANT_VARIANT");
   });
 
-  it.each([undefined, "", "{tenantId}", ".."])("fails aud and detection for tenant %s", async (tenant) => {
+  it.each([undefined, "", "{tenantId}", ".."])("reports two failures for tenant %s", async (tenant) => {
     const { env, emulator } = await startDeployment();
     const args = tenant === undefined ? [] : ["--tenant", tenant];
     const { audience, detection } = await doctor({ ...env, BIVARIANT_TENANT: undefined }, args);

@@ -110,7 +110,7 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test("a dot that the label style turns into two is refused", async () => {
+  test("a dot is refused in a label-style parameter, whose style puts another dot before it", async () => {
     const { call, fetch } = client(variant);
     const error = await rejectionOf(call("listLabels", { params: { path: { label: "." } } }));
     expect(error).toMatchObject({ code: invalid, option: "params.path.label" });
