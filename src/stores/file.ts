@@ -136,7 +136,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         });
       }),
     async lock(key, task, lockOptions) {
-      const timeoutMs = requireLock(key, lockOptions);
+      const timeoutMs = requireLock(key, task, lockOptions);
       const endsAt = performance.now() + timeoutMs;
       return queued(key, timeoutMs, async () => {
         const release = await guarded(async (at) =>

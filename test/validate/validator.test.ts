@@ -149,5 +149,6 @@ test("the shipped documents check the token response of section 2.3", () => {
 test("an unknown mode and schemas of another shape are option_invalid", () => {
   const refusal = (option: string) => expect.objectContaining({ code: "option_invalid", option });
   expect(() => validator("loud" as "strict")).toThrow(refusal("mode"));
-  expect(() => validator("strict", {} as typeof schemas)).toThrow(refusal("schemas"));
+  for (const wrong of [{}, 5, "x", true, null])
+    expect(() => validator("strict", wrong as typeof schemas)).toThrow(refusal("schemas"));
 });
