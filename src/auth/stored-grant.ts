@@ -241,7 +241,9 @@ export function personRequiredError(
   cause?: unknown,
 ): PersonRequiredError {
   const advice = variant === "A" ? "open the plugin" : "log in";
-  const message = `${problem} Ask the person to ${advice} again.`;
+  const { status } = Object(cause) as { status?: number };
+  const answer = status && outcome === "outcome_unknown" ? ` The answer had the status ${status}.` : "";
+  const message = `${problem}${answer} Ask the person to ${advice} again.`;
   return variant === "A"
     ? new RelaunchRequiredError(`launch_${outcome}`, message, { cause })
     : new LoginRequiredError(`login_${outcome}`, message, { cause });
