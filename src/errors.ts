@@ -108,7 +108,8 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
     message: string,
     { cause, ...fields }: { variant?: Variant | undefined; cause?: unknown } = {},
   ) {
-    super(message, cause === undefined ? undefined : { cause: withoutSecrets(cause) });
+    const isOwn = name === "ConfigurationError";
+    super(message, cause === undefined ? undefined : { cause: withoutSecrets(cause, isOwn) });
     hide(this, "name", name);
     hide(this, brand, name);
     this.code = code;
@@ -320,21 +321,32 @@ function isEchoOf(secret: string, text: string): boolean {
   });
 }
 
+/** A line of a stack that names a place in a file, as V8 and the other engines write it. */
+const frame = /^ +at .+:\d+:\d+\)?$|^[^\s@]*@\S+:\d+:\d+$/gm;
+/** A word that is neither letters in one case, with the usual punctuation, nor a short number. */
+const possibleSecret =
+  /(?<!\S)(?!["'(]*\d{1,4}["'),.:;!?]*(?!\S))\S*(?:[^\p{L}\s"'(),.:;!?]|\p{Ll}\p{Lu}|\S{21})\S*/gu;
+
 /**
- * Copies a foreign error for use as a cause: its name and system code, and those of its own causes. Its message and
- * fields are dropped, since the caller's own fetch may put the whole request into them.
+ * Copies a foreign error for use as a cause: its name and code, and those of its own causes. Its message and fields are
+ * dropped, since the caller's own fetch may put the whole request into them. If it is from a function that reads a
+ * credential (`isOwn`), it keeps its stack too, and its message without the words that may be a secret.
  */
-function withoutSecrets(cause: unknown, depth = 0): unknown {
+function withoutSecrets(cause: unknown, isOwn: boolean, depth = 0): unknown {
   if (isBivariantError(cause)) return cause;
-  const { name, code, cause: inner } = Object(cause) as Record<string, unknown>;
-  const systemCode = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : undefined;
-  const kind = typeof name === "string" && /^[A-Za-z]{1,60}$/.test(name) ? name : "Error";
+  const { name, message = cause, code, stack, cause: inner } = Object(cause) as Record<string, unknown>;
+  const text = (value: unknown) => (typeof value === "string" ? value : "");
+  const isCode = typeof code === "number" || /^(?:[A-Z][A-Z0-9_]{1,60}|[A-Za-z_]{1,60})$/.test(text(code));
+  const kind = /^[A-Za-z][A-Za-z0-9]{0,60}$/.test(text(name)) ? text(name) : "Error";
+  const leftOut = `the message of the ${kind} is left out, since it may hold a secret`;
   const error = new Error(
-    systemCode ?? `the message of the ${kind} is left out, since it may hold a secret`,
-    inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, depth + 1) },
+    isOwn ? text(message).slice(0, 500).replace(possibleSecret, "…") : (isCode && text(code)) || leftOut,
+    inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, isOwn, depth + 1) },
   );
-  hide(error, "stack", `${kind}: ${error.message}`);
-  return systemCode === undefined ? error : Object.assign(error, { code: systemCode });
+  const frames = (isOwn && text(stack).replace(text(message), "").match(frame)) || [];
+  hide(error, "name", kind);
+  hide(error, "stack", [`${kind}: ${error.message}`, ...frames].join("\n"));
+  return isCode ? Object.assign(error, { code }) : error;
 }
 
 function hide(target: object, key: PropertyKey, value: unknown): void {

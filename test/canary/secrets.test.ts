@@ -368,14 +368,22 @@ describe("no secret is shown by", () => {
     ]);
   });
 
-  test("a settings function that fails with the secret in its message", async () => {
-    const credential = serviceAccount(() => {
-      throw new Error(`vault refused ${clientSecret}`);
-    });
-    const auth = createAuth({ ...target, credential, onEvent });
+  test.each([
+    { name: "settings", code: "credential_invalid", make: (fail: () => never) => serviceAccount(fail) },
+    { name: "a key", code: "key_invalid", make: (fail: () => never) => plugin(fail) },
+    { name: "a signature", code: "key_invalid", make: (sign: () => never) => plugin({ keyId: "k", sign }) },
+  ])("a function of $name that fails, whose error keeps its name, code and stack", async ({ code, make }) => {
+    const secrets = [clientSecret, pkcs8(rsaKey()), ...Object.values(privateJwk(rsaKey()))].join(" ");
+    const readVault = (): never => {
+      const fields = { name: "VaultError2", code: "EVAULT", body: secrets, cause: new Error(secrets) };
+      const message = `The vault is down (503): read ${secrets}\n    at ${clientSecret}:1:1`;
+      throw Object.assign(new Error(message), fields);
+    };
+    const auth = createAuth({ ...target, credential: make(readVault), onEvent });
     const error = await rejectionOf(auth.getAccessToken());
-    const cause = { message: "the message of the Error is left out, since it may hold a secret" };
-    expect(error).toMatchObject({ code: "credential_invalid", cause });
+    const stack = expect.stringMatching(/at .*readVault.*secrets\.test/);
+    expect(error).toMatchObject({ code, cause: { name: "VaultError2", code: "EVAULT", stack } });
+    expect(String((error as Error).cause)).toMatch(/^VaultError2: The vault is down \(503\): read …/);
     expectNone([error, ...events, ...printed]);
   });
 });
