@@ -1,5 +1,6 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
 import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
+import { credentialMissing, driverOf, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible } from "./auth/lazy.js";
 import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
 import { SharedTask } from "./auth/token-lifecycle.js";
@@ -10,7 +11,7 @@ import {
   type Variant,
   VariantError,
 } from "./errors.js";
-import type { Answer } from "./http/exchange.js";
+import { type Answer, untilAborted } from "./http/exchange.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 
@@ -19,16 +20,50 @@ const detectionLifetimeMs = 60 * 60 * 1_000;
 
 export interface DetectionContext {
   readonly target: Target;
-  /** The variants with a credential, in order of preference. */
-  readonly order: readonly Variant[];
+  /** In order of preference. */
+  readonly credentials: readonly MachineCredential[];
   readonly options: ResolvedAuthOptions;
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
   /** Detections in flight, by store key. */
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
-/** Resolves with a detection that found a variant. It may be stored, in flight or new. */
-export async function chooseByDetection(
+/**
+ * Chooses between credentials of both variants. Their functions are called only after the detection, and only as far as
+ * needed: that of the variant that was found and, if the tenant has none of that kind, that of the other. The other is
+ * then used as if it were configured alone.
+ */
+export async function chooseCredential(
+  context: DetectionContext,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly credential: MachineCredential; readonly detection: Detection | undefined }> {
+  const { target, options, credentials } = context;
+  const detection = await chooseByDetection(context, signal);
+  const { served } = detection;
+  const thatAre = (says: string) => credentials.filter(({ variant }) => served[variant] === says);
+  const error = thatAre("yes").length === 0 ? noVariant(detection) : undefined;
+  if (error?.code === "variant_not_served") throw error;
+  // A tenant that has only one of the two needs no verdict, so without a verdict both are looked at.
+  const candidates = error ? credentials : [...thatAre("yes"), ...thatAre("unknown")];
+  const existing: MachineCredential[] = [];
+  for (const candidate of candidates) {
+    try {
+      await untilAborted(driverOf(candidate).prepare(target, options), signal);
+      existing.push(candidate);
+      if (!error) break;
+    } catch (fault) {
+      if ((fault as { code?: unknown }).code !== "credential_missing") throw fault;
+    }
+  }
+  const [credential, other] = existing;
+  if (credential === undefined)
+    throw credentialMissing(target, candidates.map(({ variant }) => variant).join(" or "));
+  if (error && (other || served[credential.variant] === "no")) throw error;
+  return { credential, detection: served[credential.variant] === "yes" ? detection : undefined };
+}
+
+/** Resolves with a detection, which may be stored, in flight or new. */
+async function chooseByDetection(
   context: DetectionContext,
   signal: AbortSignal | undefined,
 ): Promise<Detection> {
@@ -49,10 +84,10 @@ export async function chooseByDetection(
 async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
   const stored = await readDetection(context);
   if (stored !== undefined) return stored;
-  const detection = await ask(context, context.order, true, signal);
-  if (!Object.values(detection.served).includes("yes")) throw noVariant(detection, context.order);
-  // After a rate limit or a server failure the next connect asks again.
-  if (!detection.evidence.every(isLasting)) return detection;
+  const detection = await ask(context, orderOf(context), true, signal);
+  // Without a variant, and after a rate limit or a server failure, the next connect asks again.
+  const isFound = Object.values(detection.served).includes("yes");
+  if (!isFound || !detection.evidence.every(isLasting)) return detection;
   const expiresAt = detection.detectedAt + detectionLifetimeMs;
   await ifPossible(() =>
     context.options.store?.set(storeKey(context), JSON.stringify(detection), { expiresAt }),
@@ -88,8 +123,8 @@ function isLasting({ status }: Evidence): boolean {
   return status !== 429 && status < 500;
 }
 
-function noVariant(detection: Detection, order: readonly Variant[]): VariantError {
-  const servesNeither = order.every((variant) => detection.served[variant] === "no");
+function noVariant(detection: Detection): VariantError {
+  const servesNeither = Object.values(detection.served).every((says) => says === "no");
   const advice = servesNeither
     ? "A wrong tenant id looks the same: check tenantId and baseUrl."
     : detection.evidence.every(isLasting)
@@ -123,12 +158,8 @@ export async function explainByDetection(
   // Variant A's path cannot be built without a tenant.
   if (context.target.tenantId === "") return error;
   const other = variant === "A" ? "B" : "A";
-  let detection: Detection;
-  try {
-    detection = await ask(context, [variant, other], false, signal);
-  } catch {
-    return error;
-  }
+  const detection = await ifPossible(() => ask(context, [variant, other], false, signal));
+  if (detection === undefined) return error;
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
     await ifPossible(() => context.options.store?.delete(storeKey(context)));
@@ -140,7 +171,7 @@ export async function explainByDetection(
     const advice =
       served[other] === "yes"
         ? `, but it serves Variant ${other}: configure a credential for that`
-        : "; a wrong tenant id looks the same";
+        : ". Check tenantId and baseUrl: a wrong tenant id looks the same";
     const message = `The deployment does not serve Variant ${variant}${advice}. ${evidenceText(detection)}`;
     return new VariantError("variant_not_served", message, { detection, variant });
   }
@@ -148,19 +179,21 @@ export async function explainByDetection(
   return new UnexpectedResponseError(code, message, { status, issues, variant, detection });
 }
 
+const orderOf = ({ credentials }: DetectionContext) => credentials.map(({ variant }) => variant);
+
 function storeKey({ target }: DetectionContext): string {
   return JSON.stringify(["detection", target.baseUrl, target.tenantId]);
 }
 
 /** If the store fails, the only cost is one more detection. */
 function readDetection(context: DetectionContext): Promise<Detection | undefined> {
-  const { options, order } = context;
+  const { options } = context;
   return ifPossible(async () => {
     const entry = await options.store?.get(storeKey(context));
     if (entry === undefined) return undefined;
     const detection = JSON.parse(entry.value) as Detection;
     const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
-    return isFresh && decides(detection, order) ? detection : undefined;
+    return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
   });
 }
 

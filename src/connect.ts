@@ -93,16 +93,14 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const stateOf = (variant: Variant, target: Target) =>
     states.get(nameOf(variant, target), () => createTokenEndpointState(variant, resolved));
 
-  const order = credentials.map(({ variant }) => variant);
-
-  const authOf = (credential: MachineCredential, context: DetectionContext) => {
+  const authOf = (credential: MachineCredential, context: DetectionContext, isDetected: boolean) => {
     const { variant } = credential;
     const { target } = context;
     return auths.get(nameOf(variant, target), () => {
       const explain = async (error: unknown, signal: AbortSignal) => {
         if (!isWrongEndpoint(error)) return error;
         const explained = await ifPossible(choice);
-        return explained?.explainByDetection(error, variant, only === undefined, context, signal) ?? error;
+        return explained?.explainByDetection(error, variant, isDetected, context, signal) ?? error;
       };
       const state = stateOf(variant, target);
       const driver = driverOf(credential);
@@ -116,18 +114,16 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const signal = requireSignal(wanted.signal);
       const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
-      // Rejects a wrong key or secret before anything is sent.
-      await untilAborted(
-        Promise.all(credentials.map((one) => driverOf(one).prepare(target, resolved))),
-        signal,
-      );
-      const context = { target, order, options: resolved, stateOf, inFlight };
-      if (only !== undefined) return serviceOf(authOf(only, context));
+      // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
+      // since it may have nothing for this tenant, or its vault may be down.
+      const drivers = credentials.map((one) => driverOf(one)).filter((one) => only || !one.callsFunction);
+      await untilAborted(Promise.all(drivers.map((one) => one.prepare(target, resolved))), signal);
+      const context = { target, credentials, options: resolved, stateOf, inFlight };
+      if (only !== undefined) return serviceOf(authOf(only, context, false));
       // An abort must end the wait for the module too.
-      const { chooseByDetection } = await untilAborted(Promise.resolve(choice()), signal);
-      const detection = await chooseByDetection(context, signal);
-      const found = credentials.find(({ variant }) => detection.served[variant] === "yes");
-      return serviceOf(authOf(found as MachineCredential, context), detection);
+      const { chooseCredential } = await untilAborted(Promise.resolve(choice()), signal);
+      const { credential, detection } = await chooseCredential(context, signal);
+      return serviceOf(authOf(credential, context, detection !== undefined), detection);
     },
   });
 }

@@ -4,6 +4,7 @@ import {
   BivariantError,
   isApiError,
   isBivariantError,
+  isConfigurationError,
   isRateLimitedError,
   isRelaunchRequiredError,
   isStoreError,
@@ -80,7 +81,10 @@ export function reportedAnswer(
   route: string,
   { now, report }: Pick<Settings, "now" | "report">,
 ): ErrorAnswer {
-  const answer = answerFor(error, now());
+  // A deployment without a credential for its tenant counts as not configured.
+  const isMissing = isConfigurationError(error) && error.code === "credential_missing";
+  const missing = route === "launch" ? "host_unknown" : "tenant_unknown";
+  const answer = answerFor(isMissing ? new Refusal(missing) : error, now());
   // A callback sends its page the reason instead of the code.
   const code = (route === "callback" && answer.reason) || answer.code;
   const { status } = answer;

@@ -1,7 +1,7 @@
 // POST launch makes a session from the code of a launch, and refuses everything else.
 import { describe, expect, test } from "vitest";
 import { type BackendDeployment, createBackend } from "../../src/backend/index.js";
-import { isRelaunchRequiredError, unwrap } from "../../src/index.js";
+import { isRelaunchRequiredError, unwrap, userInterfacePlugin } from "../../src/index.js";
 import { recordingServer } from "../support/recording-server.js";
 import {
   adaShown,
@@ -117,6 +117,7 @@ describe("a launch", () => {
       [{ ...right, hostOrigin: "https://other.example" }, "host_unknown"],
       [{ ...right, tenantId: "umbrella" }, "host_unknown"],
       [{ ...right, launch: undefined, login: loginCredential() }, "host_unknown"],
+      [{ ...right, launch: userInterfacePlugin(() => undefined) }, "host_unknown"],
       [undefined, "host_unknown"],
       [{ ...right, baseUrl: "ftp://x" }, "backend_failed"],
     ];

@@ -1,6 +1,6 @@
 // GET login, GET callback and POST session make a session from a login, and refuse everything else.
 import { describe, expect, test } from "vitest";
-import { isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
+import { apiClient, isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
 import { latch } from "../people/person.js";
 import { rejectionOf } from "../support/wait.js";
 import {
@@ -253,8 +253,9 @@ describe("a login", () => {
 
   test("needs a configured tenant where there are several", async () => {
     const of = (tenantId: string) => ({ tenantId, baseUrl: SERVICE, login: loginCredential() });
-    const { browser } = rig({ deployments: [of("acme"), of("umbrella")] });
-    for (const query of ["?tenant=", "?tenant=evil", "?tenant=..%2Facme"]) {
+    const without = { ...of("without"), login: apiClient(() => undefined) };
+    const { browser } = rig({ deployments: [of("acme"), of("umbrella"), without] });
+    for (const query of ["?tenant=", "?tenant=evil", "?tenant=..%2Facme", "?tenant=without"]) {
       expect(await refusalOf(browser.get(`/auth/login${query}`)), query).toBe("404 tenant_unknown");
     }
     const unnamed = await browser.get("/auth/login");

@@ -160,15 +160,15 @@ describe("a detection", () => {
     expect(asked).toBe(1);
   });
 
-  test("is not begun when connect is aborted while the settings are read", async () => {
+  test("that found a variant does not keep an aborted connect waiting for the function of its credential", async () => {
     const controller = new AbortController();
-    const fetch = scriptedFetch(() => new Promise<Response>(() => {}));
+    const server = await recordingServer(answersB);
     const leaving = serviceAccount(() => {
       controller.abort("gone");
-      return { clientId: ACCOUNT_ID, clientSecret: ACCOUNT_SECRET };
+      return new Promise<never>(() => {});
     });
-    const connector = createConnector({ credentials: [plugin(), leaving], fetch, timeoutMs: 10_000 });
-    const target = { baseUrl: "https://service.example", tenantId, signal: controller.signal };
+    const connector = createConnector({ credentials: [plugin(), leaving] });
+    const target = { baseUrl: server.url, tenantId, signal: controller.signal };
     expect(await rejectionOf(connector.connect(target))).toBe("gone");
   });
 

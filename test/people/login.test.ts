@@ -162,6 +162,12 @@ describe("the functions of a login reject", () => {
     expect(await rejectionOf(resumeAuth(resumed as never))).toMatchObject(refusal);
   });
 
+  test("a function that returns undefined, with an error that names the tenant", async () => {
+    const credential = apiClient(async () => undefined);
+    const error = await rejectionOf(beginLogin({ ...target, tenantId: "acme", credential }));
+    expect(error).toMatchObject({ code: "credential_missing", message: expect.stringContaining("acme") });
+  });
+
   test("nothing if an authorization parameter is undefined, which is left out", async () => {
     const { url } = await beginLogin(
       settings({ authorizationParameters: { scope: undefined, prompt: "x" } }),

@@ -58,6 +58,12 @@ export function settings(): void {
   serviceAccount({ clientId: "c", privateKey: "pem" });
   // @ts-expect-error a client id must be a string
   servicePlugin({ clientId: 7, privateKey: "pem" });
+  serviceAccount(async ({ tenantId }) =>
+    tenantId === "a" ? { clientId: "c", clientSecret: "s" } : undefined,
+  );
+  for (const none of [() => undefined, async () => undefined]) [apiClient(none), userInterfacePlugin(none)];
+  // @ts-expect-error a tenant without a plugin is undefined, not null
+  servicePlugin(() => null);
   servicePlugin({ clientId: "c", privateKey: () => ({ privateKey: "pem", keyId: "k" }) });
   servicePlugin({ clientId: "c", privateKey: { keyId: "kms-1", sign: async (bytes) => bytes } });
   proof<Equal<(typeof plugin)["variant"], "A">>();

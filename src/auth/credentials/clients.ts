@@ -33,6 +33,7 @@ export interface ServiceAccountSettings {
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
   return machineCredential("B", {
+    callsFunction: typeof settings === "function",
     async prepare(target) {
       const { clientId, clientSecret } = await readSettings(settings, target, "B");
       requireText(clientId, "clientId", "B");

@@ -5,8 +5,8 @@ import { userAgent } from "../../version.js";
 import { RecentlyUsed } from "../recently-used.js";
 import type { TokenEndpointState } from "../token-endpoint.js";
 
-/** Settings, or a function that returns them for a deployment and tenant. */
-export type Settings<T> = T | ((target: Target) => T | Promise<T>);
+/** Settings, or a function that returns them for a deployment and tenant, or `undefined` if that tenant has none. */
+export type Settings<T> = T | ((target: Target) => T | undefined | Promise<T | undefined>);
 
 /** A credential that needs no person: for `connect`, `createConnector` and `createAuth`. */
 export interface MachineCredential<V extends Variant = Variant> {
@@ -93,9 +93,11 @@ export interface PreparedPersonCredential extends PreparedClient {
 export interface CredentialDriver<P = PreparedCredential> {
   /**
    * Reads the settings and imports the key; the same key is imported once. `shareInFlight` says whether a promise made
-   * by one caller may be awaited by another (default: true). @throws ConfigurationError
+   * by one caller may be awaited by another (default: true). @throws ConfigurationError, also `credential_missing`
    */
   prepare(target: Target, options?: { readonly shareInFlight?: boolean }): Promise<P>;
+  /** Whether `prepare` calls a function of the caller's own, which may have nothing for a tenant. */
+  readonly callsFunction?: boolean;
 }
 
 /** The state that all users of one person credential share at a token endpoint. */
@@ -176,13 +178,13 @@ export function requireText(value: unknown, option: string, variant: Variant): s
   throw new ConfigurationError("credential_invalid", message, { option, variant });
 }
 
-/** Reads settings that may be a function. @throws ConfigurationError `credential_invalid` */
+/** Reads settings that may be a function. @throws ConfigurationError `credential_invalid`, `credential_missing` */
 export async function readSettings<T extends object>(
   settings: Settings<T>,
   target: Target,
   variant: Variant,
 ): Promise<T> {
-  let read: T;
+  let read: T | undefined;
   try {
     read = await (typeof settings === "function" ? settings(target) : settings);
   } catch (cause) {
@@ -190,9 +192,16 @@ export async function readSettings<T extends object>(
     throw new ConfigurationError("credential_invalid", message, { variant, cause });
   }
   if (typeof read === "object" && read !== null) return read;
-  throw new ConfigurationError("credential_invalid", "The credential's settings must be an object.", {
-    variant,
-  });
+  if (read === undefined && typeof settings === "function") throw credentialMissing(target, variant);
+  const message = "The credential's settings must be an object.";
+  throw new ConfigurationError("credential_invalid", message, { variant });
+}
+
+/** The error for a tenant without a credential of the variants that its deployment may serve. */
+export function credentialMissing({ baseUrl, tenantId }: Target, variants: string): ConfigurationError {
+  const tenant = tenantId === "" ? "The deployment" : `The tenant ${tenantId}`;
+  const message = `${tenant} at ${baseUrl} needs a credential of Variant ${variants}, but the function returned undefined. Add its settings, or check tenantId and baseUrl.`;
+  return new ConfigurationError("credential_missing", message);
 }
 
 export async function sendJson(

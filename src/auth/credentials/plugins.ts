@@ -27,7 +27,9 @@ export type UserInterfacePluginSettings = PluginSettings;
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
   const prepare = pluginPreparation(settings);
+  const key = (settings as Partial<PluginSettings> | undefined)?.privateKey;
   return machineCredential("A", {
+    callsFunction: typeof settings === "function" || typeof key === "function",
     async prepare(target, options) {
       const { send, ...client } = await prepare(target, options);
       return { ...client, send: (attempt) => send("client_credentials", {}, attempt) };

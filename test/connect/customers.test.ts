@@ -1,0 +1,99 @@
+// Customers of both kinds over one connector, whose credentials are functions that may have none for a tenant.
+import { expect, test } from "vitest";
+import {
+  createConnector,
+  type Service,
+  serviceAccount,
+  servicePlugin,
+  type Variant,
+} from "../../src/index.js";
+import { ACCOUNT_ID, ACCOUNT_SECRET, deployment, PLUGIN_ID } from "../support/deployment.js";
+import { pkcs8, rsaKey } from "../support/keys.js";
+
+interface Customer {
+  readonly tenantId: string;
+  /** The variants that the customer's deployment serves: "A", "B" or "AB". */
+  readonly serves: string;
+  /** The variants that the customer has a credential of. */
+  readonly has: string;
+}
+
+/** One connector for customers who each have a deployment. If it `isSilent`, it answers 403 to a detection. */
+function connectorFor(customers: readonly Customer[], isSilent = false) {
+  const tokenRequests: string[] = [];
+  /** The functions that were called: the variant and the tenant. */
+  const calls = new Set<string>();
+  const fetches = new Map(
+    customers.map(({ tenantId, serves }) => {
+      const options = { publicUrl: `http://${tenantId}.localhost`, tenants: [tenantId] };
+      return [tenantId, deployment({ ...options, variants: [...serves] as Variant[] }).fetch];
+    }),
+  );
+  const settings = <T>(variant: Variant, value: T) => {
+    return async ({ tenantId }: { readonly tenantId: string }) => {
+      calls.add(`${variant} ${tenantId}`);
+      return customers.find((one) => one.tenantId === tenantId)?.has.includes(variant) ? value : undefined;
+    };
+  };
+  const connector = createConnector({
+    credentials: [
+      servicePlugin(settings("A", { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) })),
+      serviceAccount(settings("B", { clientId: ACCOUNT_ID, clientSecret: ACCOUNT_SECRET })),
+    ],
+    fetch: async (url, init) => {
+      const tenantId = new URL(url).hostname.replace(".localhost", "");
+      const isForToken = String(init?.body).includes("client_credentials");
+      if (isForToken) tokenRequests.push(tenantId);
+      if (isSilent && init?.method === "POST" && !isForToken) return new Response(null, { status: 403 });
+      return fetches.get(tenantId)?.(url, init) ?? Response.error();
+    },
+  });
+  const serve = async (tenantId: string): Promise<Service> => {
+    const service = await connector.connect({ baseUrl: `http://${tenantId}.localhost`, tenantId });
+    expect((await service.call("listDevices")).ok).toBe(true);
+    return service;
+  };
+  return { serve, tokenRequests, calls };
+}
+
+const inTheirVariant =
+  "%i customers, of A, B or both, are served by their own variant with one token request, %s";
+const ways: [count: number, way: string][] = [
+  [5, "in a loop"],
+  [200, "at once"],
+];
+test.each(ways)(inTheirVariant, async (count, way) => {
+  const customers = Array.from({ length: count }, (_, at) => {
+    const serves = ["A", "A", "B", "B", "AB"][at % 5] ?? "";
+    return { tenantId: `tenant-${at}`, serves, has: serves };
+  });
+  const { serve, tokenRequests, calls } = connectorFor(customers);
+  const services: Promise<Service>[] = [];
+  for (const { tenantId } of customers) {
+    services.push(serve(tenantId));
+    if (way === "in a loop") await services.at(-1);
+  }
+  const variants = (await Promise.all(services)).map(({ variant }) => variant);
+  expect(variants).toEqual(customers.map(({ serves }) => serves[0]));
+  expect(tokenRequests.toSorted()).toEqual(customers.map(({ tenantId }) => tenantId).toSorted());
+  expect(calls).toEqual(new Set(customers.map(({ tenantId, serves }) => `${serves[0]} ${tenantId}`)));
+});
+
+const needs = (kind: string) => `credential_missing: The tenant acme at http://acme.localhost needs ${kind},`;
+test.each([
+  { serves: "AB", has: "B", asked: "AB", outcome: "B, undetected" },
+  { serves: "B", has: "A", asked: "B", outcome: needs("a credential of Variant B") },
+  { serves: "AB", has: "", asked: "AB", outcome: needs("a credential of Variant A or B") },
+  { serves: "A", has: "A", isSilent: true, asked: "AB", outcome: "A, undetected" },
+  { serves: "B", has: "", isSilent: true, asked: "AB", outcome: needs("a credential of Variant A or B") },
+  { serves: "AB", has: "AB", isSilent: true, asked: "AB", outcome: "variant_unknown" },
+])("a customer served by '$serves' (silently: $isSilent) that has '$has' gets $outcome", async (row) => {
+  const { serve, calls, tokenRequests } = connectorFor([{ tenantId: "acme", ...row }], row.isSilent);
+  const outcome = await serve("acme").then(
+    ({ variant, detection }) => `${variant}, ${detection === undefined ? "undetected" : "detected"}`,
+    (error: { code: string; message: string }) => `${error.code}: ${error.message}`,
+  );
+  expect(outcome).toContain(row.outcome);
+  expect([...calls].map((call) => call[0]).join("")).toBe(row.asked);
+  expect(tokenRequests).toHaveLength(row.outcome.endsWith("detected") ? 1 : 0);
+});
