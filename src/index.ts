@@ -18,6 +18,7 @@ export {
 } from "./auth/credentials/clients.js";
 export type { MachineCredential, PersonCredential, Settings } from "./auth/credentials/credential.js";
 export {
+  createClientAssertion,
   type ServicePluginSettings,
   servicePlugin,
   type UserInterfacePluginSettings,

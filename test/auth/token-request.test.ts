@@ -1,10 +1,15 @@
 // The client assertion of Variant A has the claims of section 2.2 and no others. A refusal names its likely causes.
-import { decodeJwt } from "jose";
+import { decodeJwt, decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import type { Refusal } from "../../src/auth/credentials/credential.js";
 import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/credentials/diagnosis.js";
 import type { Emulator } from "../../src/emulator/index.js";
-import { type Fetch, isTokenRequestError, type TokenRequestError } from "../../src/index.js";
+import {
+  createClientAssertion,
+  type Fetch,
+  isTokenRequestError,
+  type TokenRequestError,
+} from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { START, type SteppedClock, steppedClock } from "../support/clock.js";
 import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
@@ -26,6 +31,24 @@ test("a client assertion has iss, sub, aud, jti, iat and exp, and no nbf", async
   expect(Object.keys(claims).sort()).toEqual(["aud", "exp", "iat", "iss", "jti", "sub"]);
   expect(claims).toMatchObject({ iss: PLUGIN_ID, sub: PLUGIN_ID, iat: START / 1000, exp: START / 1000 + 60 });
   expect(claims.jti).toMatch(/^[\w-]{20,}$/);
+});
+
+test("createClientAssertion makes an assertion that the token endpoint accepts once", async () => {
+  const { publicUrl, fetch } = deployment({ now: () => START });
+  const audience = `${publicUrl}/api/v1/acme/external-plugin/oauth/token`;
+  const options = { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()), audience, now: () => START + 999 };
+  const fields = { grant_type: "client_credentials", client_id: PLUGIN_ID };
+  const client_assertion_type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+  const client_assertion = await createClientAssertion(options);
+  const form = new URLSearchParams({ ...fields, client_assertion_type, client_assertion });
+  const statusOf = async () => (await fetch(audience, { method: "POST", body: form })).status;
+  expect([await statusOf(), await statusOf()]).toEqual([200, 400]);
+  expect(decodeJwt(client_assertion)).toMatchObject({ aud: audience, iat: START / 1000 });
+  expect(decodeProtectedHeader(await createClientAssertion({ ...options, keyId: "k" })).kid).toBe("k");
+  for (const wrong of [{ clientId: "" }, { audience: undefined }, { privateKey: 7 }, { now: 5 }]) {
+    const error = await rejectionOf(createClientAssertion({ ...options, ...wrong } as never));
+    expect(error).toMatchObject({ name: "ConfigurationError", option: Object.keys(wrong)[0] });
+  }
 });
 
 describe("aud is the exact URL of the request, as one string", () => {

@@ -1,4 +1,5 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
+import { requireClock, requireObject } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import { lazy } from "../lazy.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
@@ -7,6 +8,7 @@ import {
   machineCredential,
   type PersonCredential,
   personCredential,
+  requireText,
   type Settings,
 } from "./credential.js";
 import type { SigningKeyCache } from "./signing-key.js";
@@ -58,6 +60,28 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
       };
     },
   });
+}
+
+/**
+ * Makes one client assertion, to probe a token endpoint with a tool of your own: a JWT signed with RS256 that is valid for
+ * 60 s. A service accepts it once, since it has its own `jti`. `audience` is the exact token URL, with the tenant in it.
+ *
+ * @throws ConfigurationError `credential_invalid`, `option_invalid`, and those of a wrong key
+ * @see the description, section 2.2; RFC 7523 section 3
+ * @example
+ * const audience = "https://customer.example/api/v1/acme/external-plugin/oauth/token";
+ * const assertion = await createClientAssertion({ clientId: "reports", privateKey, audience });
+ */
+export async function createClientAssertion(
+  options: PluginSettings & { readonly audience: string; readonly now?: (() => number) | undefined },
+): Promise<string> {
+  const { privateKey, keyId, now } = requireObject("options", options);
+  const clientId = requireText(options.clientId, "clientId", "A");
+  const audience = requireText(options.audience, "audience", "A");
+  const issuedAt = Math.floor(requireClock(now)() / 1_000);
+  const { SigningKeyCache, signClientAssertion } = await pluginClient();
+  const key = await new SigningKeyCache().read(privateKey, keyId);
+  return signClientAssertion({ clientId, audience, issuedAt }, key);
 }
 
 /** This module and its libraries load lazily, so that a program that uses only Variant B does not wait for them. */
