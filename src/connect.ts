@@ -42,7 +42,7 @@ export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOp
  * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the deployment is
  * asked first, without spending one; with one credential nothing is asked. No token is fetched yet.
  *
- * @throws ConfigurationError before any request
+ * @throws ConfigurationError before any request; about the function of a credential, after the detection
  * @throws VariantError `variant_not_served`, `variant_unknown`
  * @throws TransportError if a request of the detection got no response
  * @see the description, section 5.11

@@ -123,7 +123,7 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
   }
 }
 
-/** An option, a key or a call is wrong. Correct the program or its settings. No request was sent. */
+/** An option, a key or a call is wrong. Correct the program or its settings. No credential was sent. */
 export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   /** The option that is wrong, if the error is about one. */
   declare readonly option?: string;
