@@ -47,7 +47,7 @@ export function validator(
   schemas: ValidationSchemas | { readonly schemas: ValidationSchemas } = ownSchemas,
 ): Validate {
   if (mode !== "report" && mode !== "strict") throw invalidOption("mode", 'must be "report" or "strict"');
-  const table = "schemas" in (schemas ?? {}) ? (schemas as { schemas: unknown }).schemas : schemas;
+  const table = "schemas" in Object(schemas) ? (schemas as { schemas: unknown }).schemas : schemas;
   const { A, B } = (table ?? {}) as ValidationSchemas;
   if (typeof A?.operations !== "object" || typeof B?.operations !== "object")
     throw invalidOption("schemas", "must be the schemas.ts module written by `bivariant generate`");

@@ -62,6 +62,7 @@ export interface PersonAuth<V extends Variant = Variant> extends Auth {
 
 /** The person a token stands for (section 2.3 of the description, `revo.user`). */
 export interface Operator {
+  /** A number in the answer becomes its digits. */
   readonly userId: string;
   readonly firstname?: string;
   readonly lastname?: string;
@@ -202,6 +203,10 @@ export type ServiceEvent =
   | (EventContext & { readonly type: "clock_off"; readonly offsetMs: number; readonly errorMs: number })
   /** The answer names another tenant than the requested one. */
   | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
+  /** A field that Variant B does not show has an odd value and counts as absent. `issue` holds no value. */
+  | (EventContext & { readonly type: "token_field_ignored"; readonly issue: string })
+  /** The answer names an operator without a `userId` that can be read, so the token has no `operator`. */
+  | (EventContext & { readonly type: "operator_unreadable" })
   /** The store failed; the token in memory is used. */
   | (EventContext & { readonly type: "store_failed"; readonly code: string })
   /** A call was answered 401 and was sent again with a new token. */

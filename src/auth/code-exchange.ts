@@ -3,7 +3,7 @@ import { isStoreError, TokenRequestError } from "../errors.js";
 import { deadlineIn } from "../http/backoff.js";
 import { invalidOption } from "../options.js";
 import { storeFailed } from "./auth.js";
-import { type CodeGrant, fingerprintOf } from "./credentials/credential.js";
+import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
 import { personRequiredError, writeGrant } from "./stored-grant.js";
 import { SharedTask } from "./token-lifecycle.js";
@@ -143,7 +143,7 @@ async function sendCode(context: PersonContext, grant: CodeGrant): Promise<Issue
     const known = { grant: "authorization_code", workedBefore: false, wasInBounds } as const;
     const refused = await explainRefusal(context, prepared, error, known);
     // With any other refusal the client is at fault, and another code would not help.
-    if (error.error === "invalid_grant" || (variant === "B" && error.error === undefined))
+    if (error.error === "invalid_grant" || (variant === "B" && !clientErrors.has(error.error)))
       throw personRequiredError(variant, "refused", refused.message, refused);
     throw refused;
   }

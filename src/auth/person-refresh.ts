@@ -30,6 +30,7 @@ import {
   resolveAuthOptions,
 } from "./auth.js";
 import {
+  clientErrors,
   fingerprintOf,
   type PersonCredential,
   type PersonEndpointState,
@@ -47,11 +48,13 @@ import {
 import { createTokenEndpointState } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
+  explainRefusal,
   type IssuedTokens,
   isAnswerLost,
   readTokens,
   sendTokenRequest,
   type TokenEndpoint,
+  type TokenReply,
 } from "./token-request.js";
 import type { TokenStore } from "./token-store.js";
 
@@ -139,15 +142,6 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
     return super.hold(token);
   }
 }
-
-/** The errors that refuse the client, not the person's grant (RFC 6749 section 5.2). */
-const clientErrors: readonly (string | undefined)[] = [
-  "invalid_client",
-  "unauthorized_client",
-  "invalid_request",
-  "unsupported_grant_type",
-  "invalid_scope",
-];
 
 /** If another process has just renewed this many times in a row, the store must be at fault. */
 const mostTurns = 10;
@@ -243,8 +237,9 @@ class PersonTokenSource implements TokenSource {
     const version = await this.grant.write({ ...stored.grant, sentAt: options.now() }, stored.version);
     if (version === undefined || send === undefined) return undefined;
     emit({ type: "token_requested", clientId, attempt: 1 });
+    let reply: TokenReply | undefined;
     try {
-      const reply = await sendTokenRequest(this.#context, send);
+      reply = await sendTokenRequest(this.#context, send);
       if (reply.answer.status === 429) {
         await this.grant.saveOrHold(stored.grant, version);
         return undefined;
@@ -256,8 +251,7 @@ class PersonTokenSource implements TokenSource {
       return token;
     } catch (cause) {
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
-      // A 503 says that nothing was done.
-      if (isAnswerLost(cause) && (cause as { status?: number }).status !== 503) {
+      if (isAnswerLost(cause, reply?.answer)) {
         await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version);
         throw outcomeUnknown(cause);
       }
@@ -267,7 +261,10 @@ class PersonTokenSource implements TokenSource {
         throw cause;
       }
       const retryAt = this.#backoff.refused(round, fingerprint);
-      const error = await this.#refusal(cause, stored.grant, version);
+      const known = { grant: "authorization_code", workedBefore: true, wasInBounds: true, retryAt } as const;
+      const isRefusal = cause instanceof TokenRequestError;
+      const refused = isRefusal ? await explainRefusal(this.#context, prepared, cause, known) : cause;
+      const error = await this.#refusal(refused, stored.grant, version);
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: error.code, retryAt });
       throw error;
@@ -280,7 +277,7 @@ class PersonTokenSource implements TokenSource {
     before: PersonGrant,
     version: string,
   ): Promise<TokenRequestError | UnexpectedResponseError | StoreError | PersonRequiredError> {
-    if (cause instanceof UnexpectedResponseError || clientErrors.includes(cause.error)) {
+    if (cause instanceof UnexpectedResponseError || clientErrors.has(cause.error)) {
       await this.grant.saveOrHold(before, version);
       return cause;
     }
@@ -289,12 +286,9 @@ class PersonTokenSource implements TokenSource {
       const message = "Another process renewed this login at the same time without the lock. Try again.";
       return new StoreError("store_conflict", message);
     }
-    const problem = "The refresh token was refused, so the login is over.";
-    const required = personRequiredError("B", "refused", problem, cause);
-    // The description does not show Variant B's errors, so only the code of the standard deletes the grant.
-    if (cause.error === "invalid_grant") return this.grant.end(required);
-    await this.grant.saveOrHold(before, version);
-    return required;
+    const problem = `The refresh token was refused (status ${cause.status}), so the login is over.`;
+    // Section 7.3 shows no error of Variant B, so any other refusal ends the login as invalid_grant does.
+    return this.grant.end(personRequiredError("B", "refused", problem, cause));
   }
 }
 
@@ -307,6 +301,6 @@ function renewedGrant(before: PersonGrant, old: string, renewed: IssuedTokens): 
 
 function outcomeUnknown(cause?: unknown): PersonRequiredError {
   const problem =
-    "The refresh token was sent and its answer was lost: it may be spent, and sending it again may look like a theft.";
+    "The refresh token was sent, and no answer shows whether it was accepted: it may be spent, and sending it again may look like a theft.";
   return personRequiredError("B", "outcome_unknown", problem, cause);
 }

@@ -108,7 +108,7 @@ export class StoredGrantHandle {
   #held: PersonGrant;
   /** A grant that could not be written yet. It replaces the version `over`, or any older grant if `over` is absent. */
   #unsaved: { readonly grant: PersonGrant; readonly over?: string } | undefined;
-  /** The reason why there will be no other token. */
+  /** Set when the grant has ended: the error of every later request for a token. */
   #over: PersonRequiredError | undefined;
 
   /** `isSaved` false: the grant is not in the store yet. */
@@ -241,7 +241,9 @@ export function personRequiredError(
   cause?: unknown,
 ): PersonRequiredError {
   const advice = variant === "A" ? "open the plugin" : "log in";
-  const message = `${problem} Ask the person to ${advice} again.`;
+  const { status } = Object(cause) as { status?: number };
+  const answer = status && outcome === "outcome_unknown" ? ` The answer had the status ${status}.` : "";
+  const message = `${problem}${answer} Ask the person to ${advice} again.`;
   return variant === "A"
     ? new RelaunchRequiredError(`launch_${outcome}`, message, { cause })
     : new LoginRequiredError(`login_${outcome}`, message, { cause });

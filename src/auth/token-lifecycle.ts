@@ -41,7 +41,7 @@ const renewalShare = 0.1;
 const longestRenewalWindowMs = 300_000;
 /** The window begins later by up to this share of itself, so that the processes of a fleet do not all renew at once. */
 const renewalJitter = 0.1;
-/** A background renewal sends one request, which ends at its time limit. The rest is time for a slow store. */
+/** A renewal counts as lost after three times the limit of a request: one for its request, two for a slow store. */
 const lostAfterTimeouts = 3;
 
 interface HeldToken {

@@ -9,7 +9,7 @@ import {
   type Variant,
   wireText,
 } from "../errors.js";
-import { type Answer, exchange, recordOf, wasNotSent } from "../http/exchange.js";
+import { type Answer, exchange, parseJson, recordOf, wasNotSent } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
 import {
   type AccessToken,
@@ -17,6 +17,7 @@ import {
   type EventBody,
   type Operator,
   type ResolvedAuthOptions,
+  withoutUndefined,
 } from "./auth.js";
 import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "./credentials/credential.js";
 import { learnFromAnswer, type TokenEndpointState } from "./token-endpoint.js";
@@ -67,9 +68,10 @@ export async function sendTokenRequest(
 }
 
 /** Reads the tokens of a reply. @throws TokenRequestError, UnexpectedResponseError */
-export function readTokens({ variant, target, state, emit }: TokenEndpoint, reply: TokenReply): IssuedTokens {
+export function readTokens(endpoint: TokenEndpoint, reply: TokenReply): IssuedTokens {
+  const { variant, target, state, emit } = endpoint;
   const { answer, sent, correctedByMs, isByOwnClock } = reply;
-  const tokens = parseTokenAnswer(answer, variant, sent.secrets);
+  const tokens = parseTokenAnswer(endpoint, reply);
   const { issuedAtSeconds } = sent;
   if (issuedAtSeconds !== undefined)
     state.clock.accepted({ issuedAtSeconds, sentAt: answer.sentAt, correctedByMs, isByOwnClock });
@@ -86,12 +88,18 @@ export function mayBeOutOfBounds({ state }: TokenEndpoint, { answer, sent }: Tok
   return state.clock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
 }
 
-/** Whether a request was sent without an answer that shows its effect, so that a code or refresh token may be spent. */
-export function isAnswerLost(error: unknown): boolean {
+/**
+ * Whether a code or refresh token was sent and may be spent. A redirect or an unknown path means that nothing
+ * read the code. For a refresh token pass the answer: only the service's own JSON says that it is not spent.
+ */
+export function isAnswerLost(error: unknown, answer?: Answer): boolean {
   if (error instanceof TransportError) return !wasNotSent(error);
-  // A server or gateway that fails may have used the code or token before.
-  return error instanceof UnexpectedResponseError && (error.status === 200 || error.status >= 500);
+  if (answer !== undefined && (isRedirect(answer) || parseJson(answer.text) === undefined)) return true;
+  return error instanceof UnexpectedResponseError && !isRedirect(error) && !isUnknownPath(error);
 }
+
+const isRedirect = ({ status }: { status: number }): boolean => status >= 300 && status < 400;
+const isUnknownPath = ({ status }: { status: number }): boolean => [404, 405, 410].includes(status);
 
 /** Adds to a refusal the causes that local evidence supports. */
 export async function explainRefusal(
@@ -111,8 +119,10 @@ export async function explainRefusal(
     hasOwnFetch: options.hasOwnFetch,
   });
   const [first] = causes;
+  // "The real reason appears only in the customer's log" (section 7.1).
+  const log = variant === "A" ? " Ask the customer for the reason, which their log shows." : "";
   return new TokenRequestError(
-    first === undefined ? message : `${message} Most likely: ${first.summary}. ${first.remedy}`,
+    first === undefined ? message + log : `${message} Most likely: ${first.summary}. ${first.remedy}`,
     { variant, status, error, errorDescription, errorUri, causes, retryAt },
   );
 }
@@ -131,46 +141,42 @@ export interface IssuedTokens {
  * Reads the answer of a token endpoint (sections 2.3, 4.2 and 7.1 of the description). A refusal is a
  * TokenRequestError (RFC 6749 section 5.2), and anything unknown is an UnexpectedResponseError.
  */
-function parseTokenAnswer(answer: Answer, variant: Variant, secrets: readonly string[]): IssuedTokens {
+function parseTokenAnswer(endpoint: TokenEndpoint, { answer, sent }: TokenReply): IssuedTokens {
+  const { variant } = endpoint;
   const { status } = answer;
-  const unexpected = (code: UnexpectedResponseError["code"], problem: string, issues: string[] = []) =>
-    new UnexpectedResponseError(code, `The token endpoint answered ${problem}`, { status, variant, issues });
-  if (status >= 300 && status < 400)
-    throw unexpected(
-      "response_redirected",
-      "with a redirect, which is not followed: it would carry the credential elsewhere. Is baseUrl the final address?",
-    );
-  let json: unknown;
-  try {
-    json = JSON.parse(answer.text);
-  } catch {
-    throw unexpected(
-      "response_not_json",
-      `${status} without a JSON object. Is baseUrl right, and does this deployment serve Variant ${variant}?`,
-    );
-  }
+  const address = isRedirect(answer) ? "the final address" : "right";
+  const question = `Is baseUrl ${address}, and does this deployment serve Variant ${variant}?`;
+  const next = status < 500 ? question : "Try again later, or ask the operator of the deployment.";
+  const unexpected = (code: UnexpectedResponseError["code"], problem: string, issues: string[] = []) => {
+    const message = `The token endpoint answered ${status}${problem}. ${next}`;
+    return new UnexpectedResponseError(code, message, { status, variant, issues });
+  };
+  if (isRedirect(answer))
+    throw unexpected("response_redirected", ", a redirect, which would carry the credential elsewhere");
+  const json = parseJson(answer.text);
   const body = recordOf(json);
-  if (body === undefined) {
-    const issues = ["(whole body): an object is expected"];
-    throw unexpected("response_shape", `${status} with JSON that is not an object.`, issues);
-  }
-  // A router or a failing server may answer with an `error` too, although it has not refused the request.
-  const isMissing = status === 404 || status === 405 || status === 410;
-  if (!isMissing && status < 500 && ("error" in body || status >= 400))
-    throw refusal(status, body, variant, secrets);
-  if (status !== 200) throw unexpected("response_shape", `${status}.`);
-  const issues: string[] = [];
-  const tokens = tokensIn(body, answer.sentAt, issues);
-  if (tokens !== undefined) return tokens;
-  throw unexpected("response_shape", `200, but not with a token: ${issues.join("; ")}.`, issues);
+  // A router, a gateway or a failing server may answer with an `error` although it has refused nothing.
+  const mayRefuse = !isUnknownPath(answer) && status !== 408 && status !== 421 && status < 500;
+  // The description shows no error of Variant B (section 7.3), so these statuses refuse in any shape.
+  const isRefusalOfB = variant === "B" && [400, 401, 403].includes(status);
+  if (isRefusalOfB || (mayRefuse && body !== undefined && (status >= 400 || Boolean(body.error))))
+    throw refusal(status, body, variant, sent.secrets);
+  if (json === undefined) throw unexpected("response_not_json", " without a JSON object");
+  const whole = ["(whole body): an object is expected"];
+  if (body === undefined) throw unexpected("response_shape", " with JSON that is not an object", whole);
+  if (status >= 300) throw unexpected("response_shape", "");
+  const read = tokensIn(body, answer.sentAt, endpoint);
+  if (!Array.isArray(read)) return read;
+  throw unexpected("response_shape", `, but not with a token: ${read.join("; ")}`, read);
 }
 
 function refusal(
   status: number,
-  body: Record<string, unknown>,
+  given: Record<string, unknown> | undefined,
   variant: Variant,
   secrets: readonly string[],
 ): TokenRequestError {
+  const body = given ?? {};
   const received = [body.access_token, body.refresh_token].filter((one) => typeof one === "string");
   const all = [...secrets, ...received];
   const error = wireText(body.error, all);
@@ -181,15 +187,20 @@ function refusal(
   const fields = Object.keys(body)
     .slice(0, 10)
     .map((key) => (/^[A-Za-z][A-Za-z_]{0,29}$/.test(key) ? (wireText(key, all) ?? "?") : "?"));
-  const content =
-    reported === "" ? ` and a body with the fields ${fields.join(", ") || "(none)"}` : ` (${reported})`;
+  const shape = given ? `with the fields ${fields.join(", ") || "(none)"}` : "that is not a JSON object";
+  const content = reported === "" ? ` and a body ${shape}` : ` (${reported})`;
   const message = `The token endpoint refused the request with status ${status}${content}.`;
   return new TokenRequestError(message, { variant, status, error, errorDescription, errorUri });
 }
 
-/** Returns the tokens in a body, or `undefined` if it holds none, and adds the reasons to `issues`. */
-function tokensIn(body: Record<string, unknown>, sentAt: number, issues: string[]): IssuedTokens | undefined {
+/** Returns the tokens in a body, or the reasons if it holds none. */
+function tokensIn(
+  body: Record<string, unknown>,
+  sentAt: number,
+  { variant, emit }: TokenEndpoint,
+): IssuedTokens | string[] {
   const { access_token: value, token_type: type } = body;
+  const issues: string[] = [];
   // RFC 6750 section 2.1 allows only these characters in a bearer token; others could break out of the header.
   const isToken = typeof value === "string" && /^[\x21-\x7e]+$/.test(value);
   if (!isToken) issues.push("access_token: a string without spaces is expected");
@@ -198,49 +209,68 @@ function tokensIn(body: Record<string, unknown>, sentAt: number, issues: string[
   const lifetimeSeconds = parseLifetimeSeconds(body.expires_in);
   if (lifetimeSeconds === undefined)
     issues.push("expires_in: whole seconds above 0 and up to a year are expected");
-  if (issues.length > 0 || !isToken || lifetimeSeconds === undefined) return undefined;
-  // "The object key the service is the literal field name": both `revo: { tenant }` and `"revo.tenant"` are read.
-  const revo = (name: string) => recordOf(body.revo)?.[name] ?? body[`revo.${name}`];
+  // Of these fields Variant B shows only the access token (section 4.2), so no other costs a good one.
+  if (!isToken || (variant === "A" && issues.length > 0)) return issues;
+  for (const issue of issues) emit({ type: "token_field_ignored", issue });
+  const operator = operatorIn(body);
+  const ofUser = ["revo.user", "revo.user.userId", "revo.user.firstname"];
+  if (operator === undefined && ofUser.some((path) => fieldAt(body, path) !== undefined))
+    emit({ type: "operator_unreadable" });
   const token = createAccessToken({
     value,
     // The lifetime counts from the sending, since a slow answer must not lengthen it.
-    expiresAt: sentAt + lifetimeSeconds * 1000,
+    expiresAt: sentAt + (lifetimeSeconds ?? defaultLifetimeSeconds) * 1000,
     issuedAt: sentAt,
-    tenant: textOf(revo("tenant")),
-    operator: operatorOf(revo("user")),
-    roles: rolesOf(revo("roles")),
+    tenant: idOf(fieldAt(body, "revo.tenant")),
+    operator,
+    roles: rolesOf(fieldAt(body, "revo.roles")),
   });
   return { token, refreshToken: textOf(body.refresh_token) };
 }
 
+/**
+ * Reads the field of a path whose parts may be nested, or be one flat key: "the object key the service is the
+ * literal field name" (section 2.3). `null` counts as absent.
+ */
+function fieldAt(from: unknown, path: string): unknown {
+  const record = recordOf(from);
+  if (record === undefined) return undefined;
+  let found: unknown = record[path] ?? undefined;
+  for (let dot = path.indexOf("."); dot > 0 && found === undefined; dot = path.indexOf(".", dot + 1))
+    found = fieldAt(record[path.slice(0, dot)], path.slice(dot + 1));
+  return found;
+}
+
 /** An absent lifetime means the default of both variants, never an unlimited one. */
 function parseLifetimeSeconds(value: unknown): number | undefined {
-  if (value === undefined) return defaultLifetimeSeconds;
+  if (value === undefined || value === null) return defaultLifetimeSeconds;
   const seconds = typeof value === "string" && /^\d{1,10}$/.test(value) ? Number(value) : value;
   const isInRange = typeof seconds === "number" && seconds >= 1 && seconds <= longestLifetimeSeconds;
   return isInRange ? seconds : undefined;
 }
 
-function operatorOf(user: unknown): Operator | undefined {
-  const { userId, firstname, lastname } = recordOf(user) ?? {};
-  const id = textOf(userId);
-  if (id === undefined) return undefined;
-  return Object.freeze({
-    userId: id,
-    ...(typeof firstname === "string" && { firstname }),
-    ...(typeof lastname === "string" && { lastname }),
-  });
+function operatorIn(body: Record<string, unknown>): Operator | undefined {
+  const userId = idOf(fieldAt(body, "revo.user.userId"));
+  if (userId === undefined) return undefined;
+  const firstname = textOf(fieldAt(body, "revo.user.firstname"));
+  const lastname = textOf(fieldAt(body, "revo.user.lastname"));
+  return Object.freeze(withoutUndefined({ userId, firstname, lastname }) as Operator);
 }
 
 function rolesOf(roles: unknown): AccessToken["roles"] {
   if (!Array.isArray(roles)) return undefined;
   return Object.freeze(
     roles.flatMap((role: unknown) => {
-      const { name, group } = recordOf(role) ?? {};
+      const { name, group } = recordOf(role) ?? { name: role };
       if (typeof name !== "string") return [];
       return [Object.freeze(typeof group === "string" ? { name, group } : { name })];
     }),
   );
+}
+
+/** The description shows no JSON type of ids. A number beyond the safe integers may stand for several ids. */
+function idOf(value: unknown): string | undefined {
+  return Number.isSafeInteger(value) ? String(value) : textOf(value);
 }
 
 function textOf(value: unknown): string | undefined {

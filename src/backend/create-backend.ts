@@ -8,8 +8,8 @@ import { type BackendOptions, parseOptions } from "./backend-options.js";
 import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
-import { crossOriginHeaders, isAllowedOrigin } from "./request-checks.js";
-import { answerLogout, answerMe, answerSession, type Context, csrfHeader, Sessions } from "./sessions.js";
+import { crossOriginHeaders, csrfHeader, isAllowedOrigin } from "./request-checks.js";
+import { answerLogout, answerMe, answerSession, type Context, Sessions } from "./sessions.js";
 import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 
 /**

@@ -42,7 +42,7 @@ const refusals = {
   type_not_supported: [415, "Send the body as application/json."],
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
-  origin_refused: [403, "This origin is not accepted. It must be the backend's own or one of origins."],
+  origin_refused: [403, "This origin is not accepted. Add it to the backend's option origins."],
   host_unknown: [403, "No deployment is configured for this host application and tenant."],
   tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
   tenant_unknown: [404, "No deployment with a login is configured for this tenant."],

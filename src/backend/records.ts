@@ -75,7 +75,7 @@ export class Records<T extends object> {
     }
   }
 
-  /** Returns false when the entry is no longer at `ifVersion`; `null` means that there must be no entry. */
+  /** Returns false if the version of the entry is not `ifVersion`. `ifVersion: null` means that none may exist. */
   async write(token: string, value: T, options: Parameters<TokenStore["set"]>[2]): Promise<boolean> {
     try {
       await this.#store.set(await this.#key(token), JSON.stringify(value), options);

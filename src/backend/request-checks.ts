@@ -1,9 +1,10 @@
-/** Reads and checks the origin, the cookies and the JSON body of a request, and makes cookies. */
+/** Reads and checks the origin, the session token, the cookies and the body of a request, and makes cookies. */
 import type { z } from "zod";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { originOf } from "./deployments.js";
-import { Refusal } from "./error-answer.js";
+import { Refusal, SessionError } from "./error-answer.js";
+import { areEqual, csrfTokenOf } from "./records.js";
 
 export function ownOrigin(request: Request, { publicOrigin }: Settings): string {
   return publicOrigin ?? new URL(request.url).origin;
@@ -63,6 +64,39 @@ export function cookieHeader(name: string, value: string, maxAgeSeconds: number,
 }
 
 const longestBodyBytes = 65_536;
+
+export const csrfHeader = "x-bivariant-csrf";
+
+export function bearerToken(request: Request): string {
+  const [, token] = /^bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
+  if (token === undefined)
+    throw new SessionError("session_missing", "The request names no session. Send it as a bearer token.");
+  return token;
+}
+
+export function cookieToken(request: Request, settings: Settings): string | undefined {
+  if (!settings.session.cookie) return undefined;
+  return readCookie(request, cookieName("session", request, settings));
+}
+
+/** Accepts only requests from our own pages, because browsers add the cookie to requests from any site. */
+export async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
+  const origin = request.headers.get("origin");
+  // These methods change nothing (RFC 9110 section 9.2.1).
+  const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
+  if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, settings))
+    throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
+  const token = cookieToken(request, settings);
+  if (token === undefined)
+    throw new SessionError("session_missing", "The request names no session: its cookie is missing.");
+  const csrf = request.headers.get(csrfHeader);
+  if (isSafe && csrf === null) return token;
+  if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
+  // All tabs share the cookie. If another tab replaced the session, this tab must not read the new one.
+  if (isSafe)
+    throw new SessionError("session_unknown", "Another session has replaced this one. Start a new session.");
+  throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
+}
 
 export async function readJson<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
   // A form on another site can send text/plain or form data without a CORS preflight, but not application/json.

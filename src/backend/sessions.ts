@@ -5,8 +5,15 @@ import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
-import { areEqual, csrfTokenOf, Records, randomToken } from "./records.js";
-import { cookieHeader, cookieName, isAllowedOrigin, readCookie, readJson } from "./request-checks.js";
+import { csrfTokenOf, Records, randomToken } from "./records.js";
+import {
+  bearerToken,
+  cookieHeader,
+  cookieName,
+  cookieToken,
+  guardedCookieToken,
+  readJson,
+} from "./request-checks.js";
 
 export interface Context {
   readonly settings: Settings;
@@ -102,39 +109,6 @@ export class Sessions {
   #write(token: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
     return this.#records.write(token, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
   }
-}
-
-export const csrfHeader = "x-bivariant-csrf";
-
-function bearerToken(request: Request): string {
-  const [, token] = /^bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
-  if (token === undefined)
-    throw new SessionError("session_missing", "The request names no session. Send it as a bearer token.");
-  return token;
-}
-
-function cookieToken(request: Request, settings: Settings): string | undefined {
-  if (!settings.session.cookie) return undefined;
-  return readCookie(request, cookieName("session", request, settings));
-}
-
-/** Accepts only requests from our own pages, because browsers add the cookie to requests from any site. */
-async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
-  const origin = request.headers.get("origin");
-  // These methods change nothing (RFC 9110 section 9.2.1).
-  const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
-  if (origin === null ? !isSafe : !isAllowedOrigin(origin, request, settings))
-    throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
-  const token = cookieToken(request, settings);
-  if (token === undefined)
-    throw new SessionError("session_missing", "The request names no session: its cookie is missing.");
-  const csrf = request.headers.get(csrfHeader);
-  if (isSafe && csrf === null) return token;
-  if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
-  // All tabs share the cookie. If another tab replaced the session, this tab must not read the new one.
-  if (isSafe)
-    throw new SessionError("session_unknown", "Another session has replaced this one. Start a new session.");
-  throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
 }
 
 /** Opens a session and answers with it. The answer holds none of the service's tokens. */

@@ -40,7 +40,7 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   const clientSecret = await readSecret(settings, "bClientSecret");
   if (clientSecret !== undefined) return { clientId, clientSecret };
   const ways = `${namesOf("bClientSecretFile")}, or with ${namesOf("bClientSecret")}`;
-  throw incomplete("B", "client secret", ways, " For an API client, run bivariant login first.");
+  throw incomplete("B", "client secret", ways, " To use a login of bivariant login, pass --login.");
 }
 
 /** Ignoring an incomplete credential would silently select another identity. */

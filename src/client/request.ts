@@ -69,7 +69,7 @@ function pathParameter(name: string, path: CallParameters["path"]): unknown {
 }
 
 function wouldFold(name: string): ConfigurationError {
-  const problem = 'must be text or a number that does not change the path: URL parsers fold "." and ".."';
+  const problem = 'must be text or a number that makes no path segment "." or "..": URL parsers remove those';
   return wrongParameter("invalid", name, problem);
 }
 

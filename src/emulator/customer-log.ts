@@ -2,10 +2,10 @@
 import { z } from "zod";
 import { answerTo, type Refusal, ruleIdSchema } from "./checks.js";
 import { parseInput } from "./errors.js";
+import { BoundedList } from "./expiring-map.js";
 import { entryMatcher, type RequestNote, shownTenant } from "./journal.js";
 import { type RuleId, rules } from "./rules.js";
 import { isQuotable } from "./shown.js";
-import { BoundedList } from "./stores.js";
 
 /** One refusal. It contains no secret, assertion or token. */
 export interface CustomerLogEntry {

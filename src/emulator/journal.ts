@@ -3,11 +3,11 @@
 import { z } from "zod";
 import { ruleIdSchema } from "./checks.js";
 import { EmulatorError, parseInput } from "./errors.js";
+import { BoundedList } from "./expiring-map.js";
 import { FAULT_NAMES, type FaultName, faultMatchFields, LONGEST_TIMER_MS } from "./faults/faults.js";
 import type { Grant } from "./oauth.js";
 import type { RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
-import { BoundedList } from "./stores.js";
 
 /** The target of a request: a token endpoint, an API route, or a page. */
 export type Endpoint = "token" | "api" | "page";

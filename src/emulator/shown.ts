@@ -4,8 +4,8 @@
 const LONGEST_QUOTED = 200;
 const COMPACT_JWT = /eyJ[\w-]*\.[\w-]*\./;
 /**
- * A code, a token or a verifier in the wrong field has at least 43 characters (RFC 7636 section 4.1). A UUID has 36,
- * and a URL has slashes.
+ * Finds a code, a token or a verifier in the wrong field: they have at least 43 of these characters in a row (RFC 7636
+ * section 4.1). A UUID has 36, and the slashes of a URL separate shorter parts.
  */
 const OPAQUE = /[\w.~-]{41}/;
 /** Scheme and host of a URL without user info. They may be quoted, although a long host looks like a token. */

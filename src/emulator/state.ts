@@ -4,6 +4,7 @@ import { operationsOf } from "./api/routes.js";
 import { EmulatorRules } from "./checks.js";
 import { EmulatorClock } from "./clock.js";
 import { CustomerLog } from "./customer-log.js";
+import { ExpiringMap, RandomSource, SecretMap } from "./expiring-map.js";
 import { EmulatorFaults } from "./faults/faults.js";
 import { FlowRecord } from "./flow/flow.js";
 import { Journal } from "./journal.js";
@@ -13,7 +14,6 @@ import type { JwksSource, PluginIdentity } from "./registrations/keys.js";
 import { type OperatorIdentity, Operators } from "./registrations/operators.js";
 import { Plugins } from "./registrations/plugins.js";
 import type { RegistrationNoun } from "./registrations/registry.js";
-import { ExpiringMap, RandomSource, SecretMap } from "./stores.js";
 
 /** Anyone can begin a login. If there are more (at most 40 MB), the oldest are forgotten. */
 const MOST_PENDING_LOGINS = 10_000;

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
+import { unescape as percentDecoded } from "node:querystring";
 import { parseDocument } from "yaml";
 
 export type GenerateErrorCode =
@@ -157,7 +158,7 @@ export function referenceTarget(document: Document, reference: string, pointer: 
     const message = `${reference} refers to another document; only references that start with #/ are supported`;
     throw documentError(document, "reference_external", pointer, message);
   }
-  const target = reference.slice(1).replace(/(?:%[\da-f]{2})+/gi, (encoded) => decodeURIComponent(encoded));
+  const target = percentDecoded(reference.slice(1));
   if (atPointer(document.root, target) === undefined) {
     const message = `${reference} does not exist in this document`;
     throw documentError(document, "reference_missing", pointer, message);

@@ -13,6 +13,7 @@ export interface Answer {
 }
 
 const maximumBodyBytes = 1024 * 1024;
+const tooLargeMessage = "The answer is larger than 1 MiB. Is baseUrl right, and not that of a download?";
 
 /**
  * Sends one request and reads its answer, up to 1 MiB. It follows no redirect, since a request may hold a credential.
@@ -38,10 +39,7 @@ export function exchange(
 export async function readBounded(response: Response, variant: Variant): Promise<string> {
   const { body, status } = response;
   const tooLarge = () =>
-    new UnexpectedResponseError("response_too_large", "The answer is larger than 1 MiB.", {
-      status,
-      variant,
-    });
+    new UnexpectedResponseError("response_too_large", tooLargeMessage, { status, variant });
   if (body === null || body === undefined) return "";
   if (Number(response.headers.get("content-length")) > maximumBodyBytes) {
     body.cancel().catch(() => {});
@@ -68,8 +66,13 @@ export async function readBounded(response: Response, variant: Variant): Promise
 
 /** Parses a string as a JSON object. Returns `undefined` if it is not one. */
 export function jsonObject(text: string): Record<string, unknown> | undefined {
+  return recordOf(parseJson(text));
+}
+
+/** Returns `undefined`, which JSON cannot express, for a text that is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    return recordOf(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

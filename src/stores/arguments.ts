@@ -21,8 +21,13 @@ export function requireEntry(key: unknown, value: unknown, options: EntryOptions
 }
 
 /** Checks the arguments of `lock`, and returns how long to wait. */
-export function requireLock(key: unknown, options: { readonly timeoutMs?: number } = {}): number {
+export function requireLock(
+  key: unknown,
+  task: unknown,
+  options: { readonly timeoutMs?: number } = {},
+): number {
   requireKey(key);
+  if (typeof task !== "function") throw invalidOption("task", "must be a function");
   const { timeoutMs = 10_000 } = requireObject("options", options);
   if (isNumber(timeoutMs) && timeoutMs >= 0) return timeoutMs;
   throw invalidOption("timeoutMs", "must be a number of milliseconds, 0 or more");

@@ -25,7 +25,7 @@ import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
 
-/** A write takes milliseconds, so a longer wait means that another process hangs. This process may queue many. */
+/** A write takes milliseconds: a wait of 10 s means that another process hangs. Writes of this process may queue. */
 const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
 
 export interface FileStoreOptions extends ClockOptions {
@@ -134,7 +134,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
         });
       }),
     async lock(key, task, lockOptions) {
-      const timeoutMs = requireLock(key, lockOptions);
+      const timeoutMs = requireLock(key, task, lockOptions);
       const endsAt = performance.now() + timeoutMs;
       return queued(key, timeoutMs, async () => {
         const release = await guarded(async (at) =>

@@ -58,6 +58,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
       requireKey(key);
       entries.delete(key);
     },
-    lock: async (key, task, lockOptions) => locked(key, requireLock(key, lockOptions), task),
+    lock: async (key, task, lockOptions) => locked(key, requireLock(key, task, lockOptions), task),
   };
 }

@@ -91,7 +91,7 @@ test("the error of a reported offset includes half the round trip", async () => 
   expect(clockOff()[0]?.errorMs).toBe(3_000);
 });
 
-test("a Date that turns wrong after the clock was corrected is given up after one refusal", async () => {
+test("a Date header that becomes wrong after a correction costs one refusal, and then is ignored", async () => {
   let aheadMs = 20_000;
   const answer = ({ body }: FetchCall, index: number) => {
     const headers = { date: new Date(clock.now() + aheadMs).toUTCString() };
@@ -119,7 +119,7 @@ describe("a machine with a wrong clock", () => {
   const offsets = [1, 29, 31, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
 
   describe.each(offsets)("a clock that is %i s ahead of the service's", (clientAheadSeconds) => {
-    test("needs at most two token requests at first and one for each renewal, and emits one event beyond 5 s", async () => {
+    test("needs at most two token requests at first and one for each renewal, and emits one event if the offset exceeds 5 s", async () => {
       const { auth, requests, clockOff, expire } = clockDeployment({ clientAheadSeconds });
       expect((await auth.getAccessToken()).value).not.toBe("");
       expect(requests()).toBeLessThanOrEqual(2);

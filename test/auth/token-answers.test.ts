@@ -20,7 +20,6 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
     const notJson = "response_not_json";
     const html = { "content-type": "text/html" };
     const values = [7, null, "", "a b", "a\r\nx-injected: 1", "a\u0001", "tökén", { value: "t" }];
-    const lifetimes = '0 -1 null "1h" "" "-1" "1e3" 1e12 1e400 true [3600] 31622401'.split(" ");
     const rows: { name: string; answer: () => Response; code: string; issue?: RegExp }[] = [
       { name: "an HTML page", answer: () => text("<html>", 200, html), code: notJson },
       { name: "no JSON", answer: () => text("access_token=t"), code: notJson },
@@ -36,19 +35,9 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
         code: shape,
         issue: /^access_token/,
       })),
-      ...["mac", 1].map((token_type) => ({
-        name: `the token_type ${token_type}`,
-        answer: () => Response.json({ ...token, token_type }),
-        code: shape,
-        issue: /^token_type/,
-      })),
-      ...lifetimes.map((value) => ({
-        name: `expires_in ${value}`,
-        answer: () => text(`{"access_token":"t","expires_in":${value}}`),
-        code: shape,
-        issue: /^expires_in/,
-      })),
-      { name: "a 201 with a token", answer: () => Response.json(token, { status: 201 }), code: shape },
+      { name: "a 201 without a token", answer: () => Response.json({}, { status: 201 }), code: shape },
+      { name: "a 204", answer: () => new Response(null, { status: 204 }), code: notJson },
+      { name: "a 408 with JSON", answer: () => Response.json({ error: "x" }, { status: 408 }), code: shape },
       { name: "a 302", answer: () => text("", 302, { location: "/x" }), code: "response_redirected" },
       ...[404, 410].map((status) => ({
         name: `a ${status} with a JSON error`,
@@ -61,16 +50,18 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       const { auth, fetch } = scriptedAuth(variant, answer);
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "UnexpectedResponseError", code, variant });
-      const { issues, status } = error as { issues: string[]; status: number };
+      const { issues, status, message } = error as Error & { issues: string[]; status: number };
       expect(status).toBe(answer().status);
+      expect(message).toMatch(new RegExp(`^The token endpoint answered ${status}\\b.* Is baseUrl .*\\?$`));
       if (issue !== undefined) expect(issues.some((told) => issue.test(told))).toBe(true);
       expect(fetch.calls).toHaveLength(1);
     });
   });
 
   describe("that has a token", () => {
-    const rows: { name: string; body: string; lifetimeSeconds?: number }[] = [
+    const rows: { name: string; body: string; lifetimeSeconds?: number; status?: number }[] = [
       { name: "expires_in absent: an hour", body: "" },
+      { name: "expires_in null: an hour", body: ',"expires_in":null' },
       { name: "expires_in 3600", body: ',"expires_in":3600' },
       { name: 'expires_in "3600"', body: ',"expires_in":"3600"' },
       { name: "expires_in 1", body: ',"expires_in":1', lifetimeSeconds: 1 },
@@ -79,10 +70,13 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
         body: `,"token_type":"${type}"`,
       })),
       { name: "unknown fields beside", body: ',"x":{"y":[1]}' },
+      { name: "fields that are null", body: ',"error":null,"token_type":null,"revo":null' },
+      { name: "an empty error beside", body: ',"error":""' },
+      ...[201, 202, 299].map((status) => ({ name: `the status ${status}`, body: "", status })),
     ];
-    test.each(rows)("$name", async ({ body, lifetimeSeconds = 3_600 }) => {
+    test.each(rows)("$name", async ({ body, lifetimeSeconds = 3_600, status }) => {
       // The byte order mark in front must be ignored.
-      const { auth, clock } = scriptedAuth(variant, () => text(`\ufeff{"access_token":"t"${body}}`));
+      const { auth, clock } = scriptedAuth(variant, () => text(`\ufeff{"access_token":"t"${body}}`, status));
       const token = await auth.getAccessToken();
       expect(token.value).toBe("t");
       expect(token.expiresAt).toBe(clock.now() + lifetimeSeconds * 1000);
@@ -102,7 +96,6 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       { name: "a 400 with an error", status: 400, body: { error: "x" }, error: "x" },
       { name: "a 401 with an error", status: 401, body: { error: "x" }, error: "x" },
       { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
-      { name: "a 200 with an empty error", status: 200, body: { ...token, error: "" }, error: undefined },
       { name: "a 200 with an error and a token", status: 200, body: { ...token, error: "x" }, error: "x" },
     ];
     test.each(rows)("$name", async ({ status, body, error: expected }) => {
@@ -110,6 +103,17 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       const error = await rejectionOf(auth.getAccessToken());
       expect(error).toMatchObject({ name: "TokenRequestError", code: "token_refused", status, variant });
       expect((error as { error?: string }).error).toBe(expected);
+    });
+
+    const ofB = { name: "TokenRequestError", causes: [{ id: "client_secret_mismatch" }] };
+    const refused = variant === "B" ? ofB : { name: "UnexpectedResponseError" };
+    const bodies = ["", "<h1>No</h1>", '{"error":', "[17]", '"denied"'];
+    test.each(bodies)(`the body %j with 400, 401 or 403 is a ${refused.name}`, async (body) => {
+      for (const status of [400, 401, 403]) {
+        const { auth } = scriptedAuth(variant, () => text(body, status));
+        const message = expect.stringContaining(`${status}`);
+        expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ ...refused, status, message });
+      }
     });
 
     test("the error text of a refusal is one bounded line without control characters", async () => {
@@ -127,39 +131,75 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
   });
 });
 
+const lifetimes = [0, -1, "1h", "", "-1", "1e3", 1e12, true, [3600], 31622401];
+describe.each([
+  ...["mac", 1].map((value) => ({ field: "token_type", value })),
+  ...lifetimes.map((value) => ({ field: "expires_in", value })),
+])("$field with the odd value $value", ({ field, value }) => {
+  const answer = () => Response.json({ ...token, [field]: value });
+
+  test("is an unexpected response in Variant A, which shows the field", async () => {
+    const issues = [expect.stringMatching(`^${field}: `)];
+    const error = await rejectionOf(scriptedAuth("A", answer).auth.getAccessToken());
+    expect(error).toMatchObject({ name: "UnexpectedResponseError", code: "response_shape", issues });
+  });
+
+  test("counts as absent in Variant B, with an event", async () => {
+    const { auth, events, clock } = scriptedAuth("B", answer);
+    expect((await auth.getAccessToken()).expiresAt).toBe(clock.now() + 3_600_000);
+    const issue = expect.stringMatching(`^${field}: `);
+    expect(events).toContainEqual(expect.objectContaining({ type: "token_field_ignored", issue }));
+  });
+});
+
 describe("the field revo in a token answer of Variant A", () => {
   const user = { userId: "u1", firstname: "Ada", lastname: "L" };
   const roles = [{ name: "admin", group: "g" }];
   const full = { tenant: "acme", operator: user, roles };
   const someRoles = [{ name: "a" }, null, "b", { group: "g" }, { name: 1 }, { name: "c", group: 2 }];
-  const rows: { name: string; body: Record<string, unknown>; token: Partial<AccessToken> }[] = [
+  const revo = (fields: object) => ({ revo: fields });
+  const numbered = { tenant: "7", operator: { userId: "0" } };
+  const plain = { operator: { userId: "u1", lastname: "L" } };
+  const unread = { token: {}, isUnread: true };
+  type Row = { name: string; body: object; token: Partial<AccessToken>; isUnread?: boolean };
+  const rows: Row[] = [
     { name: "nested", body: { revo: { tenant: "acme", user, roles } }, token: full },
     {
       name: "flat keys",
       body: { "revo.tenant": "acme", "revo.user": user, "revo.roles": roles },
       token: full,
     },
+    {
+      name: "leaf keys",
+      body: { "revo.user.userId": "u1", "revo.user.firstname": "Ada", revo: { "user.lastname": "L" } },
+      token: { operator: user },
+    },
+    { name: "ids as numbers", body: revo({ tenant: 7, user: { userId: 0 } }), token: numbered },
+    { name: "null fields", body: revo({ user: { ...user, firstname: null }, roles: null }), token: plain },
     { name: "absent", body: {}, token: {} },
     { name: "null", body: { revo: null }, token: {} },
     { name: "a text", body: { revo: "acme" }, token: {} },
     { name: "an array", body: { revo: [{ tenant: "acme" }] }, token: {} },
     {
       name: "with wrong types inside",
-      body: { revo: { tenant: 7, user: "u1", roles: { name: "a" } } },
-      token: {},
+      body: { revo: { tenant: [7], user: "u1", roles: { name: "a" } } },
+      ...unread,
     },
-    { name: "with a user without userId", body: { revo: { user: { firstname: "Ada" } } }, token: {} },
-    { name: "with an empty userId", body: { revo: { user: { userId: "" } } }, token: {} },
+    { name: "with a user without userId", body: revo({ user: { firstname: "Ada" } }), ...unread },
+    { name: "with an empty userId", body: revo({ user: { userId: "" } }), ...unread },
+    { name: "with a userId that JSON rounds", body: revo({ user: { userId: 2 ** 53 } }), ...unread },
+    { name: "with a leaf key of a wrong type", body: { "revo.user.userId": {} }, ...unread },
     {
       name: "with valid and invalid roles",
       body: { revo: { roles: someRoles } },
-      token: { roles: [{ name: "a" }, { name: "c" }] },
+      token: { roles: [{ name: "a" }, { name: "b" }, { name: "c" }] },
     },
   ];
-  test.each(rows)("$name", async ({ body, token: { tenant, operator, roles } }) => {
-    const { auth } = scriptedAuth("A", () => Response.json({ access_token: "t", ...body }));
+  test.each(rows)("$name", async ({ body, token: { tenant, operator, roles }, isUnread = false }) => {
+    const { auth, types } = scriptedAuth("A", () => Response.json({ access_token: "t", ...body }));
     const token = await auth.getAccessToken();
     expect([token.tenant, token.operator, token.roles]).toEqual([tenant, operator, roles]);
+    expect(types().includes("operator_unreadable")).toBe(isUnread);
   });
 
   test("a token for another tenant emits tenant_differs and is served", async () => {

@@ -388,7 +388,7 @@ describe("a callback", () => {
     { redirectUri: `${CALLBACK}/callback`, paths: ["", "/callback/callback"] },
     { redirectUri: CALLBACK, paths: ["/callback", "/"] },
   ])(
-    "at another deployment's redirect URI than $redirectUri is not sent to this one (mix-up)",
+    "at another path than the deployment's redirect URI $redirectUri is rejected, and its code is not sent (mix-up)",
     async ({ redirectUri, paths }) => {
       const login = loginCredential({ clientId: "portal-2", redirectUri });
       const parts = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });

@@ -388,10 +388,9 @@ describe("a session in a cookie", () => {
     const before = browser.cookies.get("__Host-bivariant-session") ?? "";
     await launch();
     const stranger = new TestBrowser(backend, OWN);
-    const refusal = await refusalOf(
-      stranger.get("/auth/me", { cookie: `__Host-bivariant-session=${before}` }),
-    );
-    expect(refusal).toBe("401 session_unknown");
+    const headers = { cookie: `__Host-bivariant-session=${before}` };
+    expect(await refusalOf(stranger.get("/auth/me", headers))).toBe("401 session_unknown");
+    expect(await refusalOf(stranger.post("/auth/session", {}, headers))).toBe("401 session_unknown");
     expect((await browser.get("/auth/me")).status).toBe(200);
   });
 

@@ -162,7 +162,7 @@ const tokenEchoes: Echo[] = [
   { name: "a wrong shape", answer: (echo) => body({ access_token: [echo] }, 200) },
   {
     name: "wrong values with a token",
-    answer: (echo) => body({ access_token: accessToken, token_type: echo, expires_in: echo }, 200),
+    answer: (echo) => body({ access_token: `${accessToken} `, token_type: echo, expires_in: echo }, 200),
   },
   { name: "no place: an empty 500", answer: () => ({ status: 500 }) },
   {
@@ -200,10 +200,11 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       }
     });
 
-    test("as the tenant of a token is not in the event", async () => {
+    test("as the tenant or an ignored field of a token is not in the event", async () => {
       const server = await recordingServer((request) => {
-        const revo = { tenant: echoes(request)[1] || accessToken };
-        return body({ access_token: accessToken, revo }, 200);
+        const echo = echoes(request)[1] || accessToken;
+        const odd = variant === "B" ? { token_type: echo, expires_in: echo } : {};
+        return body({ access_token: accessToken, revo: { tenant: echo }, ...odd }, 200);
       });
       const auth = createAuth({ baseUrl: server.url, tenantId, credential: credentialOf(variant), onEvent });
       await auth.getAccessToken();

@@ -173,7 +173,7 @@ describe("keys jwks --also, during a key rotation,", () => {
 describe("keys registration", () => {
   const types = [
     { type: "service", label: "service", says: "an administrator authorises its grant at install time" },
-    { type: "user-interface", label: "user interface", says: "the operator who launched it may do too" },
+    { type: "user-interface", label: "user interface", says: "the operator who launched it permit" },
   ];
   it.each(types)("prints the sheet for a plugin of type $type", async ({ type, label, says }) => {
     const args = ["--type", type, "--scope", "devices:read", "--device", "d1", "d2"];

@@ -333,7 +333,7 @@ describe("a login with an API client and no service account", () => {
   const twice = { [secret]: loginSecret, [`${secret}_FILE`]: "/dev/null" };
   const ofLogin = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_LOGIN_CLIENT_ID: "portal" };
 
-  it("is the identity of call, which exits 3 without a login", async () => {
+  it("is used by call, which exits 3 if there is no login", async () => {
     const deployment = await startWithClients();
     const env = { ...deployment.env, ...ofLogin };
     const before = await call(env);

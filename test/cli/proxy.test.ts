@@ -132,7 +132,7 @@ describe("a proxy that fails", () => {
     expect(leaksOf(result, secrets)).toEqual([]);
   });
 
-  it("is asked for a token only once if it refuses its user", async () => {
+  it("gets only one token request if it answers 407", async () => {
     const { env, proxy } = await startBehindProxy(407);
     const { code } = await cli(["token", insecure, "--variant", "B"], { ...env, HTTP_PROXY: proxy.url });
     expect(code).toBe(5);

@@ -91,7 +91,7 @@ describe("the first served variant in order of preference is chosen, and no more
   );
 });
 
-describe("without a served variant nothing is chosen and no credential is sent", () => {
+describe("if neither variant is found, connect rejects and no credential is sent:", () => {
   const rows: { name: string; server: Script; code?: string; requests?: number }[] = [
     { name: "404", server: () => ({ status: 404 }), code: "variant_not_served" },
     { name: "401", server: () => json(401, {}), requests: 3 },
@@ -105,7 +105,7 @@ describe("without a served variant nothing is chosen and no credential is sent",
     { name: "404 for A, 403 for B", server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }) },
   ];
   test.each(rows)(
-    "$name to every request",
+    "the deployment answers $name to every request",
     async ({ name, server: script, code = "variant_unknown", requests = 2 }) => {
       const server = await recordingServer(script);
       const error = (await rejectionOf(connect(target(server.url)))) as Error;

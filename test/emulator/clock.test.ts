@@ -1,7 +1,7 @@
 // One clock for tokens, codes, jti values, the rate window, headers and sessions; it moves forward and back.
 import { describe, expect, test } from "vitest";
+import { ExpiringMap } from "../../src/emulator/expiring-map.js";
 import { createEmulator, type EmulatorClock } from "../../src/emulator/index.js";
-import { ExpiringMap } from "../../src/emulator/stores.js";
 import { isSettled, settle } from "../support/wait.js";
 import { PluginClient, reporter, START, service } from "./plugin-client.js";
 
@@ -112,7 +112,7 @@ test("a token that expired is accepted again after a step back", async () => {
 });
 
 test.each([0, 60_000])(
-  "a grant narrowed after %d ms is not widened by a step back",
+  "a grant narrowed after %d ms is not widened when the clock is set back",
   async (narrowingDelayMs) => {
     const plugin = new PluginClient({ narrowingDelayMs });
     const token = await plugin.accessToken();
@@ -125,7 +125,7 @@ test.each([0, 60_000])(
 );
 
 describe("a jti", () => {
-  test("is refused as long as its assertion would be young enough, also after a step back", async () => {
+  test("cannot be used again while its assertion is still valid, even if the clock is set back", async () => {
     const plugin = new PluginClient();
     const iat = START / 1000;
     const form = plugin.form({ claims: { iat, exp: iat + 300 } });

@@ -89,7 +89,7 @@ describe.each(slow)("$name", ({ fault }) => {
     },
   );
 
-  test.each(ways)("ends at a reset, which lets the answer come, $name", async ({ open }) => {
+  test.each(ways)("ends at a reset, and the caller gets its answer, $name", async ({ open }) => {
     const plugin = new PluginClient();
     const { emulator } = plugin;
     const send = await open(emulator);

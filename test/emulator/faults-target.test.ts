@@ -315,7 +315,7 @@ describe("a fault", () => {
 describe("duplicate-auth-code", () => {
   const name = "duplicate-auth-code";
 
-  test("gives two posts in the in-process answer, with a code that is valid once", async () => {
+  test("makes an in-process launch report two host:auth-code messages, with one code that is valid once", async () => {
     const plugin = new LaunchedPlugin();
     const handle = plugin.emulator.faults.add({ name, match: { operation: "authorizeLaunch" } });
     const twice = plugin.launchedCode();

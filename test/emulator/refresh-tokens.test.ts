@@ -27,7 +27,7 @@ describe("with rotation", () => {
 });
 
 describe("time", () => {
-  test("by default a token is idle after 30 days, and a login ends after 90", async () => {
+  test("by default a refresh token expires after 30 days without use, and a login after 90 days", async () => {
     const portal = new Portal();
     let { refresh_token } = await portal.tokens();
     for (let month = 1; month <= 3; month++) {

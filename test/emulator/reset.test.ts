@@ -83,7 +83,7 @@ describe("reset", () => {
     expect(emulator.clock.now()).toBe(START);
   });
 
-  test("restores registrations, tokens, jti values, windows, clock, switches and logs", async () => {
+  test("restores registrations, tokens, jti values, rate-limit windows, clock, rule switches and logs", async () => {
     const emulator = createEmulator({ seed, rateLimit: { requests: 2, windowSeconds: 60 } });
     const form = signedForm(emulator, reporter);
     const headers = { authorization: `Bearer ${await accessTokenIn(post(emulator, form))}` };

@@ -195,6 +195,7 @@ const refused = [
     answer({ $ref: "#/components/schemas/Missing" }),
     SCHEMA,
   ),
+  refusal("a $ref that is not UTF-8", "reference_missing", answer({ $ref: "#/components/schemas/%FF" })),
   refusal("a $ref to another file", "reference_external", answer({ $ref: "other.yaml#/A" })),
   refusal(
     "references in a circle",

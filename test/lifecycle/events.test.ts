@@ -144,6 +144,26 @@ const chapters: Chapter[] = [
     types: ["token_requested", "tenant_differs", "token_renewed"],
   },
   {
+    name: "an answer whose operator cannot be read",
+    variants: ["A"],
+    tell: answered(
+      "token",
+      () => Response.json({ access_token: "token-of-nobody", revo: { user: { firstname: "Ada" } } }),
+      token,
+    ),
+    types: ["token_requested", "operator_unreadable", "token_renewed"],
+  },
+  {
+    name: "an answer with an odd field that the description does not show",
+    variants: ["B"],
+    tell: answered(
+      "token",
+      () => Response.json({ access_token: "token-of-an-hour", expires_in: "1h" }),
+      token,
+    ),
+    types: ["token_requested", "token_field_ignored", "token_renewed"],
+  },
+  {
     name: "a store that fails",
     store: failingStore,
     tell: tokenAndLater,
@@ -262,6 +282,8 @@ test("each event type is emitted in one of the chapters", () => {
     closed_after_refusal: true,
     clock_off: true,
     tenant_differs: true,
+    token_field_ignored: true,
+    operator_unreadable: true,
     store_failed: true,
     call_replayed: true,
     call_refused: true,

@@ -20,14 +20,14 @@ async function rejectionFor(answer: () => Response): Promise<unknown> {
 }
 
 describe("a lazy module that cannot be loaded", () => {
-  test("leaves a refusal without causes", async () => {
+  test("changes nothing about a refusal but that its error has no causes", async () => {
     const error = await rejectionFor(() => Response.json({ error: "invalid_client" }, { status: 400 }));
     if (!isTokenRequestError(error)) throw error;
     expect(error).toMatchObject({ error: "invalid_client", status: 400, causes: [] });
     expect(error.retryAt).toBeGreaterThan(Date.now());
   });
 
-  test("leaves the answer of a wrong endpoint without a detection", async () => {
+  test("changes nothing about a wrong endpoint's answer but that its error has no detection", async () => {
     const error = await rejectionFor(() => new Response("<h1>Not here</h1>", { status: 404 }));
     if (!isUnexpectedResponseError(error)) throw error;
     expect(error).toMatchObject({ code: "response_not_json", status: 404 });

@@ -534,7 +534,7 @@ describeInChromium("the page", (browser) => {
       expect(page.url()).toBe(`${world.plugin.origin}/`);
     });
 
-    test("rejects with not_framed instead of a login with login: false", async () => {
+    test("with login: false rejects with not_framed and starts no login", async () => {
       const { world, page } = await opened("/");
       const outcome = await world.begin(page, { login: false });
       expect(outcome).toMatchObject({ error: { code: "not_framed" } });

@@ -161,7 +161,7 @@ const broken = (code: string) => () =>
 describe("a launch code is sent once, and the error says what to do, after", () => {
   const [relaunch, refused, unknown] = ["RelaunchRequiredError", "launch_refused", "launch_outcome_unknown"];
   /** `again` is the error code of a second attempt. */
-  test.each<{ name: string; script: FetchScript; is: string; code: string; again?: string }>([
+  test.each<{ name: string; script: FetchScript; is: string; code: string; again?: string; says?: string }>([
     { name: "invalid_grant", script: refusal("invalid_grant"), is: relaunch, code: refused },
     {
       name: "invalid_client",
@@ -175,13 +175,17 @@ describe("a launch code is sent once, and the error says what to do, after", () 
       script: broken("ECONNREFUSED"),
       ...{ is: "TransportError", code: "network_failed" },
     },
-    { name: "a 503", script: status(503), is: relaunch, code: unknown },
+    ...[202, 400, 408, 503].map((sent) => ({
+      ...{ name: `an empty ${sent}`, script: status(sent), is: relaunch, code: unknown },
+      says: `status ${sent}`,
+    })),
     { name: "a 429", script: status(429), is: relaunch, code: refused, again: "rate_limited" },
     { name: "a 200 without a token", script: () => Response.json({}), is: relaunch, code: unknown },
     { name: "a 404", script: status(404), is: "UnexpectedResponseError", code: "response_not_json" },
-  ])("$name", async ({ script, is, code, again = "launch_refused" }) => {
+  ])("$name", async ({ script, is, code, again = "launch_refused", says = "" }) => {
     const { fetch, redeem } = launch(script);
-    expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A" });
+    const message = expect.stringContaining(says);
+    expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A", message });
     expect(fetch.calls).toHaveLength(1);
     expect(await rejectionOf(redeem())).toMatchObject({ code: again });
     expect(fetch.calls).toHaveLength(1);

@@ -201,7 +201,8 @@ describe("the functions of a login reject", () => {
 });
 
 describe("a refused client", () => {
-  const refusal = (body: object, status: number) => () => Response.json(body, { status });
+  const refusal = (body: object | undefined, status: number) => () =>
+    body === undefined ? new Response("<html>", { status }) : Response.json(body, { status });
   const invalid = { error: "invalid_client" };
   const [mismatch, missing] = ["client_secret_mismatch", "client_secret_missing"];
   test.each([
@@ -214,6 +215,14 @@ describe("a refused client", () => {
       status: 400,
       id: "no cause",
       says: /^/,
+    },
+    { name: "by a page", body: undefined, status: 403, id: "no cause", says: /403 .* log in again/ },
+    {
+      name: "with an unknown error",
+      body: { error: "weather" },
+      status: 400,
+      id: "no cause",
+      says: /weather/,
     },
   ])("$name is explained by $id", async ({ body, status, id, says }) => {
     const server = loginServer();

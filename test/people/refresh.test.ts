@@ -163,18 +163,23 @@ describe("a refresh", () => {
 });
 
 describe("a lost response to a refresh", () => {
-  test.each<{ name: string; at: "before" | "after"; fault: () => Promise<Response> }>([
+  test.each<{ name: string; at: "before" | "after"; fault: () => Promise<Response>; says?: string }>([
     { name: "a reset before the server committed", at: "before", fault: lost },
     { name: "a reset after the server committed", at: "after", fault: lost },
-    { name: "a 200 without JSON", at: "after", fault: async () => new Response("<html>") },
-    { name: "a 504 of a gateway", at: "after", fault: async () => new Response("<html>", { status: 504 }) },
-    { name: "a 502 of a gateway", at: "after", fault: async () => Response.json({}, { status: 502 }) },
-    { name: "a 500", at: "after", fault: async () => Response.json({ error: "x" }, { status: 500 }) },
-  ])("($name) leaves the outcome unknown: nothing is sent again or deleted", async ({ at, fault }) => {
+    ...[200, 201, 302, 400, 403, 404, 408, 421, 503, 504].map((status) => {
+      const fault = async () => new Response("<html>", { status, headers: { "retry-after": "1" } });
+      return { name: `a page with ${status}`, at: "after" as const, fault, says: `status ${status}` };
+    }),
+    ...[200, 202, 302, 408, 500, 502].map((status) => {
+      const fault = async () => Response.json(status < 300 ? {} : { error: "x" }, { status });
+      return { name: `JSON with ${status}`, at: "after" as const, fault, says: `status ${status}` };
+    }),
+  ])("($name) leaves the outcome unknown: nothing is sent again or deleted", async ({ at, fault, says }) => {
     const { auth, server, store, options } = await expiredLogin();
     server[at] = fault;
     const unknown = { name: "LoginRequiredError", code: "login_outcome_unknown" };
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(unknown);
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({ ...unknown, message: expect.stringContaining(says ?? "no answer") });
     server[at] = undefined;
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject(unknown);
     expect(await rejectionOf(tokenOf(await resumeAuth(options)))).toMatchObject(unknown);
@@ -268,9 +273,14 @@ const grantKeyOf = ({ person }: { person: string }) =>
   JSON.stringify(["grant", "B", "https://service.example", "acme", "portal", person]);
 
 describe("a refresh that is refused", () => {
-  test("with invalid_grant ends the login", async () => {
+  test.each([
+    { name: "invalid_grant", status: 400, body: { error: "invalid_grant" } },
+    { name: "an unknown error", status: 400, body: { error: "weather" } },
+    { name: "no error but a message", status: 403, body: { message: "no" } },
+    { name: "a list", status: 401, body: [17] },
+  ])("with $name ends the login", async ({ status, body }) => {
     const { auth, server, store, options } = await expiredLogin();
-    server.before = () => Response.json({ error: "invalid_grant" }, { status: 400 });
+    server.before = () => Response.json(body, { status });
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ name: "LoginRequiredError", code: "login_refused" });
     expect(await rejectionOf(auth.getAccessToken())).toBe(error);
@@ -296,14 +306,14 @@ describe("a refresh that is refused", () => {
   });
 
   test.each([
-    { name: "invalid_client", status: 401, body: '{"error":"invalid_client"}', code: "token_refused" },
-    { name: "an unknown error", status: 400, body: '{"error":"weather"}', code: "login_refused" },
-    { name: "a 503", status: 503, body: "down", code: "response_not_json" },
-    { name: "a redirect", status: 302, body: null, code: "response_redirected" },
-  ])("with $name keeps the login, and is repeated after the backoff", async ({ status, body, code }) => {
+    { name: "invalid_client", status: 401, code: "token_refused", id: "client_secret_missing" },
+    { name: "invalid_request", status: 400, code: "token_refused", id: "client_secret_missing" },
+    { name: "not_found", status: 404, code: "response_shape", id: undefined },
+  ])("with $name keeps the login, and is repeated after the backoff", async ({ name, status, code, id }) => {
     const { auth, server, clock } = await expiredLogin();
-    server.before = () => new Response(body, { status, headers: { location: "/" } });
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+    server.before = () => Response.json({ error: name }, { status });
+    const error = await rejectionOf(auth.getAccessToken());
+    expect(error).toMatchObject({ code, ...(id !== undefined && { causes: [{ id }] }) });
     server.before = undefined;
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
     expect(server.refreshes).toHaveLength(1);

@@ -65,7 +65,7 @@ describe("a login under the name of an earlier login", () => {
     expect(await tokenOf(bob)).toBe("access-of-bob-1");
   });
 
-  test("that could not be stored is stored at its first renewal, and never turns into the earlier one", async () => {
+  test("that could not be stored is stored at its first renewal, and never returns tokens of the earlier login", async () => {
     const { clock, down, options, logIn } = machine();
     await logIn("alice");
     down.add("set");

@@ -24,6 +24,7 @@ export function describeRefusals({ name, create }: StoreUnderTest): void {
       ["set", "key", [undefined], (store, key) => store.set(key, "v")],
       ["delete", "key", [undefined], (store, key) => store.delete(key)],
       ["lock", "key", [undefined], (store, key) => store.lock(key, async () => {})],
+      ["lock", "task", [undefined, "x"], (store, task) => store.lock("key", task)],
       ["set", "expiresAt", [Number.NaN, "1", null], (store, at) => store.set("key", "v", { expiresAt: at })],
       ["set", "ifVersion", [1], (store, ifVersion) => store.set("key", "v", { ifVersion })],
       ["set", "options", [null], (store, options) => store.set("key", "v", options)],

@@ -89,7 +89,7 @@ describe("the file", () => {
     expect(existsSync(path)).toBe(true);
   });
 
-  test("is left after use, with nothing else but a folder with a free lock", async () => {
+  test("is the only thing left after use, except for its folder of locks, all free", async () => {
     const store = fileStore(path, { key });
     const names = ["key 1", "key 2", "key 3", "key 4", "key 5"];
     await Promise.all(names.map((name) => store.lock(name, () => store.set(name, "value"))));

@@ -50,14 +50,14 @@ describe("data in another shape", () => {
     "$[1].name: expected string",
   ];
 
-  test("is reported as an event and returned unchanged by report", async () => {
+  test("is reported as an event and returned unchanged in the mode report", async () => {
     const { list, events } = answering(wrong, "report");
     expect(await list()).toMatchObject({ ok: true, data: wrong });
     const event = { type: "response_invalid", operationId: "listDevices", status: 200, variant: "A", issues };
     expect(events).toEqual([expect.objectContaining(event)]);
   });
 
-  test("makes a call reject with response_shape by strict", async () => {
+  test("makes a call reject with response_shape in the mode strict", async () => {
     const error = await rejectionOf(answering(wrong, "strict").list());
     expect(isUnexpectedResponseError(error)).toBe(true);
     expect(error).toMatchObject({ code: "response_shape", status: 200, variant: "A", issues });
@@ -149,5 +149,6 @@ test("the shipped documents check the token response of section 2.3", () => {
 test("an unknown mode and schemas of another shape are option_invalid", () => {
   const refusal = (option: string) => expect.objectContaining({ code: "option_invalid", option });
   expect(() => validator("loud" as "strict")).toThrow(refusal("mode"));
-  expect(() => validator("strict", {} as typeof schemas)).toThrow(refusal("schemas"));
+  for (const wrong of [{}, 5, "x", true, null])
+    expect(() => validator("strict", wrong as typeof schemas)).toThrow(refusal("schemas"));
 });

@@ -129,7 +129,7 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
     sub: claims.clientId,
     aud: claims.audience,
     jti: crypto.randomUUID(),
-    // The claim nbf is left out, because it could only make an assertion too early.
+    // The claim nbf is left out: a server whose clock is behind would refuse the assertion as not yet valid.
     iat: claims.issuedAt,
     exp: claims.issuedAt + lifetimeSeconds,
   };

@@ -3,6 +3,7 @@ import { type Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback, isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import { withoutUndefined } from "../auth.js";
 import {
+  clientErrors,
   fingerprintOf,
   type MachineCredential,
   machineCredential,
@@ -189,11 +190,13 @@ function urlUnderBase(option: string, path: string, { baseUrl }: Target, example
 
 /** Assumes the errors of RFC 6749 section 5.2, since the description does not show those of Variant B. */
 function explain(
-  { error, status }: Refusal,
+  { error, status, grant }: Refusal,
   clientId: string,
   likely: Omit<Cause, "evidence">,
 ): readonly Cause[] {
-  if (error !== "invalid_client" && error !== "unauthorized_client" && status !== 401) return [];
+  // A code may be refused for its own sake, a request for a machine's token only because of the client.
+  const isOfCode = grant === "authorization_code" && (error !== undefined || status !== 401);
+  if (isOfCode && !clientErrors.has(error)) return [];
   const evidence = `${error ?? status} for ${clientId}, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;
   return [{ ...likely, evidence }];
 }

@@ -53,6 +53,11 @@ export interface Refusal {
   readonly hasOwnFetch: boolean;
 }
 
+/** The errors that refuse the client, not the person's code or refresh token (RFC 6749 section 5.2). */
+export const clientErrors: ReadonlySet<string | undefined> = new Set(
+  "invalid_client unauthorized_client invalid_request unsupported_grant_type invalid_scope".split(" "),
+);
+
 /** A credential whose settings were read and whose key was imported. */
 interface PreparedClient {
   readonly clientId: string;

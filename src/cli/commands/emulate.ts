@@ -156,7 +156,7 @@ async function serve(
 ): Promise<void> {
   const stopping = new AbortController();
   const stop = () => stopping.abort();
-  // Signals are handled before there is anything to clean up, so that none ends the process without it.
+  // The handlers are set before anything is opened, so that no signal ends the process without the cleanup.
   for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, stop);
   const signal = AbortSignal.any([interruption, stopping.signal]);
   let folder: string | undefined;
@@ -216,7 +216,7 @@ function stateOfFile(file: string): string {
     const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
     return [dev, ino, size, mtimeNs].join(" ");
   } catch {
-    // The next attempt to read the file reports the reason.
+    // No error here: the next `readOptions` reports why the file cannot be read.
     return "absent";
   }
 }

@@ -146,7 +146,7 @@ function registrationSheet(registration: ReturnType<typeof readSheet> & { readon
     "",
     type === "service"
       ? "A service plugin has no user to narrow against: an administrator authorises its grant at install time."
-      : "A user-interface plugin may do only what its scopes permit and the operator who launched it may do too.",
+      : "A user-interface plugin may do only what both its scopes and the rights of the operator who launched it permit.",
     "Narrowing the grant takes effect within minutes. A scope granted later reaches only the next token.",
   ];
 }

@@ -129,7 +129,7 @@ async function compareJwks(
   const more = otherKid === undefined ? "" : ` Or set the registered kid with ${namesOf("aKeyId")}.`;
   return keys.length === 1
     ? unknown("jwks", `${evidence} That works only until a second key is registered.`, remedy + more)
-    : failed(`${evidence} That fails among ${keys.length} keys.`, more);
+    : failed(`${evidence} With ${keys.length} registered keys the service cannot find the right one.`, more);
 }
 
 function asObject(value: unknown): Record<string, unknown> {

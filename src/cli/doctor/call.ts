@@ -83,7 +83,7 @@ function obstacleOf(
   const notRequested = (why: string) => unknown("token", `Not requested, because ${why}.`);
   if (plugin !== undefined && !canSign) return notRequested("there is no key that can sign");
   if (!isReached) return notRequested("the deployment was not reached");
-  if (variant === undefined) return notRequested("no variant was found that there is a credential for");
+  if (variant === undefined) return notRequested("no variant with a configured credential was detected");
   if (variant === "A" || !isBivariantError(login)) return undefined;
   const where = isConfigurationError(login) ? whereToSet(login) : undefined;
   const remedy = isLoginRequiredError(login)

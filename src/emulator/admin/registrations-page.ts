@@ -33,7 +33,7 @@ const kinds: readonly RecordKind[] = [
     path: "/plugins",
     title: "Plugins",
     one: "plugin",
-    note: "A change takes effect with the next request, also for tokens already issued. A narrowing takes effect after narrowingDelayMs. A plugin without jwks gets a test key.",
+    note: "A change takes effect with the next request, also for tokens already issued. Fewer scopes or devices take effect after narrowingDelayMs. A plugin without jwks gets a test key.",
     unregistering: "Its tokens, launches and codes are refused for good, its token requests from now on.",
     identity: ["tenantId", "clientId"],
     schema: pluginSchema,

@@ -35,9 +35,9 @@ interface Message {
   readonly link?: string | undefined;
 }
 
-/** These are never dropped. They hold a launch with its exchange, or a login with two refreshes. */
+/** The first 12 steps are never dropped. A launch with its exchange fits, and a login with two refreshes. */
 const FIRST_STEPS = 12;
-/** If a flow has more steps, the oldest one after the first steps is dropped. */
+/** If a flow has more steps, the oldest step after the first 12 is dropped. */
 const MAXIMUM_STEPS = 40;
 
 const WORDS: ReadonlySet<string> = new Set([

@@ -9,7 +9,7 @@ export interface Connection {
   readonly remoteAddress: string | undefined;
   /** Aborted as soon as nobody waits for the answer, because the caller gave up or the server closes. */
   readonly gone: AbortSignal;
-  /** Ends it without an answer. The handler must pass on the returned response or the exception. */
+  /** Ends the connection without an answer. The handler must return the response, or let the exception through. */
   reset(): Response;
   /** Sends status and headers of `head`, then the body. After that, "cut" breaks the connection. */
   send(head: Response, body: SlowBody, ending: "complete" | "cut"): Response | Promise<Response>;

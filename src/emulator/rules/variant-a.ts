@@ -137,7 +137,7 @@ export const tokenRequestRules = {
   },
   "token-request.opacity": {
     section: "7.1",
-    says: "error_description is always the same fixed text, so that an anonymous caller cannot tell a missing plugin from a wrong key from a disabled plugin; error differs all the same, because the table of section 7.1 gives the wrong key another code.",
+    says: "error_description is always the same fixed text, so that an anonymous caller cannot learn whether the plugin is missing or disabled or the key is wrong. The error code for a wrong key differs nevertheless, as the table of section 7.1 demands.",
     answer: { status: 400 },
     remedy: "See the customer's log for the reason; the option refusedPluginError settles the contradiction.",
   },

@@ -57,7 +57,7 @@ export const loginRules = {
   },
   "login.form": {
     section: "not shown (RFC 9700 section 4.7)",
-    says: "A form is sent by the page that this browser received.",
+    says: "A login form is accepted only from the browser that received the page with the form.",
     answer: { status: 403, error: "access_denied" },
     remedy: "Allow cookies of this site, go back to the app and log in again.",
     off: "The form's token is not checked: another site can post the form.",
@@ -205,8 +205,8 @@ export const personGrantRules = {
   },
   "refresh.idle": {
     section: "not shown (RFC 9700 section 4.14.2)",
-    says: "A refresh token is used before it has been idle for too long.",
-    off: "A refresh token may be idle for any time.",
+    says: "A refresh token expires if it is not used within refreshTokens.idleSeconds.",
+    off: "A refresh token stays valid however long it is not used.",
   },
   "refresh.scope": {
     section: "not shown (RFC 6749 section 6)",

@@ -43,7 +43,7 @@ export async function answerTokenRequest(
   }
   const outcome = "rule" in read ? read : grantToken(deployment, tenantId, read);
   if (!("rule" in outcome)) return answered(outcome);
-  // It is logged so that the log can be searched for a plugin that is yet to be registered.
+  // An unregistered client_id is logged too, so that the refusals of a plugin are found before its registration.
   const unregisteredId = "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
   customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, outcome);
   const { status, error } = answerTo(outcome);

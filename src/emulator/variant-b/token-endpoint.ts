@@ -207,6 +207,7 @@ function exchangeCode(
   const granted = { tenantId, clientId: client.clientId, userId, scopes };
   const authorization = { ...granted, revoked: false, endsAt };
   const authorizationId = authorizations.mint(authorization, keepUntil(settings, endsAt), now);
+  // From here on the code is spent.
   authorizationCodes.change(request.code, { authorizationId }, now, keepUntil(settings, endsAt));
   return {
     access_token: mintAccessToken(deployment, { ...granted, authorizationId }, now),

@@ -1,4 +1,4 @@
-// The stores for records, each limited in size, and the source of secrets.
+// The maps in which the state keeps its records, each limited in size, and the source of secrets.
 import { createHash, randomBytes } from "node:crypto";
 
 /** With fewer entries than this, a sweep is not worth its cost. */
