@@ -11,6 +11,7 @@ import {
   type Variant,
   VariantError,
 } from "./errors.js";
+import { deadlineIn } from "./http/backoff.js";
 import { type Answer, untilAborted } from "./http/exchange.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
@@ -107,8 +108,8 @@ async function ask(
   const onAnswer = (variant: Variant, answer: Answer) => {
     if (variant === "A") learnFromAnswer(state, answer, emitForA);
   };
-  const deadlineAt = options.now() + options.rateLimitDeadlineMs;
-  const leave = order.includes("A") ? await state.gate.enter({ deadlineAt, signal }) : () => {};
+  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
+  const leave = order.includes("A") ? await state.gate.enter({ deadline, signal }) : () => {};
   try {
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
     emit(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });

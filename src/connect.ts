@@ -82,7 +82,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const resolved = resolveAuthOptions({
     ...options,
     // The store has room for a token and a detection of each tenant.
-    store: options.store ?? memoryStore({ now: options.now, mostEntries: 2 * mostTenants }),
+    store:
+      options.store ?? memoryStore({ now: options.now, clock: options.clock, mostEntries: 2 * mostTenants }),
   });
   const serviceOf = serviceMaker(options, resolved);
   // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.

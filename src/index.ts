@@ -77,6 +77,7 @@ export {
   VariantError,
   type VariantErrorCode,
 } from "./errors.js";
+export type { Clock } from "./options.js";
 export {
   type BegunLogin,
   beginLogin,

@@ -76,7 +76,8 @@ export interface ServiceOf<X extends Variant, T extends LookupTypes> {
 /** A service of either variant: `service.variant` narrows it. */
 export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
 
-export interface VariantClientOptions extends Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> {
+export interface VariantClientOptions
+  extends Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "onEvent"> {
   /** Made by `validator` from `bivariant/validate`. */
   readonly validate?: Validate | undefined;
 }
@@ -149,7 +150,9 @@ export function createVariantClient<X extends Variant>(
 
 /** If an option was not passed, the Auth's is used. */
 function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOptions {
-  return resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
+  const { now, clock, ...inherited } = auth.inherited ?? {};
+  const time = options.now === undefined && options.clock === undefined ? { now, clock } : {};
+  return resolveAuthOptions({ ...inherited, ...time, ...withoutUndefined(options) });
 }
 
 function createPathClient<T extends LookupTypes, X extends Variant>(

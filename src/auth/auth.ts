@@ -38,7 +38,7 @@ export interface Auth {
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
    * be passed only once. An Auth of your own may leave it out.
    */
-  readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> | undefined;
+  readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "onEvent"> | undefined;
   /** Whether only the person can get another token, so that a 401 of the API is final. Default: false. */
   readonly needsPerson?: boolean | undefined;
   /**

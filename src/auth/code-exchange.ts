@@ -1,5 +1,6 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
 import { isStoreError, TokenRequestError } from "../errors.js";
+import { deadlineIn } from "../http/backoff.js";
 import { invalidOption } from "../options.js";
 import { storeFailed } from "./auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
@@ -50,8 +51,8 @@ async function exchangeOnce(
   keep: () => void,
 ): Promise<PersonLifecycle> {
   const { options, state, prepared, key, emit } = context;
-  const deadlineAt = options.now() + options.rateLimitDeadlineMs;
-  const leave = await state.gate.enter({ deadlineAt, signal });
+  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
+  const leave = await state.gate.enter({ deadline, signal });
   let tokens: IssuedTokens;
   try {
     const unmark = await markSpent(context, grant.code);

@@ -6,6 +6,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
+import { backoffMs, deadlineIn, sleep } from "../http/backoff.js";
 import { parseRetryAfterMs, waitWithin } from "../http/exchange.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
@@ -24,7 +25,7 @@ import {
   type MachineCredential,
   type PreparedCredential,
 } from "./credentials/credential.js";
-import { backoffMs, createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { createTokenEndpointState } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
   explainRefusal,
@@ -106,13 +107,13 @@ class MachineTokenSource implements TokenSource {
   ): Promise<AccessToken> {
     const { state, options } = this.#endpoint;
     // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
-    const deadlineAt = options.now() + (isBackground ? 0 : options.rateLimitDeadlineMs);
+    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
     const mostRetries = isBackground ? 0 : mostFaultRetries;
     let faults = 0;
     let otherClock: "server" | "own" | undefined;
     let wasInBounds = false;
     for (let attempt = 1; ; attempt++) {
-      const leave = await state.gate.enter({ deadlineAt, signal });
+      const leave = await state.gate.enter({ deadline, signal });
       let reply: TokenReply | TransportError;
       try {
         if (attempt > 1) credential.prepared = await this.#prepare();
@@ -125,8 +126,8 @@ class MachineTokenSource implements TokenSource {
         const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
         const waitMs = askedMs ?? backoffMs(faults);
         faults++;
-        if (faults <= mostRetries && options.now() + waitMs <= deadlineAt) {
-          await sleep(waitMs, signal);
+        if (faults <= mostRetries && waitMs <= deadline()) {
+          await sleep(waitMs, signal, options.clock);
           continue;
         }
       }

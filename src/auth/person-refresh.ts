@@ -17,6 +17,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
+import { deadlineIn, sleep } from "../http/backoff.js";
 import { invalidOption, requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -44,7 +45,7 @@ import {
   type StoredGrant,
   StoredGrantHandle,
 } from "./stored-grant.js";
-import { createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { createTokenEndpointState } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
   explainRefusal,
@@ -168,13 +169,13 @@ class PersonTokenSource implements TokenSource {
     const { options, state, prepare } = this.#context;
     const { signal, isBackground } = renewal;
     const prepared = await prepare();
-    const deadlineAt = options.now() + (isBackground ? 0 : options.rateLimitDeadlineMs);
+    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
     for (let turn = 0; turn < mostTurns; turn++) {
       this.grant.requireAlive();
       const { refreshToken } = this.grant.held;
       if (refreshToken === undefined || prepared.refreshRequest === undefined)
         throw this.grant.expired("has expired");
-      const leave = await state.gate.enter({ deadlineAt, signal });
+      const leave = await state.gate.enter({ deadline, signal });
       try {
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
         signal.throwIfAborted();
@@ -210,11 +211,11 @@ class PersonTokenSource implements TokenSource {
    * Returns whether it has not: that process died, or was suspended until its lock was taken over.
    */
   async #isUnanswered({ version }: StoredGrant, sentAt: number, { signal }: Renewal): Promise<boolean> {
-    const { now, timeoutMs } = this.#context.options;
+    const { now, clock, timeoutMs } = this.#context.options;
     const endsAt = sentAt + timeoutMs + storedWithinMs;
     const mostChecks = (timeoutMs + storedWithinMs) / checkEveryMs;
     for (let checks = 0; now() < endsAt && checks < mostChecks; checks++) {
-      await sleep(checkEveryMs, signal);
+      await sleep(checkEveryMs, signal, clock);
       if ((await this.grant.version()) !== version) return false;
     }
     return true;

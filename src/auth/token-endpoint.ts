@@ -1,5 +1,6 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
+import { backoffMs, countdown, sleep } from "../http/backoff.js";
 import { type Answer, parseRetryAfterMs, untilAborted } from "../http/exchange.js";
 import type { EventBody, ResolvedAuthOptions } from "./auth.js";
 
@@ -10,7 +11,7 @@ const probeCheckMs = 1_000;
 /** A killed request never ends its probe, so a probe counts as ended this long after the time limit. */
 const probeGraceMs = 5_000;
 
-type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "shareInFlight">;
+type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "clock" | "timeoutMs" | "shareInFlight">;
 
 /**
  * The gate of one token endpoint and tenant, since the sliding window of section 8 counts all requests of a tenant.
@@ -20,12 +21,13 @@ type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "timeoutMs" | "sha
 export class RateLimitGate {
   readonly #variant: Variant;
   readonly #options: RateLimitGateOptions;
-  /** Epoch milliseconds. They are in the past while the gate is open. */
-  opensAt = 0;
   #refusals = 0;
+  /** The instant of the last 429 (epoch milliseconds), the wait after it, and what is left of that wait. */
   #refusedAt = 0;
-  /** A request that was let through after a 429 and has no answer yet. */
-  #probe: { readonly startedAt: number; readonly ended: Promise<void> } | undefined;
+  #waitMs = 0;
+  #leftMs: () => number = () => 0;
+  /** A request that was let through after a 429 and has no answer yet, and the time after which it counts as lost. */
+  #probe: { readonly leftMs: () => number; readonly ended: Promise<void> } | undefined;
 
   constructor(variant: Variant, options: RateLimitGateOptions) {
     this.#variant = variant;
@@ -33,28 +35,34 @@ export class RateLimitGate {
   }
 
   get isOpen(): boolean {
-    return this.#refusals === 0 || this.opensAt <= this.#now();
+    return this.#refusals === 0 || this.#leftMs() <= 0;
+  }
+
+  /** Epoch milliseconds. They are in the past while the gate is open. */
+  get opensAt(): number {
+    // After the clock was set back, the instant of the 429 is in the future.
+    return Math.ceil(Math.min(this.#refusedAt, this.#options.now()) + this.#waitMs);
   }
 
   /**
    * Waits until a request may be sent. Returns a function to call after the answer was reported.
    *
-   * @throws RateLimitedError at once when the gate opens after `deadlineAt` (epoch milliseconds); the signal's reason
+   * @throws RateLimitedError at once when the gate opens after the deadline (a countdown); the signal's reason
    */
-  async enter({ deadlineAt, signal }: { deadlineAt: number; signal: AbortSignal }): Promise<() => void> {
+  async enter({ deadline, signal }: { deadline: () => number; signal: AbortSignal }): Promise<() => void> {
+    const { clock, shareInFlight } = this.#options;
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
-      const now = this.#now();
-      const isClosed = this.#refusals > 0 && this.opensAt > now;
-      if (this.#refusals > 0 && Math.max(this.opensAt, now) > deadlineAt) throw this.error();
+      const closedMs = this.#refusals > 0 ? this.#leftMs() : 0;
       // The loop checks again after the wait, since another 429 may have come meanwhile.
-      if (isClosed) await sleep(this.opensAt - now, signal);
-      else if (
-        this.#probe === undefined ||
-        now - this.#probe.startedAt > this.#options.timeoutMs + probeGraceMs
-      )
-        return this.#startProbe(now);
-      else if (this.#options.shareInFlight) await untilAborted(this.#probe.ended, signal);
-      else await sleep(probeCheckMs, signal);
+      if (closedMs > 0) {
+        if (closedMs > deadline()) throw this.error();
+        await sleep(Math.ceil(closedMs), signal, clock);
+        continue;
+      }
+      if (this.#probe === undefined || this.#probe.leftMs() <= 0) return this.#startProbe();
+      if (shareInFlight) await untilAborted(this.#probe.ended, signal);
+      else await sleep(probeCheckMs, signal, clock);
+      if (this.#refusals > 0 && deadline() < 0) throw this.error();
     }
     return () => {};
   }
@@ -64,20 +72,20 @@ export class RateLimitGate {
    * that were in flight together are one step.
    */
   refused({ headers, sentAt, receivedAt }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): void {
-    const now = this.#now();
-    const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt;
+    const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt || this.#isOverWithoutNow();
     const askedMs = parseRetryAfterMs(headers, receivedAt);
     if (askedMs === undefined && !isNextStep) return;
     const waitMs =
       askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + retryAfterJitter * Math.random());
     if (isNextStep) this.#refusals++;
-    this.#refusedAt = now;
-    this.opensAt = Math.max(this.opensAt, Math.ceil(now + waitMs));
+    this.#waitMs = Math.max(this.#leftMs(), waitMs);
+    this.#leftMs = countdown(this.#waitMs, this.#options.now);
+    this.#refusedAt = this.#options.now();
   }
 
   /** Reports any other answer. It opens the gate only if its request was sent after the last 429. */
   passed({ sentAt }: Pick<Answer, "sentAt">): void {
-    if (sentAt >= this.#refusedAt) this.#refusals = 0;
+    if (sentAt >= this.#refusedAt || this.#isOverWithoutNow()) this.#refusals = 0;
   }
 
   /** The error for a caller that does not wait. */
@@ -88,12 +96,13 @@ export class RateLimitGate {
     );
   }
 
-  #startProbe(startedAt: number): () => void {
+  #startProbe(): () => void {
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const probe = { startedAt, ended };
+    const leftMs = countdown(this.#options.timeoutMs + probeGraceMs, this.#options.now);
+    const probe = { leftMs, ended };
     this.#probe = probe;
     return () => {
       if (this.#probe === probe) this.#probe = undefined;
@@ -101,35 +110,10 @@ export class RateLimitGate {
     };
   }
 
-  /** Reads this machine's clock. If that was set back, the gate's instants move too, so that it opens no later. */
-  #now(): number {
-    const now = this.#options.now();
-    const backMs = this.#refusedAt - now;
-    if (backMs > 0) {
-      this.#refusedAt -= backMs;
-      this.opensAt -= backMs;
-    }
-    return now;
+  /** Whether the wait is over although `now` was frozen or set back, so that it cannot tell what came after the 429. */
+  #isOverWithoutNow(): boolean {
+    return this.#leftMs() <= 0 && this.#options.now() <= this.#refusedAt;
   }
-}
-
-const firstStepMs = 2_000;
-const longestStepMs = 64_000;
-/** The share of a step that is added at random, so that the processes of a fleet do not all retry at once. */
-const backoffJitter = 0.25;
-
-/** Milliseconds to wait after the n-th failure in a row, counted from 0: "a few seconds, doubling, with random jitter". */
-export function backoffMs(failures: number): number {
-  return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * Math.random());
-}
-
-/** @throws the signal's reason when it is aborted during the wait */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const elapsed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  return untilAborted(elapsed, signal, () => clearTimeout(timer));
 }
 
 export interface TokenEndpointState {

@@ -9,10 +9,10 @@
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
+import { backoffMs, countdown } from "../http/backoff.js";
 import { untilAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import { type AccessToken, type Auth, type EventBody, emitter, type ResolvedAuthOptions } from "./auth.js";
-import { backoffMs } from "./token-endpoint.js";
 import type { TokenEndpoint } from "./token-request.js";
 
 export interface Renewal {
@@ -61,12 +61,12 @@ export class TokenLifecycle implements Auth {
   readonly #now: () => number;
   readonly #emit: (event: EventBody) => void;
   #held: HeldToken | undefined;
-  /** The renewal in flight, when it began (epoch milliseconds), and whether the held token was still good then. */
+  /** The renewal in flight, the time after which it counts as lost, and whether the held token was still good then. */
   #renewal: SharedTask<AccessToken> | undefined;
-  #renewalBeganAt = 0;
+  #lostInMs: () => number = () => 0;
   #isBackground = false;
-  /** The instant (epoch milliseconds) before which no background renewal is tried, and the failures in a row. */
-  #nextAttemptAt = 0;
+  /** The time before the next background renewal is tried, and the failures in a row. */
+  #pausedMs: () => number = () => 0;
   #failures = 0;
   #refusedValue: string | undefined;
 
@@ -104,20 +104,19 @@ export class TokenLifecycle implements Auth {
   }
 
   get inherited(): Auth["inherited"] {
-    const { fetch, now, timeoutMs, onEvent } = this.#options;
-    return { fetch, now, timeoutMs, onEvent };
+    const { fetch, now, clock, timeoutMs, onEvent } = this.#options;
+    return { fetch, now: clock === undefined ? now : undefined, clock, timeoutMs, onEvent };
   }
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
   get isRenewing(): boolean {
     if (this.#renewal === undefined) return false;
-    const { shareInFlight, timeoutMs } = this.#options;
     // A worker runtime may kill a renewal together with its request. It then never ends, and must not block the next.
-    return shareInFlight || this.#now() < this.#renewalBeganAt + timeoutMs * lostAfterTimeouts;
+    return this.#options.shareInFlight || this.#lostInMs() > 0;
   }
 
   #serveWhileRenewing({ token: { expiresAt }, promise }: HeldToken): Promise<AccessToken> {
-    if (this.isRenewing || this.#now() < this.#nextAttemptAt) return promise;
+    if (this.isRenewing || this.#pausedMs() > 0) return promise;
     const renewal = this.#start(true);
     renewal.keep();
     // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
@@ -125,7 +124,7 @@ export class TokenLifecycle implements Auth {
     const settled = renewal.result.then(
       () => {},
       (error: unknown) => {
-        this.#nextAttemptAt = this.#now() + backoffMs(this.#failures++);
+        this.#pausedMs = countdown(backoffMs(this.#failures++), this.#now);
         const code = isBivariantError(error) ? error.code : "unknown";
         this.#emit({ type: "renewal_failed", code, expiresAt });
       },
@@ -152,7 +151,7 @@ export class TokenLifecycle implements Auth {
       if (this.#renewal === renewal) this.#renewal = undefined;
     });
     this.#renewal = renewal;
-    this.#renewalBeganAt = this.#now();
+    this.#lostInMs = countdown(this.#options.timeoutMs * lostAfterTimeouts, this.#now);
     this.#isBackground = isBackground;
     return renewal;
   }
@@ -238,8 +237,8 @@ export class RefusalBackoff {
   readonly #now: () => number;
   /** Refusals in a row. */
   #refusals = 0;
-  #closedAt = 0;
   #closedUntil = 0;
+  #closedMs: () => number = () => 0;
   #fingerprint: string | undefined;
   #error: unknown;
 
@@ -254,9 +253,7 @@ export class RefusalBackoff {
    */
   check(fingerprint: string): number {
     if (this.#fingerprint !== fingerprint) this.accepted();
-    const now = this.#now();
-    // A clock that was set back must not prolong the stop.
-    if (this.#error !== undefined && now >= this.#closedAt && now < this.#closedUntil) throw this.#error;
+    if (this.#error !== undefined && this.#closedMs() > 0) throw this.#error;
     return this.#refusals;
   }
 
@@ -266,8 +263,9 @@ export class RefusalBackoff {
    */
   refused(round: number, fingerprint: string): number {
     if (this.#refusals > round) return this.#closedUntil;
-    this.#closedAt = this.#now();
-    this.#closedUntil = this.#closedAt + Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
+    const waitMs = Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
+    this.#closedMs = countdown(waitMs, this.#now);
+    this.#closedUntil = this.#now() + waitMs;
     this.#refusals++;
     this.#fingerprint = fingerprint;
     this.#error = undefined;

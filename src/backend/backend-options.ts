@@ -147,6 +147,6 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});
     },
-    auth: { ...options, store, now, timeoutMs },
+    auth: { ...options, store, timeoutMs },
   };
 }

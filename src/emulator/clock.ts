@@ -26,6 +26,8 @@ const ZONED = /(Z|[+-]\d{2}:?\d{2})$/i;
  * emulator.clock.advance(119_999); // a code from that instant is still valid
  */
 export class EmulatorClock {
+  /** The sleeps that have not ended: when each ends, by this clock, and what ends it. */
+  readonly #sleeps = new Set<{ readonly endsAt: number; readonly end: () => void }>();
   readonly #base: () => number;
   readonly #start: ClockStart | undefined;
   #offsetMs = 0;
@@ -56,6 +58,7 @@ export class EmulatorClock {
     const at = readInstant(instant);
     if (this.frozen) this.#frozenAt = at;
     else this.#offsetMs = at - this.#base();
+    for (const { endsAt, end } of this.#sleeps) if (endsAt <= at) end();
   }
 
   /** Moves the clock, backwards if negative. @throws EmulatorError `option_invalid` */
@@ -66,6 +69,7 @@ export class EmulatorClock {
 
   /** Stops it at `instant`. `set` and `advance` still move it. @throws EmulatorError `option_invalid` */
   freeze(instant: Instant = this.now()): void {
+    this.set(instant);
     this.#frozenAt = readInstant(instant);
   }
 
@@ -74,6 +78,39 @@ export class EmulatorClock {
     if (this.#frozenAt === undefined) return;
     this.#offsetMs = this.#frozenAt - this.#base();
     this.#frozenAt = undefined;
+  }
+
+  /**
+   * Resolves when the clock has been moved on by `milliseconds`, and after that long in real time at the latest. A client
+   * with this clock as its option `clock` waits with it. Rejects with the signal's reason when it is aborted.
+   */
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#sleeps.delete(sleep);
+        signal?.removeEventListener("abort", end);
+        if (signal?.aborted) reject(signal.reason);
+        else resolve();
+      };
+      const sleep = { endsAt: this.now() + milliseconds, end };
+      const timer = setTimeout(end, milliseconds);
+      this.#sleeps.add(sleep);
+      signal?.addEventListener("abort", end);
+      if (signal?.aborted) end();
+    });
+  }
+
+  /**
+   * Waits until something sleeps on this clock, and moves it to the end of the shortest sleep. Resolves with the
+   * milliseconds that it moved.
+   */
+  async skipSleep(): Promise<number> {
+    while (this.#sleeps.size === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    const endsAt = Math.min(...[...this.#sleeps].map((sleep) => sleep.endsAt));
+    const milliseconds = Math.max(0, endsAt - this.now());
+    this.advance(milliseconds);
+    return milliseconds;
   }
 
   /** Returns to real time, or to the clock that the seed defines. */

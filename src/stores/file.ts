@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
-import { invalidOption, requireClock, requireObject } from "../options.js";
+import { type ClockOptions, invalidOption, requireClock, requireObject } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { type Encryption, type EncryptionKey, encryptionWith, makeKey, plaintext } from "./encryption.js";
 import {
@@ -28,13 +28,11 @@ export type { EncryptionKey } from "./encryption.js";
 /** A write takes milliseconds: a wait of 10 s means that another process hangs. Writes of this process may queue. */
 const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
 
-export interface FileStoreOptions {
+export interface FileStoreOptions extends ClockOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
   readonly key?: EncryptionKey | undefined;
   /** Stores values and key names without encryption. Default false. */
   readonly plaintext?: boolean | undefined;
-  /** Returns the time in epoch milliseconds, for the expiry of entries. Default: `Date.now`. */
-  readonly now?: (() => number) | undefined;
 }
 
 /**
@@ -56,7 +54,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     throw invalidOption("path", "must be the path of a file");
   const given = resolve(path);
   const encryption = chosenEncryption(requireObject("options", options));
-  const now = requireClock(options.now);
+  const now = requireClock(options);
   const files = new FileLocks();
   const queued = mutex();
 

@@ -1,13 +1,11 @@
 /** A token store in the memory of this process. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
-import { invalidOption, requireClock, requireObject } from "../options.js";
+import { type ClockOptions, invalidOption, requireClock, requireObject } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
-export interface MemoryStoreOptions {
-  /** Returns the time in epoch milliseconds. Default: `Date.now`. */
-  readonly now?: (() => number) | undefined;
+export interface MemoryStoreOptions extends ClockOptions {
   /** The most entries to keep. Beyond that, the entry that was written longest ago is dropped. Default: no limit. */
   readonly mostEntries?: number | undefined;
 }
@@ -21,7 +19,7 @@ export interface MemoryStoreOptions {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
   const { mostEntries = Number.POSITIVE_INFINITY } = requireObject("options", options);
-  const now = requireClock(options.now);
+  const now = requireClock(options);
   if (!(mostEntries >= 1)) throw invalidOption("mostEntries", "must be a number, 1 or more");
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
   const locked = mutex();

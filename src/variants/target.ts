@@ -1,6 +1,6 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import { invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
+import { type ClockOptions, invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
 export interface Target {
@@ -21,18 +21,16 @@ export interface TargetOptions {
   readonly tenantIdPattern?: RegExp | undefined;
 }
 
-export interface RequestOptions {
+export interface RequestOptions extends ClockOptions {
   /** It is always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
   readonly fetch?: Fetch | undefined;
-  /** Epoch milliseconds. Default: `Date.now`. */
-  readonly now?: (() => number) | undefined;
   /** The time limit of one HTTP request, from sending to the last byte. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
 }
 
 export type ResolvedRequestOptions = {
-  readonly [K in keyof RequestOptions]-?: NonNullable<RequestOptions[K]>;
-};
+  readonly [K in Exclude<keyof RequestOptions, "clock">]-?: NonNullable<RequestOptions[K]>;
+} & Pick<RequestOptions, "clock">;
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveRequestOptions(
@@ -45,7 +43,8 @@ export function resolveRequestOptions(
   return {
     // The global fetch is looked up per call, so that a test tool may replace it later.
     fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
-    now: requireClock(options.now),
+    now: requireClock(options),
+    clock: options.clock,
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
   };
 }

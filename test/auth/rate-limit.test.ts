@@ -1,8 +1,16 @@
 // A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { RateLimitGate } from "../../src/auth/token-endpoint.js";
+import { createEmulator } from "../../src/emulator/index.js";
+import { deadlineIn } from "../../src/http/backoff.js";
 import { parseRetryAfterMs } from "../../src/http/exchange.js";
-import { type CreateAuthOptions, createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
+import {
+  type CreateAuthOptions,
+  createAuth,
+  createConnector,
+  createService,
+  type ServiceEvent,
+} from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { LIMIT_MS, START, skippedWaits, timeTravel } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
@@ -104,6 +112,70 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const waiting = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
     expect(await waiting).toBe("enough");
     expect(fetch.calls).toHaveLength(1);
+  });
+});
+
+const frozen = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
+  scriptedAuth("B", script, { now: () => START, ...options });
+
+describe("with `now` frozen", () => {
+  test("a wait for a rate limit ends after Retry-After in real time", async () => {
+    const { advance } = timeTravel();
+    const answers = [limited({ "retry-after": "30" }), tokenAnswer()];
+    const { auth, fetch } = frozen((_call, index) => answers[index] as Response);
+    const token = auth.getAccessToken();
+    await advance(29_000);
+    expect(fetch.calls).toHaveLength(1);
+    await advance(4_000);
+    expect((await token).value).toBe("token-1");
+  });
+
+  test("without Retry-After the waits double, and the deadline ends them", async () => {
+    const { advance } = timeTravel();
+    const { auth, fetch } = frozen(() => limited());
+    const ended = rejectionOf(auth.getAccessToken());
+    await advance(60_000);
+    expect(await ended).toMatchObject({ code: "rate_limited" });
+    expect(fetch.calls).toHaveLength(5);
+  });
+
+  test("a renewal that failed in the background is tried again", async () => {
+    const { advance } = timeTravel();
+    let at = START;
+    const script: FetchScript = (_call, index) => (index === 1 ? limited() : tokenAnswer());
+    const { auth, fetch } = frozen(script, { now: () => at });
+    at = (await auth.getAccessToken()).expiresAt - 1;
+    for (let times = 0; times < 2; times++) {
+      await auth.getAccessToken();
+      await advance(3_000);
+    }
+    expect(fetch.calls).toHaveLength(3);
+  });
+});
+
+describe("with the option `clock`", () => {
+  test("a wait ends by real time if the clock never ends it, and then aborts the clock's sleep", async () => {
+    const { advance } = timeTravel();
+    const signals: AbortSignal[] = [];
+    const sleep = (_ms: number, signal: AbortSignal) => new Promise<void>(() => void signals.push(signal));
+    const script: FetchScript = (_call, index) => (index === 0 ? limited() : tokenAnswer());
+    const { auth } = frozen(script, { now: undefined, clock: { now: () => START, sleep } });
+    const token = auth.getAccessToken();
+    await advance(3_000);
+    expect((await token).value).toBe("token-1");
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test("a service inherits the clock, unless it gets a time of its own", async () => {
+    const { clock } = createEmulator({ now: () => START });
+    const { auth } = frozen(() => tokenAnswer(), { now: undefined, clock });
+    const at: number[] = [];
+    const onEvent = (event: ServiceEvent) => void at.push(event.at);
+    const fetch = async () => new Response(null, { status: 403 });
+    const other = createEmulator({ now: () => START + 2 });
+    for (const options of [{}, { now: () => START + 1 }, { clock: other.clock }])
+      await createService(auth, { fetch, onEvent, ...options }).call("listDevices");
+    expect(at).toEqual([START, START + 1, START + 2]);
   });
 });
 
@@ -226,7 +298,7 @@ describe("the rate limit gate", () => {
   const gate = (shareInFlight = true) =>
     new RateLimitGate("A", { now: Date.now, timeoutMs: 10_000, shareInFlight });
   const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
-    of.enter({ deadlineAt: Date.now() + deadlineMs, signal: new AbortController().signal });
+    of.enter({ deadline: deadlineIn(deadlineMs, {}), signal: new AbortController().signal });
 
   test.each([true, false])("lets waiting callers pass one at a time (shareInFlight: %s)", async (share) => {
     const { advance } = timeTravel({ isPure: true });
@@ -298,7 +370,7 @@ describe("the rate limit gate", () => {
     one.refused(answer({ "retry-after": "5" }));
     setBackMs = 86_400_000;
     const waiting = one.enter({
-      deadlineAt: Date.now() - setBackMs + 60_000,
+      deadline: deadlineIn(60_000, {}),
       signal: new AbortController().signal,
     });
     await advance(6_000);

@@ -136,7 +136,7 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   const told: Told[] = [];
   const defaults: BackendOptions = {
     deployments: [{ ...launching(), login: loginCredential() }],
-    ...{ store, now: clock.now, fetch: (url, init) => emulator.fetch(url, init) },
+    ...{ store, clock: emulator.clock, fetch: (url, init) => emulator.fetch(url, init) },
     onError: (error, context) => void told.push({ error, ...context }),
   };
   const another = (changes: Partial<BackendOptions> = {}) =>

@@ -1,7 +1,8 @@
 // One clock for tokens, codes, jti values, the rate window, headers and sessions; it moves forward and back.
 import { describe, expect, test } from "vitest";
 import { ExpiringMap } from "../../src/emulator/expiring-map.js";
-import { createEmulator } from "../../src/emulator/index.js";
+import { createEmulator, type EmulatorClock } from "../../src/emulator/index.js";
+import { isSettled, settle } from "../support/wait.js";
 import { PluginClient, reporter, START, service } from "./plugin-client.js";
 
 /** The statuses of the answers after each move of the clock. */
@@ -59,6 +60,47 @@ describe("the clock", () => {
     clock.set(-8.64e15);
     now -= 120_000;
     expect(clock.now()).toBe(-8.64e15);
+  });
+});
+
+describe("a sleep on the clock", () => {
+  const moves: { name: string; move: (clock: EmulatorClock, to: number) => void }[] = [
+    { name: "advance", move: (clock, to) => clock.advance(to - clock.now()) },
+    { name: "set", move: (clock, to) => clock.set(to) },
+    { name: "freeze", move: (clock, to) => clock.freeze(to) },
+  ];
+  test.each(moves)("ends when $name moves the clock that far", async ({ move }) => {
+    const { clock } = createEmulator({ now: () => START });
+    const sleep = clock.sleep(30_000);
+    move(clock, START + 29_999);
+    expect(await isSettled(sleep)).toBe(false);
+    move(clock, START + 30_000);
+    expect(await isSettled(sleep)).toBe(true);
+  });
+
+  test("ends after its time in real time, also while the clock is frozen", async () => {
+    const { clock } = createEmulator();
+    clock.freeze(START);
+    await clock.sleep(20);
+    expect(clock.now()).toBe(START);
+  });
+
+  test("rejects with the reason of its signal, before or during the sleep", async () => {
+    const { clock } = createEmulator();
+    await expect(clock.sleep(30_000, AbortSignal.abort("early"))).rejects.toBe("early");
+    const controller = new AbortController();
+    const sleep = clock.sleep(30_000, controller.signal);
+    controller.abort("late");
+    await expect(sleep).rejects.toBe("late");
+  });
+
+  test("is skipped by skipSleep, which waits for it and ends the shortest", async () => {
+    const { clock } = createEmulator({ now: () => START });
+    const skipped = clock.skipSleep();
+    await settle();
+    const sleeps = [clock.sleep(2_000), clock.sleep(1_000)];
+    expect([await skipped, await clock.skipSleep(), clock.now() - START]).toEqual([1_000, 1_000, 2_000]);
+    await Promise.all(sleeps);
   });
 });
 

@@ -7,7 +7,7 @@ import { lifeProperty } from "./random-life.js";
 
 beforeEach(() => {
   stillDigests();
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: START });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"], now: START });
 });
 afterEach(() => {
   vi.useRealTimers();

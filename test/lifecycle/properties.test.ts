@@ -32,7 +32,7 @@ const examples: [Life][] = [
 
 beforeEach(() => {
   stillDigests();
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: START });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"], now: START });
 });
 afterEach(() => {
   vi.useRealTimers();

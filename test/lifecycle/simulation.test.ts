@@ -72,7 +72,10 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
 
   test("in hours without calls no request is sent and no timer is pending", async () => {
     stillDigests();
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "Date"], now: START });
+    vi.useFakeTimers({
+      toFake: ["setTimeout", "clearTimeout", "setInterval", "Date", "performance"],
+      now: START,
+    });
     const service = fakeService({ variant, now: Date.now });
     const { credential, fetch } = service;
     const { auth } = recordedAuth({ credential, fetch, now: Date.now });

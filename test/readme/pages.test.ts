@@ -1,8 +1,9 @@
 // The README pages: their examples compile and run, their tables are complete, and their links resolve.
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import ts from "typescript";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { settingVariables } from "../../src/cli/settings.js";
 import {
   anchors,
@@ -13,6 +14,7 @@ import {
   compile,
   exists,
   links,
+  makeCacheFolder,
   pages,
   read,
   root,
@@ -70,6 +72,13 @@ describe("the TypeScript blocks", () => {
       "unused TS61",
     ]);
   });
+});
+
+describe("the recipe for the emulator's clock", async () => {
+  const folder = makeCacheFolder();
+  afterAll(() => rmSync(folder, { recursive: true }));
+  // The block defines its tests when it is loaded. They are part of this file.
+  await import(await bundleProgram(blockWith("ts", "clock.skipSleep()"), folder, "recipe.mjs"));
 });
 
 describe("the README at the root", () => {

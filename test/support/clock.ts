@@ -26,20 +26,22 @@ export function steppedClock(start: number = START): SteppedClock {
 /** A time limit for the code under test whose timer `skippedWaits` does not skip. */
 export const LIMIT_MS = 9_999;
 
-/** Skips the waits of the retry schedule. Returns the list of skipped waits, in milliseconds and in order. */
+/** Skips the waits of the retry schedule, and makes the clock the only time. Returns the list of skipped waits, in milliseconds and in order. */
 export function skippedWaits(clock: SteppedClock): number[] {
   const waits: number[] = [];
-  const real = globalThis.setTimeout;
+  const realTimeout = globalThis.setTimeout;
   const skipping = (task: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
     // Only the waits of the schedule are skipped. The timers of Node and of sockets run; the latter have arguments.
-    if (args.length > 0 || ms === LIMIT_MS || ms < 500 || ms > 120_000) return real(task, ms, ...args);
+    if (args.length > 0 || ms === LIMIT_MS || ms < 500 || ms > 120_000) return realTimeout(task, ms, ...args);
     waits.push(ms);
     clock.advance(ms);
-    return real(task, 0);
+    return realTimeout(task, 0);
   };
   vi.stubGlobal("setTimeout", skipping);
+  const real = vi.spyOn(performance, "now").mockImplementation(() => clock.now());
   onTestFinished(() => {
     vi.unstubAllGlobals();
+    real.mockRestore();
   });
   return waits;
 }
@@ -88,10 +90,10 @@ export interface TimeTravel {
   readonly until: (isSo: () => boolean) => Promise<void>;
 }
 
-/** Fakes timers and `Date.now` until the test ends. With `isPure` nothing under test takes real time. */
+/** Fakes timers, `Date.now` and `performance.now` until the test ends. With `isPure` nothing under test takes real time. */
 export function timeTravel({ isPure = false }: { isPure?: boolean } = {}): TimeTravel {
   const realSetTimeout = globalThis.setTimeout;
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: START });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"], now: START });
   onTestFinished(() => {
     vi.useRealTimers();
   });

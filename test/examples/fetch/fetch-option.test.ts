@@ -18,7 +18,7 @@ const account = serviceAccount({ clientId: "worker", clientSecret: "a secret" })
 /** Your own code can be tested in the same way: pass it the fetch, the base URL and the clock. */
 function connected(credential: typeof plugin | typeof account) {
   const { publicUrl: baseUrl, fetch, clock } = emulator;
-  return connect({ baseUrl, tenantId: "acme", credentials: [credential], fetch, now: () => clock.now() });
+  return connect({ baseUrl, tenantId: "acme", credentials: [credential], fetch, clock });
 }
 
 test.each([

@@ -39,7 +39,7 @@ afterAll(async () => {
 
 test("undici's fetch requests a token from the emulator, and another an hour later", async () => {
   const { publicUrl: baseUrl, clock } = emulator;
-  const options = { baseUrl, tenantId: "acme", credentials: [credential], now: () => clock.now() };
+  const options = { baseUrl, tenantId: "acme", credentials: [credential], clock };
   const service = await connect({ ...options, fetch: undiciFetch as unknown as typeof fetch });
   for (const minutes of [0, 60]) {
     clock.advance(minutes * 60_000);

@@ -24,8 +24,8 @@ afterAll(() => server.close());
 /** The code under test: it uses the global fetch. */
 function connected(): Promise<Service> {
   const credential = servicePlugin({ clientId: "reporter", privateKey: emulator.testKey(reporter) });
-  const now = () => emulator.clock.now(); // one clock on both sides, so that a test moves both
-  return connect({ baseUrl: emulator.publicUrl, tenantId: "acme", credentials: [credential], now });
+  const { publicUrl: baseUrl, clock } = emulator; // one clock on both sides, so that a test moves both
+  return connect({ baseUrl, tenantId: "acme", credentials: [credential], clock });
 }
 
 test("fifty calls at once cost one token request", async () => {

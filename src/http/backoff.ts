@@ -1,0 +1,42 @@
+/** The waits before a request is sent again, at the token endpoint and for calls, and their deadlines. */
+import type { Clock } from "../options.js";
+import { untilAborted } from "./exchange.js";
+
+const firstStepMs = 2_000;
+const longestStepMs = 64_000;
+/** The share of a step that is added at random, so that the processes of a fleet do not all retry at once. */
+const backoffJitter = 0.25;
+
+/** Milliseconds to wait after the n-th failure in a row, counted from 0: "a few seconds, doubling, with random jitter". */
+export function backoffMs(failures: number): number {
+  return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * Math.random());
+}
+
+/** Ends by the stepped clock if there is one, and by real time. @throws the signal's reason when it is aborted */
+export function sleep(ms: number, signal: AbortSignal | undefined, clock?: Clock): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const ended = new AbortController();
+  const elapsed = new Promise<void>((resolve, reject) => {
+    timer = setTimeout(resolve, ms);
+    clock?.sleep(ms, ended.signal).then(resolve, reject);
+  });
+  return untilAborted(elapsed, signal).finally(() => {
+    clearTimeout(timer);
+    ended.abort();
+  });
+}
+
+/**
+ * Starts a countdown. Returns a function that returns the milliseconds left, 0 or less at the end. Time passes by `now`
+ * or by the machine's timer, whichever has moved further: a frozen `now` does not delay the end, a step of `now` brings it.
+ */
+export function countdown(ms: number, now: () => number): () => number {
+  const startedAt = now();
+  const startedReal = performance.now();
+  return () => ms - Math.max(now() - startedAt, performance.now() - startedReal);
+}
+
+/** Starts the countdown to a deadline: in real time, whatever `now` says, and by the stepped clock if there is one. */
+export function deadlineIn(ms: number, { clock }: { readonly clock?: Clock | undefined }): () => number {
+  return countdown(ms, clock === undefined ? () => 0 : () => clock.now());
+}
