@@ -60,7 +60,7 @@ function pathParameter(name: string, path: CallParameters["path"]): unknown {
   const value = path?.[name];
   const parts = typeof value === "object" && value !== null ? Object.values(value) : [value];
   if (parts.every((part) => part === undefined || part === null || part === ""))
-    throw wrongParameter("missing", name, "is missing or empty");
+    throw wrongParameter("missing", name, "is missing or empty. Pass it in params.path");
   const isPlain = parts.every((part) => ["string", "number", "boolean", "bigint"].includes(typeof part));
   if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0])))) throw wouldFold(name);
   if (parts.some((part) => loneSurrogate.test(String(part))))

@@ -1,5 +1,5 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
-import { requireClock, requireObject } from "../../options.js";
+import { type ClockOptions, requireClock, requireObject } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import { lazy } from "../lazy.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
@@ -73,12 +73,12 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
  * const assertion = await createClientAssertion({ clientId: "reports", privateKey, audience });
  */
 export async function createClientAssertion(
-  options: PluginSettings & { readonly audience: string; readonly now?: (() => number) | undefined },
+  options: PluginSettings & ClockOptions & { readonly audience: string },
 ): Promise<string> {
-  const { privateKey, keyId, now } = requireObject("options", options);
+  const { privateKey, keyId } = requireObject("options", options);
   const clientId = requireText(options.clientId, "clientId", "A");
   const audience = requireText(options.audience, "audience", "A");
-  const issuedAt = Math.floor(requireClock(now)() / 1_000);
+  const issuedAt = Math.floor(requireClock(options)() / 1_000);
   const { SigningKeyCache, signClientAssertion } = await pluginClient();
   const key = await new SigningKeyCache().read(privateKey, keyId);
   return signClientAssertion({ clientId, audience, issuedAt }, key);
