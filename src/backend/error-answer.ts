@@ -1,5 +1,5 @@
 /** Makes the browser's answer for an error. It says a stable code and what to do, and nothing else. */
-import { personRequired } from "../client/refused-call.js";
+import { personRequired } from "../client/call-error.js";
 import {
   BivariantError,
   isApiError,

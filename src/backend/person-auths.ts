@@ -2,7 +2,7 @@
 import type { Operator, PersonAuth } from "../auth/auth.js";
 import { personContext } from "../auth/person-refresh.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
-import { personRequired } from "../client/refused-call.js";
+import { personRequired } from "../client/call-error.js";
 import { isStoreError, LoginRequiredError, type Variant } from "../errors.js";
 import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { Settings } from "./backend-options.js";

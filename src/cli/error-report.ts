@@ -1,5 +1,5 @@
 /** How an error ends the program: its exit code, its lines for people and its JSON for scripts. */
-import { personRequired } from "../client/refused-call.js";
+import { personRequired } from "../client/call-error.js";
 import {
   type Cause,
   isApiError,

@@ -6,7 +6,7 @@ import type { AccessToken, Auth, EventBody } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import { UnexpectedResponseError } from "../errors.js";
 import { type Fetch, isUnderBase } from "../variants/target.js";
-import { isPersonRequired } from "./refused-call.js";
+import { isPersonRequired } from "./call-error.js";
 
 /** A younger token has not expired, so a 401 comes from the route, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;

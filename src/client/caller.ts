@@ -5,8 +5,8 @@ import { type ApiError, ConfigurationError, UnexpectedResponseError, type Varian
 import { readBounded, withTimeLimit } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
+import { apiErrorOf } from "./call-error.js";
 import type { LookupTypes } from "./outcome.js";
-import { apiErrorOf } from "./refused-call.js";
 import { type CallParameters, headerRecord, requestBody, requestUrl } from "./request.js";
 
 /** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */

@@ -1,5 +1,5 @@
 /** Checks the credential with one token request and one API call, and explains each refusal. */
-import { personRequired } from "../../client/refused-call.js";
+import { personRequired } from "../../client/call-error.js";
 import {
   type BivariantError,
   type Cause,
