@@ -19,7 +19,8 @@ import {
 import type { CallArgs, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
 import type { Detection, Variant } from "./errors.js";
-import { invalidOption } from "./options.js";
+import { recordOf } from "./http/exchange.js";
+import { invalidOption, requireObject } from "./options.js";
 
 /**
  * Calls an operation by its id. Resolves with an outcome whatever the API answers; rejects on token and network
@@ -100,6 +101,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
 ): V extends Variant ? ServiceOf<V, T> : never {
   if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
     throw invalidOption("auth", "must be an Auth", "Make one with createAuth.");
+  requireObject("options", options);
   const service = serviceMaker(options, resolveFor(auth, options))(auth, options.detection);
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
@@ -109,8 +111,8 @@ export function serviceMaker<T extends LookupTypes>(
   { api, validate }: Pick<CreateServiceOptions<T>, "api" | "validate">,
   resolved: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,
 ): (auth: Auth, detection?: Detection) => Service<T> {
-  const table = api === undefined ? operations : api.operations;
-  if (typeof table?.A !== "object" || typeof table.B !== "object")
+  const table = api === undefined ? operations : api?.operations;
+  if (recordOf(table?.A) === undefined || recordOf(table?.B) === undefined)
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
   const { fetch, now, timeoutMs } = resolved;
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
@@ -141,7 +143,7 @@ export function createVariantClient<X extends Variant>(
   options: VariantClientOptions,
 ): PathClient<OperationTypes, X> {
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
-  const resolved = resolveFor(auth, options);
+  const resolved = resolveFor(auth, requireObject("options", options));
   const emit = emitter(auth, resolved);
   const index = new OperationIndex(entries, variant);
   const caller = createCaller({ ...resolved, auth, operations: index, validate: options.validate, emit });

@@ -6,8 +6,8 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { backoffMs, deadlineIn, sleep } from "../http/backoff.js";
-import { parseRetryAfterMs, waitWithin } from "../http/exchange.js";
+import { backoffMs, deadlineIn, parseRetryAfterMs, sleep } from "../http/backoff.js";
+import { waitWithin } from "../http/exchange.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {

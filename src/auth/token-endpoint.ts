@@ -1,7 +1,7 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
-import { backoffMs, countdown, sleep } from "../http/backoff.js";
-import { type Answer, parseRetryAfterMs, untilAborted } from "../http/exchange.js";
+import { backoffMs, countdown, parseRetryAfterMs, sleep } from "../http/backoff.js";
+import { type Answer, untilAborted } from "../http/exchange.js";
 import type { EventBody, ResolvedAuthOptions } from "./auth.js";
 import { ServerClock } from "./server-clock.js";
 

@@ -9,7 +9,7 @@ import {
   isRelaunchRequiredError,
   type Variant,
 } from "../errors.js";
-import { parseRetryAfterMs } from "../http/exchange.js";
+import { parseRetryAfterMs } from "../http/backoff.js";
 
 interface RefusedCall {
   readonly variant: Variant;

@@ -1,4 +1,4 @@
-/** The waits before a request is sent again, at the token endpoint and for calls, and their deadlines. */
+/** The waits before a request is sent again: the schedule, Retry-After, and deadlines. */
 import type { Clock } from "../options.js";
 import { untilAborted } from "./exchange.js";
 
@@ -39,4 +39,24 @@ export function countdown(ms: number, now: () => number): () => number {
 /** Starts the countdown to a deadline: in real time, whatever `now` says, and by the stepped clock if there is one. */
 export function deadlineIn(ms: number, { clock }: { readonly clock?: Clock | undefined }): () => number {
   return countdown(ms, clock === undefined ? () => 0 : () => clock.now());
+}
+
+/** A longer Retry-After is cut to this. */
+const longestMs = 366 * 24 * 3_600 * 1_000;
+
+/**
+ * Returns how long an answer asks to wait, in milliseconds (RFC 9110 section 10.2.3); `undefined` when the header is
+ * absent, malformed or not in the future.
+ */
+export function parseRetryAfterMs(headers: Headers, now: number): number | undefined {
+  const value = headers.get("retry-after")?.trim();
+  if (value === undefined || value === "") return undefined;
+  if (/^\d+$/.test(value)) return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
+  // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years.
+  if (!/^[A-Za-z]{3,9},? /.test(value)) return undefined;
+  const at = Date.parse(value);
+  // The date is by the server's clock, so it is compared with the Date of the same answer if that has one.
+  const serverNow = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
+  const waitMs = at - (Number.isNaN(serverNow) ? now : serverNow);
+  return waitMs > 0 ? Math.min(waitMs, longestMs) : undefined;
 }

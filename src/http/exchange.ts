@@ -1,4 +1,4 @@
-/** One HTTP exchange: a request with a time limit, its bounded answer, Retry-After, and the transport errors. */
+/** One HTTP exchange: a request with a time limit, its bounded answer, and the transport errors. */
 import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { requireSignal } from "../options.js";
 
@@ -82,26 +82,6 @@ export function parseJson(text: string): unknown {
 export function recordOf(value: unknown): Record<string, unknown> | undefined {
   const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
   return isRecord ? (value as Record<string, unknown>) : undefined;
-}
-
-/** A longer Retry-After is cut to this. */
-const longestMs = 366 * 24 * 3_600 * 1_000;
-
-/**
- * Returns how long an answer asks to wait, in milliseconds (RFC 9110 section 10.2.3); `undefined` when the header is
- * absent, malformed or not in the future.
- */
-export function parseRetryAfterMs(headers: Headers, now: number): number | undefined {
-  const value = headers.get("retry-after")?.trim();
-  if (value === undefined || value === "") return undefined;
-  if (/^\d+$/.test(value)) return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
-  // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years.
-  if (!/^[A-Za-z]{3,9},? /.test(value)) return undefined;
-  const at = Date.parse(value);
-  // The date is by the server's clock, so it is compared with the Date of the same answer if that has one.
-  const serverNow = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
-  const waitMs = at - (Number.isNaN(serverNow) ? now : serverNow);
-  return waitMs > 0 ? Math.min(waitMs, longestMs) : undefined;
 }
 
 export interface TimeLimitOptions {

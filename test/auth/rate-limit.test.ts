@@ -2,8 +2,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { RateLimitGate } from "../../src/auth/token-endpoint.js";
 import { createEmulator } from "../../src/emulator/index.js";
-import { deadlineIn } from "../../src/http/backoff.js";
-import { parseRetryAfterMs } from "../../src/http/exchange.js";
+import { deadlineIn, parseRetryAfterMs } from "../../src/http/backoff.js";
 import {
   type CreateAuthOptions,
   createAuth,

@@ -305,3 +305,12 @@ test("a validate that is not a function is rejected when the service is made", (
   expect(() => createService(auth, options)).toThrow(refusal);
   expect(() => createVariantBClient(auth, options)).toThrow(refusal);
 });
+
+test.each([null, { api: null }, { api: { operations: { A: null, B: {} } } }])(
+  "createService with the options %j is option_invalid",
+  (options) => {
+    const auth = numberedAuth({ variant: "B", now: Date.now });
+    const invalid = expect.objectContaining({ code: "option_invalid" });
+    expect(() => createService(auth, options as never)).toThrow(invalid);
+  },
+);

@@ -225,6 +225,8 @@ describeInChromium("in Chromium", (browser) => {
     await tabTo("Plugins");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Plugins" }).waitFor();
+    // The heading can be there before the stylesheet, without which the browser draws its own outline.
+    await page.waitForLoadState();
     await tabTo("Change");
     await page.keyboard.press("Enter");
     await tabTo("truefalse");
