@@ -1,5 +1,4 @@
-// Tests of token requests that the table of negative requests does not cover: the order of the rules and
-// the log.
+// Tests of token requests that the table of negative requests does not cover: the order of the rules and the log.
 import { describe, expect, test } from "vitest";
 import { createEmulator, rules } from "../../src/emulator/index.js";
 import { accessTokenIn, PluginClient, pluginKey, reporter, requestAccountToken } from "./plugin-client.js";

@@ -23,9 +23,9 @@ const STATUSES: Readonly<Record<string, readonly number[]>> = {
   authorizeLaunch: [200, 400, 403, 404],
 };
 const CALL = [200, 401, 403, 404];
-/** Paths of the emulator, and the registered callbacks. The callback on loopback may have any port. */
+/** Paths of the emulator, and the registered callbacks. The callback on loopback may have any port and no path. */
 const TARGETS =
-  /^(\/_emulator|\/host\/|\/v1\/auth\/consent\?request=|https:\/\/portal\.example\/callback\?|http:\/\/127\.0\.0\.1(:\d+)?\/callback\?)/;
+  /^(\/_emulator|\/host\/|\/v1\/auth\/consent\?request=|https:\/\/portal\.example\/callback\?|http:\/\/127\.0\.0\.1(:\d+)?(\/callback)?\?)/;
 const ERROR = /^(invalid_(client|grant|request|scope)|unsupported_grant_type)$/;
 const TOKEN = /^[\w-]{43}$/;
 
