@@ -108,6 +108,7 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
     message: string,
     { cause, ...fields }: { variant?: Variant | undefined; cause?: unknown } = {},
   ) {
+    // A ConfigurationError has a cause only if a function of the caller's own failed.
     const isOwn = name === "ConfigurationError";
     super(message, cause === undefined ? undefined : { cause: withoutSecrets(cause, isOwn) });
     hide(this, "name", name);

@@ -144,7 +144,7 @@ export async function resumeAuth<V extends Variant>(
   if (options.store === undefined)
     throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");
   const context = await personContext(options);
-  const grant = await readGrant(options.store, context.key);
+  const grant = await readGrant(context.options.store, context.key);
   if (grant === undefined) return undefined;
   return new PersonLifecycle(context, grant, true) as unknown as PersonAuth<V>;
 }

@@ -13,7 +13,7 @@ import {
   resolveRequestOptions,
   type TargetOptions,
 } from "../variants/target.js";
-import type { TokenStore } from "./token-store.js";
+import { type TokenStore, withStoreErrors } from "./token-store.js";
 
 /**
  * Returns access tokens for one tenant of one deployment.
@@ -149,7 +149,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     hasOwnFetch: options.fetch !== undefined,
     rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
-    store,
+    store: store && withStoreErrors(store),
     waitUntil: (promise) => {
       try {
         waitUntil?.(promise);

@@ -56,7 +56,7 @@ import {
   type TokenEndpoint,
   type TokenReply,
 } from "./token-request.js";
-import type { TokenStore } from "./token-store.js";
+import { type TokenStore, withStoreErrors } from "./token-store.js";
 
 /** The person, the tenant of a deployment and the credential that tokens are for. */
 export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
@@ -87,7 +87,7 @@ export async function personContext<V extends Variant>(
   requireObject("options", options);
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
-  const resolved = { ...resolveAuthOptions(options), store: options.store };
+  const resolved = { ...resolveAuthOptions(options), store: withStoreErrors(options.store) };
   const target = parseTarget(options, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")

@@ -1,6 +1,6 @@
 /** Keeps the backend's own data in the token store, with time limits, typed records and random tokens. */
-import type { TokenStore } from "../auth/token-store.js";
-import { isBivariantError, isStoreError, StoreError } from "../errors.js";
+import { storeErrorOf, type TokenStore } from "../auth/token-store.js";
+import { isStoreError, StoreError } from "../errors.js";
 
 /** Adds time limits and StoreErrors to the user's store, and an expiry, because people may never log out. */
 export function guardedStore(
@@ -43,11 +43,6 @@ export function guardedStore(
         });
       }),
   };
-}
-
-function storeErrorOf(fault: unknown): unknown {
-  if (isBivariantError(fault)) return fault;
-  return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
 /** Stores JSON entries under hashes of random tokens, not the tokens. A damaged entry counts as missing. */

@@ -5,7 +5,6 @@ import {
   redeemLaunch,
   resumeAuth,
   type ServiceEvent,
-  StoreError,
   userInterfacePlugin,
 } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -131,7 +130,7 @@ describe("a launch", () => {
     const { signal } = controller;
     const wait = redeemLaunch({ ...options, code: "the-code", codeVerifier, signal });
     expect(await rejectionOf(wait)).toMatchObject({ message: "gone" });
-    options.store.set = () => Promise.reject(new StoreError("store_unavailable", "down"));
+    options.store.set = () => Promise.reject(new Error("redis://user:password@host is down"));
     await expect.poll(async () => rejectionOf(redeem())).toMatchObject({ code: "store_unavailable" });
     options.store.set = inner.set;
     expect(fetch.calls).toHaveLength(0);

@@ -8,7 +8,6 @@ import {
   memoryStore,
   type PersonAuth,
   resumeAuth,
-  StoreError,
   type TokenStore,
 } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -23,7 +22,7 @@ function machine() {
   const clock = steppedClock();
   const inner = memoryStore({ now: clock.now });
   const down = new Set<keyof TokenStore>();
-  const reject = () => Promise.reject(new StoreError("store_unavailable", "down"));
+  const reject = () => Promise.reject(new Error("redis://user:password@host is down"));
   const store: TokenStore = {
     ...inner,
     set: (key, ...rest) =>
@@ -72,7 +71,8 @@ describe("a login under the name of an earlier login", () => {
     const bob = await logIn("bob");
     expect(await tokenOf(bob)).toBe("access-of-bob");
     clock.advance(hourMs);
-    expect(await rejectionOf(bob.getAccessToken())).toMatchObject({ code: "store_unavailable" });
+    const message = "The store failed. See the cause.";
+    expect(await rejectionOf(bob.getAccessToken())).toMatchObject({ code: "store_unavailable", message });
     down.clear();
     expect(await tokenOf(bob)).toBe("access-of-bob-1");
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");
