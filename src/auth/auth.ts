@@ -38,7 +38,9 @@ export interface Auth {
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
    * be passed only once. An Auth of your own may leave it out.
    */
-  readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent"> | undefined;
+  readonly inherited?:
+    | Pick<AuthOptions, "fetch" | "now" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent">
+    | undefined;
   /** Whether only the person can get another token, so that a 401 of the API is final. Default: false. */
   readonly needsPerson?: boolean | undefined;
   /**
@@ -107,7 +109,7 @@ export function createAccessToken(fields: AccessTokenFields): AccessToken {
 export interface AuthOptions
   extends RequestOptions,
     Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
-  /** How long a caller waits for a rate limit or a failing token endpoint. Default: 60 000. */
+  /** How long a caller waits for a rate limit or a failing server, retries included. Default: 60 000. */
   readonly rateLimitDeadlineMs?: number | undefined;
   readonly onEvent?: OnEvent | undefined;
   /** Shares tokens among processes. */
@@ -204,11 +206,35 @@ export type ServiceEvent =
   | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
   /** The store failed; the token in memory is used. */
   | (EventContext & { readonly type: "store_failed"; readonly code: string })
-  /** A call was answered 401 and was sent again with a new token. */
+  /** The bearer of a call was refused (see `bearerStatuses`), and the call was sent again with a new token. */
   | (EventContext & {
       readonly type: "call_replayed";
       readonly method: string;
       readonly operationId?: string;
+    })
+  /** A call failed for now and is sent again after `waitMs`. `code` is that of the fault if no answer came. */
+  | (EventContext & {
+      readonly type: "call_retried";
+      readonly operationId: string;
+      readonly method: string;
+      readonly status?: number | undefined;
+      readonly code?: string | undefined;
+      /** 1 for the first retry of the call. */
+      readonly retry: number;
+      readonly waitMs: number;
+    })
+  /**
+   * A call ended. `status` is absent if no answer came, `code` if the call succeeded. `durationMs` includes the waits
+   * for a token and between retries.
+   */
+  | (EventContext & {
+      readonly type: "call_finished";
+      readonly operationId: string;
+      readonly method: string;
+      readonly status?: number | undefined;
+      readonly code?: string | undefined;
+      readonly durationMs: number;
+      readonly retries: number;
     })
   /** The API refused a call. */
   | (EventContext & {

@@ -6,6 +6,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
+import { backoffMs, sleep } from "../http/backoff.js";
 import { parseRetryAfterMs, waitWithin } from "../http/exchange.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
@@ -24,7 +25,7 @@ import {
   type MachineCredential,
   type PreparedCredential,
 } from "./credentials/credential.js";
-import { backoffMs, createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { createTokenEndpointState } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
   explainRefusal,

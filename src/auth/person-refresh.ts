@@ -17,6 +17,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
+import { sleep } from "../http/backoff.js";
 import { invalidOption, requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -43,7 +44,7 @@ import {
   type StoredGrant,
   StoredGrantHandle,
 } from "./stored-grant.js";
-import { createTokenEndpointState, sleep } from "./token-endpoint.js";
+import { createTokenEndpointState } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
   type IssuedTokens,

@@ -1,5 +1,6 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
+import { backoffMs, sleep } from "../http/backoff.js";
 import { type Answer, parseRetryAfterMs, untilAborted } from "../http/exchange.js";
 import type { EventBody, ResolvedAuthOptions } from "./auth.js";
 
@@ -111,25 +112,6 @@ export class RateLimitGate {
     }
     return now;
   }
-}
-
-const firstStepMs = 2_000;
-const longestStepMs = 64_000;
-/** The share of a step that is added at random, so that the processes of a fleet do not all retry at once. */
-const backoffJitter = 0.25;
-
-/** Milliseconds to wait after the n-th failure in a row, counted from 0: "a few seconds, doubling, with random jitter". */
-export function backoffMs(failures: number): number {
-  return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * Math.random());
-}
-
-/** @throws the signal's reason when it is aborted during the wait */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const elapsed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  return untilAborted(elapsed, signal, () => clearTimeout(timer));
 }
 
 export interface TokenEndpointState {

@@ -9,10 +9,10 @@
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
 import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
+import { backoffMs } from "../http/backoff.js";
 import { untilAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import { type AccessToken, type Auth, type EventBody, emitter, type ResolvedAuthOptions } from "./auth.js";
-import { backoffMs } from "./token-endpoint.js";
 import type { TokenEndpoint } from "./token-request.js";
 
 export interface Renewal {
@@ -104,8 +104,8 @@ export class TokenLifecycle implements Auth {
   }
 
   get inherited(): Auth["inherited"] {
-    const { fetch, now, timeoutMs, onEvent } = this.#options;
-    return { fetch, now, timeoutMs, onEvent };
+    const { fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent } = this.#options;
+    return { fetch, now, timeoutMs, rateLimitDeadlineMs, onEvent };
   }
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */

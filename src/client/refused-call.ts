@@ -1,4 +1,5 @@
 /** Makes the error of a refused call, with the possible causes, and with what the person must do, if anything. */
+import type { Auth } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import {
   ApiError,
@@ -7,36 +8,40 @@ import {
   isApiError,
   isLoginRequiredError,
   isRelaunchRequiredError,
-  type Variant,
 } from "../errors.js";
 import { parseRetryAfterMs } from "../http/exchange.js";
 
 interface RefusedCall {
-  readonly variant: Variant;
+  readonly auth: Auth;
   readonly response: Response;
   /** The parsed body; `undefined` if it was empty. */
   readonly body: unknown;
   readonly now: number;
   readonly isDocumented: boolean;
   readonly operationId: string;
-  readonly needsPerson: boolean;
+  /** Whether an old token with this status is renewed. */
+  readonly isRenewed: boolean;
+  /** Whether this operation succeeded with the same token before. */
+  readonly hasWorked: boolean;
+  /** Whether a parameter of the operation is about a device. */
+  readonly namesDevice: boolean;
   /** What to ask the person for, because the token was older than 30 s or its renewal was refused. */
   readonly required?: PersonRequiredError | undefined;
 }
 
 export function apiErrorOf(call: RefusedCall): ApiError {
-  const { variant, response, body, operationId, required } = call;
+  const { response, body, operationId, required, auth } = call;
+  const { variant } = auth;
   const { status } = response;
   const code = codeOf(status, call.isDocumented);
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
-  const isEmpty403OfA = variant === "A" && status === 403 && body === undefined;
-  const causes = required ? causesOfPerson401(required) : isEmpty403OfA ? causesOfEmpty403 : undefined;
+  const causes = required ? causesOfRefusedPerson(required, status) : causesOf403(status, call);
   const renewed =
-    status === 401 && !call.needsPerson
-      ? "(If the token was older than 30 s, it was renewed and the call was sent once more.)"
+    call.isRenewed && !auth.needsPerson
+      ? " A token older than 30 s was renewed, and the call was sent once more."
       : "";
-  const next = required?.message ?? causes?.[0]?.remedy ?? renewed;
-  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd();
+  const next = required?.message ?? causes?.[0]?.remedy ?? texts[code].next + renewed;
+  const message = `${operationId} was answered ${status}${texts[code].what} ${next}`;
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const details = { variant, status, body, operationId, causes, cause: required, retryAt };
   return new ApiError(code, message, details);
@@ -53,41 +58,86 @@ function codeOf(status: number, isDocumented: boolean): ApiErrorCode {
 
 const pluginSettings = "Settings, Tenant Settings, External Plugins";
 
-const texts: Readonly<Record<ApiErrorCode, string>> = {
-  api_unauthorized:
-    ": the token was refused. The route may not accept such tokens, or the plugin or account may have been disabled.",
-  api_forbidden: `: the token does not permit this call. Check the scopes of the plugin (${pluginSettings}) or the roles of the service account (the admin area, Service accounts).`,
-  api_rate_limited: ": a rate limit was exceeded. Wait until retryAt, if the error has it.",
-  api_refused: ": read the body of the error.",
-  api_failed: ": the server failed. Try again later.",
-  api_undocumented: ", which the description does not list for this operation.",
+const texts: Readonly<Record<ApiErrorCode, { readonly what: string; readonly next: string }>> = {
+  api_unauthorized: {
+    what: ": the token was refused.",
+    next: "Check whether the route accepts such tokens, and whether the plugin, client or account was disabled.",
+  },
+  api_forbidden: {
+    what: ": the token does not permit this call.",
+    next: `Read the body of the error, and check the scopes of the plugin under ${pluginSettings}.`,
+  },
+  api_rate_limited: {
+    what: ": a rate limit was exceeded.",
+    next: "Wait until retryAt, if the error has it, or raise rateLimitDeadlineMs to wait longer.",
+  },
+  api_refused: { what: ": the call was refused.", next: "Read the body of the error." },
+  api_failed: { what: ": the server failed.", next: "Try again later." },
+  api_undocumented: {
+    what: ", which the description does not list for this operation.",
+    next: "Look at error.body and response, and add the status to the document of the operation if it is right.",
+  },
 };
 
-const empty403 = "A 403 with an empty body.";
-/** "HTTP 403 with an empty body has exactly three causes" (section 7.2 of the description). */
-const causesOfEmpty403: readonly Cause[] = Object.freeze([
-  {
-    id: "scope_missing",
-    summary: "The token lacks the scope of the endpoint",
-    evidence: `${empty403} A scope granted after the token was minted reaches only the next token.`,
-    remedy: `Ask the customer to grant the scope under ${pluginSettings}. Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).`,
-  },
-  {
-    id: "grant_narrowed",
-    summary: "The customer narrowed the grant after the token was minted",
-    evidence: `${empty403} The service checks the registration on each call, without changing the token.`,
-    remedy: `Ask the customer to check the granted scopes under ${pluginSettings}.`,
-  },
-  {
+/**
+ * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and
+ * for a launched plugin that of section 1: its reach is the scopes intersected with the operator's capabilities.
+ */
+function causesOf403(status: number, call: RefusedCall): readonly Cause[] | undefined {
+  const { auth, body, hasWorked, namesDevice } = call;
+  if (status !== 403) return undefined;
+  const isPerson = auth.needsPerson === true || auth.refused !== undefined;
+  if (auth.variant === "B") return [roleMissing(isPerson)];
+  if (body !== undefined) return undefined;
+  const worked = hasWorked ? " The operation succeeded with this token before." : "";
+  const evidence = `A 403 with an empty body.${worked}`;
+  const device: Cause = {
     id: "device_restricted",
     summary: "The plugin is restricted to specific devices, and the request named another",
-    evidence: `${empty403} Possible only for a call that names a device.`,
+    evidence: `${evidence} The operation names a device.`,
     remedy: `Ask the customer to check the device restriction under ${pluginSettings}.`,
-  },
-]);
+  };
+  const narrowed: Cause = {
+    id: "grant_narrowed",
+    summary: "The customer narrowed the grant after the token was minted",
+    evidence: `${evidence} The service checks the registration on each call, without changing the token.`,
+    remedy: `Ask the customer to check the granted scopes under ${pluginSettings}.`,
+  };
+  const operator: Cause = {
+    id: "operator_not_capable",
+    summary: "The operator who launched the plugin lacks the capability for this call",
+    evidence: `${evidence} A launched plugin reaches only what its operator may do (section 1).`,
+    remedy:
+      "Ask the operator whether they can do this in the host application. If not, ask the customer's administrator to permit it.",
+  };
+  const then = isPerson
+    ? "The next launch carries the scope."
+    : "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
+  const scope: Cause = {
+    id: "scope_missing",
+    summary: "The token lacks the scope of the endpoint",
+    evidence: `${evidence} A scope granted after the token was minted reaches only the next token.`,
+    remedy: `Ask the customer to grant the scope under ${pluginSettings}. ${then}`,
+  };
+  // A token that succeeded before has the scope. What differs now is the device or the grant.
+  const ranked = hasWorked ? [device, narrowed, operator] : [scope, operator, narrowed, device];
+  return ranked.filter((cause) => (cause !== device || namesDevice) && (cause !== operator || isPerson));
+}
 
-/** The description does not say which status a disabled plugin or a wrong route gets, so a 401 may mean either. */
-function causesOfPerson401({ variant, code }: PersonRequiredError): readonly Cause[] {
+/** Variant B shows no errors (section 7.3), but a token reaches only what the role permits (section 2.5). */
+function roleMissing(isPerson: boolean): Cause {
+  const who = isPerson ? "person who logged in" : "service account";
+  const where = isPerson ? "" : " in the admin area under Service accounts";
+  return {
+    id: "role_missing",
+    summary: `The role of the ${who} does not permit this call`,
+    evidence: "A 403. The description does not show the errors of Variant B.",
+    remedy: `Ask the customer to check the role of the ${who}${where}.`,
+  };
+}
+
+/** The description does not say which status a disabled plugin or a wrong route gets, so a refusal may mean either. */
+function causesOfRefusedPerson({ variant, code }: PersonRequiredError, status: number): readonly Cause[] {
   const [event, action, client, place] =
     variant === "A"
       ? ["launch", "open the plugin again from the host application", "plugin", pluginSettings]
@@ -96,7 +146,7 @@ function causesOfPerson401({ variant, code }: PersonRequiredError): readonly Cau
     {
       id: `${event}_over`,
       summary: `The service no longer accepts the token of this ${event}`,
-      evidence: `A 401 for a token older than 30 s, which only a new ${event} can replace (${code}).`,
+      evidence: `A ${status} for a token older than 30 s, which only a new ${event} can replace (${code}).`,
       remedy: `Ask the person to ${action}.`,
     },
     {
