@@ -112,8 +112,7 @@ export function serviceMaker<T extends LookupTypes>(
   const table = options.api === undefined ? operations : options.api.operations;
   if (typeof table?.A !== "object" || typeof table.B !== "object")
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
-  const { validate, retries, bearerStatuses } = resolveCallOptions(options);
-  const { fetch, now, timeoutMs, rateLimitDeadlineMs } = resolved;
+  const all = { ...resolved, ...resolveCallOptions(options) };
   // Services of one Auth share what their calls have shown: a server may make a service per request.
   const memories = new WeakMap<Auth, CallMemory>();
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
@@ -122,19 +121,7 @@ export function serviceMaker<T extends LookupTypes>(
     const emit = emitter(auth, resolved);
     const memory = memories.get(auth) ?? newMemory();
     memories.set(auth, memory);
-    const context = {
-      auth,
-      operations: index,
-      validate,
-      retries,
-      bearerStatuses,
-      fetch,
-      now,
-      timeoutMs,
-      rateLimitDeadlineMs,
-      emit,
-      memory,
-    };
+    const context = { auth, operations: index, options: all, emit, memory };
     const caller = createCaller(context);
     const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({
@@ -161,8 +148,8 @@ export function createVariantClient<X extends Variant>(
   const resolved = resolveFor(auth, options);
   const emit = emitter(auth, resolved);
   const index = new OperationIndex(entries, variant);
-  const calls = resolveCallOptions(options);
-  const caller = createCaller({ ...resolved, ...calls, auth, operations: index, emit, memory: newMemory() });
+  const all = { ...resolved, ...resolveCallOptions(options) };
+  const caller = createCaller({ options: all, auth, operations: index, emit, memory: newMemory() });
   return createPathClient<OperationTypes, X>(index, caller);
 }
 

@@ -176,6 +176,16 @@ export interface EventContext {
   readonly at: number;
 }
 
+/** The fields of an event about a call by operationId. They include no parameters. */
+interface CallEvent extends EventContext {
+  readonly operationId: string;
+  readonly method: string;
+  /** The status of the answer; absent if none came. */
+  readonly status?: number | undefined;
+  /** The code of the error; absent for a success, and where a status led to a retry. */
+  readonly code?: string | undefined;
+}
+
 /**
  * An event; `type` names its kind. `onEvent` is called with it, and errors of `onEvent` are ignored. A listener may ask
  * for a token itself, which joins the renewal that the event reports. With `shareInFlight: false` it must not, since its
@@ -212,30 +222,10 @@ export type ServiceEvent =
       readonly method: string;
       readonly operationId?: string;
     })
-  /** A call failed for now and is sent again after `waitMs`. `code` is that of the fault if no answer came. */
-  | (EventContext & {
-      readonly type: "call_retried";
-      readonly operationId: string;
-      readonly method: string;
-      readonly status?: number | undefined;
-      readonly code?: string | undefined;
-      /** 1 for the first retry of the call. */
-      readonly retry: number;
-      readonly waitMs: number;
-    })
-  /**
-   * A call ended. `status` is absent if no answer came, `code` if the call succeeded. `durationMs` includes the waits
-   * for a token and between retries.
-   */
-  | (EventContext & {
-      readonly type: "call_finished";
-      readonly operationId: string;
-      readonly method: string;
-      readonly status?: number | undefined;
-      readonly code?: string | undefined;
-      readonly durationMs: number;
-      readonly retries: number;
-    })
+  /** A call failed for now and is sent again after `waitMs`. `retry` is 1 for the first retry of the call. */
+  | (CallEvent & { readonly type: "call_retried"; readonly retry: number; readonly waitMs: number })
+  /** A call ended after `durationMs`, which includes the waits for a token and between retries. */
+  | (CallEvent & { readonly type: "call_finished"; readonly durationMs: number; readonly retries: number })
   /** The API refused a call. */
   | (EventContext & {
       readonly type: "call_refused";

@@ -5,7 +5,7 @@
 import type { AccessToken, Auth, EventBody } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import { UnexpectedResponseError } from "../errors.js";
-import { type Fetch, isUnderBase } from "../variants/target.js";
+import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./refused-call.js";
 
 /** A younger token has not expired, so the refusal comes from the route, and renewing would flood the token endpoint. */
@@ -13,11 +13,8 @@ const youngTokenMs = 30_000;
 
 export interface BearerFetchContext {
   readonly auth: Auth;
-  readonly fetch: Fetch;
-  readonly now: () => number;
+  readonly options: ResolvedRequestOptions & { readonly bearerStatuses: readonly number[] };
   readonly emit: (event: EventBody) => void;
-  /** The statuses that mean a refused bearer. */
-  readonly bearerStatuses: readonly number[];
   readonly memory: CallMemory;
 }
 
@@ -50,7 +47,7 @@ interface BearerRequest<T> extends SentRequest {
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
   /** Is told of a response that is not ok, or of a fault. Waits and returns true if the request is to be sent again. */
-  readonly again?: ((response: Response | undefined, fault?: unknown) => Promise<boolean>) | undefined;
+  readonly again?: (response: Response | undefined, fault?: unknown) => Promise<boolean>;
 }
 
 interface BearerAnswer<T> {
@@ -63,10 +60,7 @@ interface BearerAnswer<T> {
   readonly required?: PersonRequiredError | undefined;
 }
 
-/**
- * The answer that refuses the bearer is returned if it is the second, if the token is young, or if only a person can get
- * another token.
- */
+/** A refusal is returned if it is the second, if the token is young, or if only a person can get another token. */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
@@ -94,8 +88,8 @@ export async function bearerFetch<T>(
       return answer;
     }
     if (await request.again?.(response)) continue;
-    if (isReplayed || token === undefined || !withBearer || !refusesBearer(response, token, context))
-      return answer;
+    if (isReplayed || token === undefined || !withBearer) return answer;
+    if (!refusesBearer(response.status, token, context)) return answer;
     if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
@@ -112,13 +106,10 @@ export async function bearerFetch<T>(
 }
 
 /** Whether an answer may mean that the token is no longer valid, so that another one may help. */
-function refusesBearer(
-  { status }: Response,
-  token: AccessToken,
-  { bearerStatuses, memory, now }: BearerFetchContext,
-): boolean {
-  if (!bearerStatuses.includes(status)) return false;
-  const ageMs = now() - (token.issuedAt ?? 0);
+function refusesBearer(status: number, token: AccessToken, context: BearerFetchContext): boolean {
+  const { options, memory } = context;
+  if (!options.bearerStatuses.includes(status)) return false;
+  const ageMs = options.now() - (token.issuedAt ?? 0);
   // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
   // A status other than 401 has other meanings too, so the token must have been accepted before.
@@ -137,7 +128,7 @@ interface Hop extends SentRequest {
 async function follow(
   { url, method, headers, body, init }: Omit<BearerRequest<unknown>, "read">,
   token: AccessToken | undefined,
-  { auth, fetch }: BearerFetchContext,
+  { auth, options: { fetch } }: BearerFetchContext,
   signal: AbortSignal,
 ): Promise<{ response: Response; withBearer: boolean }> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
@@ -152,10 +143,10 @@ async function follow(
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
     if (response.type === "opaqueredirect" || isRefused) {
       const reason = isRefused
-        ? 'which redirect: "error" forbids.'
-        : "and a browser does not show where it leads. It was not followed.";
-      const message = `The API answered with a redirect, ${reason}`;
+        ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
+        : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
       const { status } = response;
+      const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
       throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
     }
     const next = init?.redirect === "manual" ? undefined : nextHop(response, hop, auth.baseUrl);

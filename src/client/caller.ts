@@ -80,24 +80,19 @@ export interface CallOptions {
   readonly bearerStatuses?: readonly number[] | undefined;
 }
 
-export interface ResolvedCallOptions {
-  readonly validate: Validate | undefined;
-  readonly retries: number;
-  readonly bearerStatuses: readonly number[];
-}
+export type ResolvedCallOptions = Pick<CallOptions, "validate"> & {
+  readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
+};
 
 /** @throws ConfigurationError `option_invalid` */
-export function resolveCallOptions({ validate, retries, bearerStatuses }: CallOptions): ResolvedCallOptions {
+export function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
+  const { validate, retries, bearerStatuses = [401] } = options;
   if (validate !== undefined && typeof validate !== "function")
     throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
   const isStatus = (one: unknown) => Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
-  if (bearerStatuses !== undefined && !(Array.isArray(bearerStatuses) && bearerStatuses.every(isStatus)))
+  if (!Array.isArray(bearerStatuses) || !bearerStatuses.every(isStatus))
     throw invalidOption("bearerStatuses", "must be a list of statuses from 400 to 599", "Pass [401, 403].");
-  return {
-    validate,
-    retries: requireRetries(retries, 2),
-    bearerStatuses: bearerStatuses === undefined ? [401] : [...bearerStatuses],
-  };
+  return { validate, retries: requireRetries(retries, 2), bearerStatuses };
 }
 
 function requireRetries(retries: unknown, fallback: number): number {
@@ -106,11 +101,10 @@ function requireRetries(retries: unknown, fallback: number): number {
   throw invalidOption("retries", "must be a whole number from 0");
 }
 
-export interface CallerOptions extends BearerFetchContext, ResolvedCallOptions {
+export interface CallerContext extends BearerFetchContext {
   readonly operations: OperationIndex;
-  readonly timeoutMs: number;
-  /** How long a call may take, with its retries and the waits between them. */
-  readonly rateLimitDeadlineMs: number;
+  readonly options: BearerFetchContext["options"] &
+    ResolvedCallOptions & { readonly rateLimitDeadlineMs: number };
 }
 
 export interface ValidatedAnswer {
@@ -140,32 +134,14 @@ const gatewayStatuses: readonly number[] = [502, 503, 504];
 /** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for. */
 const retryAfterJitter = 0.1;
 
-/** Returns the wait before the next retry in milliseconds; `undefined` if the call must not be sent again. */
-function retryWaitMs(
-  method: string,
-  retries: number,
-  now: () => number,
-  response: Response | undefined,
-  fault: unknown,
-): number | undefined {
-  const status = response?.status;
-  const isPassing = response
-    ? gatewayStatuses.includes(response.status)
-    : isTransportError(fault) && fault.retryable;
-  // A request that was answered 429 was not processed, whatever its method.
-  if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return undefined;
-  const askedMs = response && parseRetryAfterMs(response.headers, now());
-  if (askedMs === undefined) return Math.ceil(backoffMs(retries));
-  return Math.ceil(askedMs * (1 + retryAfterJitter * Math.random()));
-}
-
 /** Whether a parameter in the path or in the query is about a device, as far as its name tells. */
 function namesDevice(template: string, query: CallParameters["query"] = {}): boolean {
   return [...(template.match(/\{[^{}]+/g) ?? []), ...Object.keys(query)].some((name) => /device/i.test(name));
 }
 
-export function createCaller(options: CallerOptions): Caller {
-  const { auth, operations, now, timeoutMs, validate, emit, memory, rateLimitDeadlineMs } = options;
+export function createCaller(context: CallerContext): Caller {
+  const { auth, operations, options, emit, memory } = context;
+  const { now, timeoutMs, validate, rateLimitDeadlineMs } = options;
   const { variant, baseUrl } = auth;
 
   return async (operationId, init = {}) => {
@@ -185,13 +161,15 @@ export function createCaller(options: CallerOptions): Caller {
     let retries = 0;
     const again = async (response: Response | undefined, fault?: unknown): Promise<boolean> => {
       const status = response?.status;
-      const code = isTransportError(fault) ? fault.code : undefined;
-      const waitMs = retryWaitMs(method, retries, now, response, fault);
-      if (waitMs === undefined) return false;
+      const isPassing = isTransportError(fault) ? fault.retryable : gatewayStatuses.includes(status ?? 0);
+      // A request that was answered 429 was not processed, whatever its method.
+      if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
+      const askedMs = response && parseRetryAfterMs(response.headers, now());
+      const waitMs = askedMs ? askedMs * (1 + retryAfterJitter * Math.random()) : backoffMs(retries);
       if (status === 429) memory.limitedUntil.set(operationId, performance.now() + waitMs);
       if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
-      retries++;
-      emit({ type: "call_retried", operationId, method, status, code, retry: retries, waitMs });
+      const code = isTransportError(fault) ? fault.code : undefined;
+      emit({ type: "call_retried", operationId, method, status, code, retry: ++retries, waitMs });
       await sleep(waitMs, signal);
       return true;
     };
@@ -220,7 +198,7 @@ export function createCaller(options: CallerOptions): Caller {
             });
           },
         },
-        options,
+        context,
       );
       const { response, content, token, required } = answer;
       status = response.status;

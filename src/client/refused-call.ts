@@ -35,13 +35,18 @@ export function apiErrorOf(call: RefusedCall): ApiError {
   const { status } = response;
   const code = codeOf(status, call.isDocumented);
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
-  const causes = required ? causesOfRefusedPerson(required, status) : causesOf403(status, call);
+  const causes = required
+    ? causesOfRefusedPerson(required, status)
+    : status === 403
+      ? causesOf403(call)
+      : undefined;
   const renewed =
     call.isRenewed && !auth.needsPerson
-      ? " A token older than 30 s was renewed, and the call was sent once more."
+      ? "A token older than 30 s was renewed, and the call was sent once more."
       : "";
-  const next = required?.message ?? causes?.[0]?.remedy ?? texts[code].next + renewed;
-  const message = `${operationId} was answered ${status}${texts[code].what} ${next}`;
+  const readBody = status === 403 ? "Read the body of the error." : "";
+  const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${renewed}`.trim();
+  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd();
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const details = { variant, status, body, operationId, causes, cause: required, retryAt };
   return new ApiError(code, message, details);
@@ -58,83 +63,69 @@ function codeOf(status: number, isDocumented: boolean): ApiErrorCode {
 
 const pluginSettings = "Settings, Tenant Settings, External Plugins";
 
-const texts: Readonly<Record<ApiErrorCode, { readonly what: string; readonly next: string }>> = {
-  api_unauthorized: {
-    what: ": the token was refused.",
-    next: "Check whether the route accepts such tokens, and whether the plugin, client or account was disabled.",
-  },
-  api_forbidden: {
-    what: ": the token does not permit this call.",
-    next: `Read the body of the error, and check the scopes of the plugin under ${pluginSettings}.`,
-  },
-  api_rate_limited: {
-    what: ": a rate limit was exceeded.",
-    next: "Wait until retryAt, if the error has it, or raise rateLimitDeadlineMs to wait longer.",
-  },
-  api_refused: { what: ": the call was refused.", next: "Read the body of the error." },
-  api_failed: { what: ": the server failed.", next: "Try again later." },
-  api_undocumented: {
-    what: ", which the description does not list for this operation.",
-    next: "Look at error.body and response, and add the status to the document of the operation if it is right.",
-  },
+const texts: Readonly<Record<ApiErrorCode, string>> = {
+  api_unauthorized:
+    ": the token was refused. Check whether the route accepts such tokens, and whether the plugin, client or account was disabled.",
+  api_forbidden: ": the token does not permit this call.",
+  api_rate_limited:
+    ": a rate limit was exceeded. Wait until retryAt, if the error has it, or raise rateLimitDeadlineMs to wait longer.",
+  api_refused: ": the call was refused. Read the body of the error.",
+  api_failed: ": the server failed. Try again later.",
+  api_undocumented:
+    ", which the description does not list for this operation. Look at the response, and add the status to your document if it is right.",
 };
 
 /**
  * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and
  * for a launched plugin that of section 1: its reach is the scopes intersected with the operator's capabilities.
  */
-function causesOf403(status: number, call: RefusedCall): readonly Cause[] | undefined {
-  const { auth, body, hasWorked, namesDevice } = call;
-  if (status !== 403) return undefined;
+function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): readonly Cause[] | undefined {
   const isPerson = auth.needsPerson === true || auth.refused !== undefined;
-  if (auth.variant === "B") return [roleMissing(isPerson)];
+  if (auth.variant === "B") {
+    const who = isPerson ? "person who logged in" : "service account (the admin area, Service accounts)";
+    const summary = "The role of the caller does not permit this call";
+    const evidence =
+      "A token reaches what the role permits (section 2.5). Errors of Variant B are not shown.";
+    return [
+      { id: "role_missing", summary, evidence, remedy: `Ask the customer to check the role of the ${who}.` },
+    ];
+  }
   if (body !== undefined) return undefined;
   const worked = hasWorked ? " The operation succeeded with this token before." : "";
-  const evidence = `A 403 with an empty body.${worked}`;
-  const device: Cause = {
-    id: "device_restricted",
-    summary: "The plugin is restricted to specific devices, and the request named another",
-    evidence: `${evidence} The operation names a device.`,
-    remedy: `Ask the customer to check the device restriction under ${pluginSettings}.`,
+  const cause = (id: string, summary: string, evidence: string, remedy: string): Cause => {
+    return { id, summary, evidence: `A 403 with an empty body.${worked} ${evidence}`, remedy };
   };
-  const narrowed: Cause = {
-    id: "grant_narrowed",
-    summary: "The customer narrowed the grant after the token was minted",
-    evidence: `${evidence} The service checks the registration on each call, without changing the token.`,
-    remedy: `Ask the customer to check the granted scopes under ${pluginSettings}.`,
-  };
-  const operator: Cause = {
-    id: "operator_not_capable",
-    summary: "The operator who launched the plugin lacks the capability for this call",
-    evidence: `${evidence} A launched plugin reaches only what its operator may do (section 1).`,
-    remedy:
-      "Ask the operator whether they can do this in the host application. If not, ask the customer's administrator to permit it.",
-  };
-  const then = isPerson
-    ? "The next launch carries the scope."
-    : "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
-  const scope: Cause = {
-    id: "scope_missing",
-    summary: "The token lacks the scope of the endpoint",
-    evidence: `${evidence} A scope granted after the token was minted reaches only the next token.`,
-    remedy: `Ask the customer to grant the scope under ${pluginSettings}. ${then}`,
-  };
+  const scope = cause(
+    "scope_missing",
+    "The token lacks the scope of the endpoint",
+    "A scope granted after the token was minted reaches only the next token.",
+    `Ask the customer to grant the scope under ${pluginSettings}. ${isPerson ? "The next launch carries it." : dropToken}`,
+  );
+  const operator = cause(
+    "operator_not_capable",
+    "The operator who launched the plugin lacks the capability for this call",
+    "A launched plugin reaches only what its operator may do (section 1).",
+    "Ask the operator whether they can do this in the host application. If not, ask the customer to permit it.",
+  );
+  const narrowed = cause(
+    "grant_narrowed",
+    "The customer narrowed the grant after the token was minted",
+    "The service checks the registration on each call, without changing the token.",
+    `Ask the customer to check the granted scopes under ${pluginSettings}.`,
+  );
+  const device = cause(
+    "device_restricted",
+    "The plugin is restricted to specific devices, and the request named another",
+    "The operation names a device.",
+    `Ask the customer to check the device restriction under ${pluginSettings}.`,
+  );
   // A token that succeeded before has the scope. What differs now is the device or the grant.
   const ranked = hasWorked ? [device, narrowed, operator] : [scope, operator, narrowed, device];
-  return ranked.filter((cause) => (cause !== device || namesDevice) && (cause !== operator || isPerson));
+  return ranked.filter((one) => (one !== device || namesDevice) && (one !== operator || isPerson));
 }
 
-/** Variant B shows no errors (section 7.3), but a token reaches only what the role permits (section 2.5). */
-function roleMissing(isPerson: boolean): Cause {
-  const who = isPerson ? "person who logged in" : "service account";
-  const where = isPerson ? "" : " in the admin area under Service accounts";
-  return {
-    id: "role_missing",
-    summary: `The role of the ${who} does not permit this call`,
-    evidence: "A 403. The description does not show the errors of Variant B.",
-    remedy: `Ask the customer to check the role of the ${who}${where}.`,
-  };
-}
+const dropToken =
+  "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
 
 /** The description does not say which status a disabled plugin or a wrong route gets, so a refusal may mean either. */
 function causesOfRefusedPerson({ variant, code }: PersonRequiredError, status: number): readonly Cause[] {

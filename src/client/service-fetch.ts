@@ -16,11 +16,10 @@ import { headerRecord, token } from "./request.js";
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-export function createServiceFetch(
-  options: BearerFetchContext & { readonly timeoutMs: number },
-): ServiceFetch {
-  const { auth, timeoutMs } = options;
+export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
+  const { auth, options } = context;
   const { variant, baseUrl } = auth;
+  const { timeoutMs } = options;
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
@@ -40,7 +39,7 @@ export function createServiceFetch(
           withTimeLimit((abort) => send(signalOf(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
         read: async () => undefined,
       },
-      options,
+      context,
     );
     return response;
   };
