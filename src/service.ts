@@ -8,13 +8,15 @@ import {
   resolveAuthOptions,
   withoutUndefined,
 } from "./auth/auth.js";
+import type { CallMemory } from "./client/bearer-fetch.js";
 import {
   type Api,
   type Caller,
   type CallInit,
+  type CallOptions,
   createCaller,
   OperationIndex,
-  type Validate,
+  resolveCallOptions,
 } from "./client/caller.js";
 import type { CallArgs, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
@@ -78,10 +80,8 @@ export interface ServiceOf<X extends Variant, T extends LookupTypes> {
 export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
 
 export interface VariantClientOptions
-  extends Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "onEvent"> {
-  /** Made by `validator` from `bivariant/validate`. */
-  readonly validate?: Validate | undefined;
-}
+  extends Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent">,
+    CallOptions {}
 
 export interface CreateServiceOptions<T extends LookupTypes = OperationTypes> extends VariantClientOptions {
   /** The operations.ts that `bivariant generate` wrote from documents of your own. Default: the shipped one. */
@@ -108,19 +108,26 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
 
 /** Checks the options once, because a connector may make thousands of services, and a backend one per request. */
 export function serviceMaker<T extends LookupTypes>(
-  { api, validate }: Pick<CreateServiceOptions<T>, "api" | "validate">,
-  resolved: Pick<ResolvedAuthOptions, "fetch" | "now" | "timeoutMs" | "onEvent">,
+  options: Pick<CreateServiceOptions<T>, "api" | keyof CallOptions>,
+  resolved: Pick<
+    ResolvedAuthOptions,
+    "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
+  >,
 ): (auth: Auth, detection?: Detection) => Service<T> {
-  const table = api === undefined ? operations : api?.operations;
+  const table = options.api === undefined ? operations : options.api?.operations;
   if (recordOf(table?.A) === undefined || recordOf(table?.B) === undefined)
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
-  const { fetch, now, timeoutMs } = resolved;
+  const all = { ...resolved, ...resolveCallOptions(options) };
+  // Services of one Auth share what their calls have shown: a server may make a service per request.
+  const memories = new WeakMap<Auth, CallMemory>();
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
   return (auth, detection) => {
     const index = indexes[auth.variant];
     const emit = emitter(auth, resolved);
-    const options = { auth, operations: index, validate, fetch, now, timeoutMs, emit };
-    const caller = createCaller(options);
+    const memory = memories.get(auth) ?? newMemory();
+    memories.set(auth, memory);
+    const context = { auth, operations: index, options: all, emit, memory };
+    const caller = createCaller(context);
     const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({
       variant,
@@ -129,7 +136,7 @@ export function serviceMaker<T extends LookupTypes>(
       auth,
       call: caller as unknown as Call<T>,
       paths: createPathClient(index, caller),
-      fetch: createServiceFetch(options),
+      fetch: createServiceFetch(context),
       ...(detection === undefined ? {} : { detection }),
     }) as Service<T>;
   };
@@ -146,8 +153,13 @@ export function createVariantClient<X extends Variant>(
   const resolved = resolveFor(auth, requireObject("options", options));
   const emit = emitter(auth, resolved);
   const index = new OperationIndex(entries, variant);
-  const caller = createCaller({ ...resolved, auth, operations: index, validate: options.validate, emit });
+  const all = { ...resolved, ...resolveCallOptions(options) };
+  const caller = createCaller({ options: all, auth, operations: index, emit, memory: newMemory() });
   return createPathClient<OperationTypes, X>(index, caller);
+}
+
+function newMemory(): CallMemory {
+  return { worked: new Map(), limited: new Map() };
 }
 
 /** If an option was not passed, the Auth's is used. */

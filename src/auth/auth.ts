@@ -38,7 +38,9 @@ export interface Auth {
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
    * be passed only once. An Auth of your own may leave it out.
    */
-  readonly inherited?: Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "onEvent"> | undefined;
+  readonly inherited?:
+    | Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent">
+    | undefined;
   /** Whether only the person can get another token, so that a 401 of the API is final. Default: false. */
   readonly needsPerson?: boolean | undefined;
   /**
@@ -108,7 +110,7 @@ export function createAccessToken(fields: AccessTokenFields): AccessToken {
 export interface AuthOptions
   extends RequestOptions,
     Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
-  /** How long a caller waits for a rate limit or a failing token endpoint. Default: 60 000. */
+  /** How long a caller waits for a rate limit or a failing server, retries included. Default: 60 000. */
   readonly rateLimitDeadlineMs?: number | undefined;
   readonly onEvent?: OnEvent | undefined;
   /** Shares tokens among processes. */
@@ -175,6 +177,16 @@ export interface EventContext {
   readonly at: number;
 }
 
+/** The fields of an event about a call by operationId. They include no parameters. */
+interface CallEvent extends EventContext {
+  readonly operationId: string;
+  readonly method: string;
+  /** The status of the answer; absent if none came. */
+  readonly status?: number | undefined;
+  /** The code of the error; absent for a success, and where a status led to a retry. */
+  readonly code?: string | undefined;
+}
+
 /**
  * An event; `type` names its kind. `onEvent` is called with it, and errors of `onEvent` are ignored. A listener may ask
  * for a token itself, which joins the renewal that the event reports. With `shareInFlight: false` it must not, since its
@@ -209,12 +221,16 @@ export type ServiceEvent =
   | (EventContext & { readonly type: "operator_unreadable" })
   /** The store failed; the token in memory is used. */
   | (EventContext & { readonly type: "store_failed"; readonly code: string })
-  /** A call was answered 401 and was sent again with a new token. */
+  /** The bearer of a call was refused (see `bearerStatuses`), and the call was sent again with a new token. */
   | (EventContext & {
       readonly type: "call_replayed";
       readonly method: string;
       readonly operationId?: string;
     })
+  /** A call failed for now and is sent again after `waitMs`. `retry` is 1 for the first retry of the call. */
+  | (CallEvent & { readonly type: "call_retried"; readonly retry: number; readonly waitMs: number })
+  /** A call ended after `durationMs`, which includes the waits for a token and between retries. */
+  | (CallEvent & { readonly type: "call_finished"; readonly durationMs: number; readonly retries: number })
   /** The API refused a call. */
   | (EventContext & {
       readonly type: "call_refused";

@@ -104,8 +104,9 @@ export class TokenLifecycle implements Auth {
   }
 
   get inherited(): Auth["inherited"] {
-    const { fetch, now, clock, timeoutMs, onEvent } = this.#options;
-    return { fetch, now: clock === undefined ? now : undefined, clock, timeoutMs, onEvent };
+    const { fetch, now, clock, timeoutMs, rateLimitDeadlineMs, onEvent } = this.#options;
+    const time = clock === undefined ? { now } : { clock };
+    return { fetch, ...time, timeoutMs, rateLimitDeadlineMs, onEvent };
   }
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */

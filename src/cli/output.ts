@@ -75,7 +75,11 @@ export class Output {
     if (event.type === "tenant_differs")
       this.note("The token response names another tenant than the requested one.");
     if (event.type === "call_replayed")
-      this.note("The call was answered 401. It was sent again with a new token.");
+      this.note("The token was refused. The call was sent again with a new one.");
+    if (event.type === "call_retried")
+      this.note(
+        `The call failed (${event.status ?? event.code}). It is sent again in ${seconds(event.waitMs)} s.`,
+      );
   };
 }
 

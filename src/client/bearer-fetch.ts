@@ -1,21 +1,29 @@
 /**
- * A request with the bearer: after a 401 the token is renewed and the request sent once more; redirects are followed by
- * hand, so that the bearer never leaves the base URL.
+ * A request with the bearer: if that is refused, the token is renewed and the request sent once more; redirects are
+ * followed by hand, so that the bearer never leaves the base URL.
  */
 import type { AccessToken, Auth, EventBody } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import { UnexpectedResponseError } from "../errors.js";
-import { type Fetch, isUnderBase } from "../variants/target.js";
+import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
-/** A younger token has not expired, so a 401 comes from the route, and renewing would flood the token endpoint. */
+/** A younger token has not expired, so the refusal comes from the route, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
 
 export interface BearerFetchContext {
   readonly auth: Auth;
-  readonly fetch: Fetch;
-  readonly now: () => number;
+  readonly options: ResolvedRequestOptions & { readonly bearerStatuses: readonly number[] };
   readonly emit: (event: EventBody) => void;
+  readonly memory: CallMemory;
+}
+
+/** What the calls through one Auth have shown. Requests of `service.fetch` share the operationId "". */
+export interface CallMemory {
+  /** The token that each operation succeeded with last. */
+  readonly worked: Map<string, AccessToken>;
+  /** For each operation that was answered 429: returns the milliseconds until it may be called again. */
+  readonly limited: Map<string, () => number>;
 }
 
 /** The parts of a request that a redirect may change. */
@@ -38,6 +46,8 @@ interface BearerRequest<T> extends SentRequest {
   /** Other members of the RequestInit, such as undici's `dispatcher`. */
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
+  /** Is told of a response that is not ok, or of a fault. Waits and returns true if the request is to be sent again. */
+  readonly again?: (response: Response | undefined, fault?: unknown) => Promise<boolean>;
 }
 
 interface BearerAnswer<T> {
@@ -45,44 +55,65 @@ interface BearerAnswer<T> {
   /** Whether the server that answered got the bearer. It did not if a redirect left the base URL. */
   readonly withBearer: boolean;
   readonly content: T;
-  /** Says what to ask the person for, if a 401 came and only the person can get another token. */
+  readonly token: AccessToken | undefined;
+  /** Says what to ask the person for, if the bearer was refused and only the person can get another token. */
   readonly required?: PersonRequiredError | undefined;
 }
 
-/** A 401 is returned if it is the second, if the token is young, or if only a person can get another token. */
+/** A refusal is returned if it is the second, if the token is young, or if only a person can get another token. */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
-  const { auth, now, emit } = context;
+  const { auth, emit } = context;
   const { method, signal, operationId } = request;
   const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
     request.limit(async (abort) => {
       const { response, withBearer } = await follow(request, token, context, abort);
-      return { response, withBearer, content: await request.read(response) };
+      return { response, withBearer, content: await request.read(response), token };
     });
 
-  if (request.anonymous) return send();
-  const token = await auth.getAccessToken({ signal });
-  const answer = await send(token);
-  if (answer.response.status !== 401 || !answer.withBearer) return answer;
-  const ageMs = now() - (token.issuedAt ?? 0);
-  // If the clock was set back, the age is negative. Such a token is not treated as young.
-  if (ageMs >= 0 && ageMs <= youngTokenMs) return answer;
-  if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
-  auth.invalidate(token);
-  if (!canBeSentAgain(request.body)) return answer;
-  let renewed: AccessToken;
-  try {
-    renewed = await auth.getAccessToken({ signal });
-  } catch (error) {
-    if (isPersonRequired(error)) return { ...answer, required: error };
-    throw error;
+  for (let isReplayed = false; ; ) {
+    const token = request.anonymous ? undefined : await auth.getAccessToken({ signal });
+    let answer: BearerAnswer<T>;
+    try {
+      answer = await send(token);
+    } catch (fault) {
+      if (await request.again?.(undefined, fault)) continue;
+      throw fault;
+    }
+    const { response, withBearer } = answer;
+    if (response.ok) {
+      if (token !== undefined && withBearer) context.memory.worked.set(operationId ?? "", token);
+      return answer;
+    }
+    if (await request.again?.(response)) continue;
+    if (isReplayed || token === undefined || !withBearer) return answer;
+    if (!refusesBearer(response.status, token, context)) return answer;
+    if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
+    auth.invalidate(token);
+    if (!canBeSentAgain(request.body)) return answer;
+    try {
+      if ((await auth.getAccessToken({ signal })).value === token.value) return answer;
+    } catch (error) {
+      if (isPersonRequired(error)) return { ...answer, required: error };
+      throw error;
+    }
+    if (!response.bodyUsed) response.body?.cancel().catch(() => {});
+    emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
+    isReplayed = true;
   }
-  if (renewed.value === token.value) return answer;
-  if (!answer.response.bodyUsed) answer.response.body?.cancel().catch(() => {});
-  emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
-  return send(renewed);
+}
+
+/** Whether an answer may mean that the token is no longer valid, so that another one may help. */
+function refusesBearer(status: number, token: AccessToken, context: BearerFetchContext): boolean {
+  const { options, memory } = context;
+  if (!options.bearerStatuses.includes(status)) return false;
+  const ageMs = options.now() - (token.issuedAt ?? 0);
+  // If the clock was set back, the age is negative. Such a token is not treated as young.
+  if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
+  // A status other than 401 has other meanings too, so the token must have been accepted before.
+  return status === 401 || [...memory.worked.values()].some(({ value }) => value === token.value);
 }
 
 /** The Fetch standard has the same limit. */
@@ -97,7 +128,7 @@ interface Hop extends SentRequest {
 async function follow(
   { url, method, headers, body, init }: Omit<BearerRequest<unknown>, "read">,
   token: AccessToken | undefined,
-  { auth, fetch }: BearerFetchContext,
+  { auth, options: { fetch } }: BearerFetchContext,
   signal: AbortSignal,
 ): Promise<{ response: Response; withBearer: boolean }> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
@@ -112,10 +143,10 @@ async function follow(
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
     if (response.type === "opaqueredirect" || isRefused) {
       const reason = isRefused
-        ? 'which redirect: "error" forbids.'
-        : "and a browser does not show where it leads. It was not followed.";
-      const message = `The API answered with a redirect, ${reason}`;
+        ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
+        : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
       const { status } = response;
+      const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
       throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
     }
     const next = init?.redirect === "manual" ? undefined : nextHop(response, hop, auth.baseUrl);

@@ -1,4 +1,5 @@
 /** Makes the error of a refused call, with the possible causes, and with what the person must do, if anything. */
+import type { Auth } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import {
   ApiError,
@@ -7,35 +8,44 @@ import {
   isApiError,
   isLoginRequiredError,
   isRelaunchRequiredError,
-  type Variant,
 } from "../errors.js";
 import { parseRetryAfterMs } from "../http/backoff.js";
 
 interface RefusedCall {
-  readonly variant: Variant;
+  readonly auth: Auth;
   readonly response: Response;
   /** The parsed body; `undefined` if it was empty. */
   readonly body: unknown;
   readonly now: number;
   readonly isDocumented: boolean;
   readonly operationId: string;
-  readonly needsPerson: boolean;
+  /** Whether an old token with this status is renewed. */
+  readonly isRenewed: boolean;
+  /** Whether this operation succeeded with the same token before. */
+  readonly hasWorked: boolean;
+  /** Whether a parameter of the operation is about a device. */
+  readonly namesDevice: boolean;
   /** What to ask the person for, because the token was older than 30 s or its renewal was refused. */
   readonly required?: PersonRequiredError | undefined;
 }
 
 export function apiErrorOf(call: RefusedCall): ApiError {
-  const { variant, response, body, operationId, required } = call;
+  const { response, body, operationId, required, auth } = call;
+  const { variant } = auth;
   const { status } = response;
   const code = codeOf(status, call.isDocumented);
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
-  const isEmpty403OfA = variant === "A" && status === 403 && body === undefined;
-  const causes = required ? causesOfPerson401(required) : isEmpty403OfA ? causesOfEmpty403 : undefined;
+  const causes = required
+    ? causesOfRefusedPerson(required, status)
+    : status === 403
+      ? causesOf403(call)
+      : undefined;
   const renewed =
-    status === 401 && !call.needsPerson
-      ? "(If the token was older than 30 s, it was renewed and the call was sent once more.)"
+    call.isRenewed && !auth.needsPerson
+      ? "A token older than 30 s was renewed, and the call was sent once more."
       : "";
-  const next = required?.message ?? causes?.[0]?.remedy ?? renewed;
+  const readBody = status === 403 ? "Read the body of the error." : "";
+  const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${renewed}`.trim();
   const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd();
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const details = { variant, status, body, operationId, causes, cause: required, retryAt };
@@ -55,39 +65,70 @@ const pluginSettings = "Settings, Tenant Settings, External Plugins";
 
 const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_unauthorized:
-    ": the token was refused. The route may not accept such tokens, or the plugin or account may have been disabled.",
-  api_forbidden: `: the token does not permit this call. Check the scopes of the plugin (${pluginSettings}) or the roles of the service account (the admin area, Service accounts).`,
-  api_rate_limited: ": a rate limit was exceeded. Wait until retryAt, if the error has it.",
-  api_refused: ": read the body of the error.",
+    ": the token was refused. Check whether the route accepts such tokens, and whether the plugin, client or account was disabled.",
+  api_forbidden: ": the token does not permit this call.",
+  api_rate_limited:
+    ": a rate limit was exceeded. Wait until retryAt, if the error has it, or raise rateLimitDeadlineMs to wait longer.",
+  api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
-  api_undocumented: ", which the description does not list for this operation.",
+  api_undocumented:
+    ", which the description does not list for this operation. Look at the response, and add the status to your document if it is right.",
 };
 
-const empty403 = "A 403 with an empty body.";
-/** "HTTP 403 with an empty body has exactly three causes" (section 7.2 of the description). */
-const causesOfEmpty403: readonly Cause[] = Object.freeze([
-  {
-    id: "scope_missing",
-    summary: "The token lacks the scope of the endpoint",
-    evidence: `${empty403} A scope granted after the token was minted reaches only the next token.`,
-    remedy: `Ask the customer to grant the scope under ${pluginSettings}. Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).`,
-  },
-  {
-    id: "grant_narrowed",
-    summary: "The customer narrowed the grant after the token was minted",
-    evidence: `${empty403} The service checks the registration on each call, without changing the token.`,
-    remedy: `Ask the customer to check the granted scopes under ${pluginSettings}.`,
-  },
-  {
-    id: "device_restricted",
-    summary: "The plugin is restricted to specific devices, and the request named another",
-    evidence: `${empty403} Possible only for a call that names a device.`,
-    remedy: `Ask the customer to check the device restriction under ${pluginSettings}.`,
-  },
-]);
+/**
+ * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and
+ * for a launched plugin that of section 1: its reach is the scopes intersected with the operator's capabilities.
+ */
+function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): readonly Cause[] | undefined {
+  const isPerson = auth.needsPerson === true || auth.refused !== undefined;
+  if (auth.variant === "B") {
+    const who = isPerson ? "person who logged in" : "service account (the admin area, Service accounts)";
+    const summary = "The role of the caller does not permit this call";
+    const evidence =
+      "A token reaches what the role permits (section 2.5). Errors of Variant B are not shown.";
+    return [
+      { id: "role_missing", summary, evidence, remedy: `Ask the customer to check the role of the ${who}.` },
+    ];
+  }
+  if (body !== undefined) return undefined;
+  const worked = hasWorked ? " The operation succeeded with this token before." : "";
+  const cause = (id: string, summary: string, evidence: string, remedy: string): Cause => {
+    return { id, summary, evidence: `A 403 with an empty body.${worked} ${evidence}`, remedy };
+  };
+  const scope = cause(
+    "scope_missing",
+    "The token lacks the scope of the endpoint",
+    "A scope granted after the token was minted reaches only the next token.",
+    `Ask the customer to grant the scope under ${pluginSettings}. ${isPerson ? "The next launch carries it." : dropToken}`,
+  );
+  const operator = cause(
+    "operator_not_capable",
+    "The operator who launched the plugin lacks the capability for this call",
+    "A launched plugin reaches only what its operator may do (section 1).",
+    "Ask the operator whether they can do this in the host application. If not, ask the customer to permit it.",
+  );
+  const narrowed = cause(
+    "grant_narrowed",
+    "The customer narrowed the grant after the token was minted",
+    "The service checks the registration on each call, without changing the token.",
+    `Ask the customer to check the granted scopes under ${pluginSettings}.`,
+  );
+  const device = cause(
+    "device_restricted",
+    "The plugin is restricted to specific devices, and the request named another",
+    "The operation names a device.",
+    `Ask the customer to check the device restriction under ${pluginSettings}.`,
+  );
+  // A token that succeeded before has the scope. What differs now is the device or the grant.
+  const ranked = hasWorked ? [device, narrowed, operator] : [scope, operator, narrowed, device];
+  return ranked.filter((one) => (one !== device || namesDevice) && (one !== operator || isPerson));
+}
 
-/** The description does not say which status a disabled plugin or a wrong route gets, so a 401 may mean either. */
-function causesOfPerson401({ variant, code }: PersonRequiredError): readonly Cause[] {
+const dropToken =
+  "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
+
+/** The description does not say which status a disabled plugin or a wrong route gets, so a refusal may mean either. */
+function causesOfRefusedPerson({ variant, code }: PersonRequiredError, status: number): readonly Cause[] {
   const [event, action, client, place] =
     variant === "A"
       ? ["launch", "open the plugin again from the host application", "plugin", pluginSettings]
@@ -96,7 +137,7 @@ function causesOfPerson401({ variant, code }: PersonRequiredError): readonly Cau
     {
       id: `${event}_over`,
       summary: `The service no longer accepts the token of this ${event}`,
-      evidence: `A 401 for a token older than 30 s, which only a new ${event} can replace (${code}).`,
+      evidence: `A ${status} for a token older than 30 s, which only a new ${event} can replace (${code}).`,
       remedy: `Ask the person to ${action}.`,
     },
     {

@@ -1,10 +1,18 @@
 /** Looks up an operation, builds its request, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry } from "../../generated/operations.js";
 import type { EventBody } from "../auth/auth.js";
-import { type ApiError, ConfigurationError, UnexpectedResponseError, type Variant } from "../errors.js";
+import {
+  type ApiError,
+  ConfigurationError,
+  isBivariantError,
+  isTransportError,
+  UnexpectedResponseError,
+  type Variant,
+} from "../errors.js";
+import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep } from "../http/backoff.js";
 import { readBounded, withTimeLimit } from "../http/exchange.js";
-import { invalidOption } from "../options.js";
-import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
+import { type ClockOptions, invalidOption } from "../options.js";
+import { type BearerFetchContext, bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import type { LookupTypes } from "./outcome.js";
 import { type CallParameters, headerRecord, requestBody, requestUrl } from "./request.js";
@@ -52,13 +60,52 @@ export interface CallInit {
   readonly body?: unknown;
   readonly headers?: RequestInit["headers"] | undefined;
   readonly envelope?: string | undefined;
+  readonly retries?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface CallerOptions extends BearerFetchContext {
+/** The options of a service that only calls use. */
+export interface CallOptions {
+  /** Made by `validator` from `bivariant/validate`. */
+  readonly validate?: Validate | undefined;
+  /**
+   * How often a call is sent again, within `rateLimitDeadlineMs`: after a 429, and if the method is idempotent (RFC 9110
+   * section 9.2.2) after 502, 503, 504 and network faults. Default: 2. A call has the same option.
+   */
+  readonly retries?: number | undefined;
+  /**
+   * The statuses of the API that mean that the bearer is no longer valid, which the description does not show. A status
+   * other than 401 counts only for a token that was accepted before. Default: [401].
+   */
+  readonly bearerStatuses?: readonly number[] | undefined;
+}
+
+export type ResolvedCallOptions = Pick<CallOptions, "validate"> & {
+  readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
+};
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
+  const { validate, retries, bearerStatuses = [401] } = options;
+  if (validate !== undefined && typeof validate !== "function")
+    throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
+  const isStatus = (one: unknown) => Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
+  if (!Array.isArray(bearerStatuses) || !bearerStatuses.every(isStatus))
+    throw invalidOption("bearerStatuses", "must be a list of statuses from 400 to 599", "Pass [401, 403].");
+  return { validate, retries: requireRetries(retries, 2), bearerStatuses };
+}
+
+function requireRetries(retries: unknown, fallback: number): number {
+  if (retries === undefined) return fallback;
+  if (Number.isInteger(retries) && Number(retries) >= 0) return Number(retries);
+  throw invalidOption("retries", "must be a whole number from 0");
+}
+
+export interface CallerContext extends BearerFetchContext {
   readonly operations: OperationIndex;
-  readonly timeoutMs: number;
-  readonly validate: Validate | undefined;
+  readonly options: BearerFetchContext["options"] &
+    ResolvedCallOptions &
+    Pick<ClockOptions, "clock"> & { readonly rateLimitDeadlineMs: number };
 }
 
 export interface ValidatedAnswer {
@@ -77,68 +124,112 @@ export type Validate = (answer: ValidatedAnswer, emit: (event: EventBody) => voi
 
 /** An outcome as it is at run time; the generated tables give it its type. */
 type AnyOutcome =
-  | { ok: true; status: number; variant: Variant; data: unknown; response: Response }
-  | { ok: false; status: number; variant: Variant; error: ApiError; response: Response };
+  | { ok: true; status: number; variant: Variant; data: unknown; retries: number; response: Response }
+  | { ok: false; status: number; variant: Variant; error: ApiError; retries: number; response: Response };
 
 export type Caller = (operationId: string, init?: CallInit) => Promise<AnyOutcome>;
 
-export function createCaller(options: CallerOptions): Caller {
-  const { auth, operations, now, timeoutMs, validate, emit } = options;
+/** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
+const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
+const gatewayStatuses: readonly number[] = [502, 503, 504];
+/** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for. */
+const retryAfterJitter = 0.1;
+
+/** Whether a parameter in the path or in the query is about a device, as far as its name tells. */
+function namesDevice(template: string, query: CallParameters["query"] = {}): boolean {
+  return [...(template.match(/\{[^{}]+/g) ?? []), ...Object.keys(query)].some((name) => /device/i.test(name));
+}
+
+export function createCaller(context: CallerContext): Caller {
+  const { auth, operations, options, emit, memory } = context;
+  const { now, clock, timeoutMs, validate, rateLimitDeadlineMs } = options;
   const { variant, baseUrl } = auth;
-  if (validate !== undefined && typeof validate !== "function")
-    throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
 
   return async (operationId, init = {}) => {
     const operation = operations.byId(operationId);
     if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
     const { params, envelope, signal } = init;
     const { method, contentType, anonymous } = operation;
+    const mostRetries = requireRetries(init.retries, options.retries);
     const url = requestUrl(operation.path, params ?? {}, auth);
     const body = requestBody(init.body, contentType);
     const headers = headerRecord(init.headers, params?.header, envelopeHeader(envelope));
     if (body !== undefined) headers["content-type"] ??= contentType ?? "application/json";
     headers.accept ??= "application/json";
-    const answer = await bearerFetch(
-      {
-        url,
-        method,
-        headers,
-        body,
-        signal,
-        operationId,
-        anonymous,
-        limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
-        // A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty.
-        read: (response) => {
-          if (response.ok) return response.text();
-          return readBounded(response, variant).catch((error) => {
-            if (error instanceof UnexpectedResponseError) return "";
-            throw error;
-          });
+    const startedAt = performance.now();
+    const leftMs = deadlineIn(rateLimitDeadlineMs, options);
+    let retries = 0;
+    const again = async (response: Response | undefined, fault?: unknown): Promise<boolean> => {
+      const status = response?.status;
+      const isPassing = isTransportError(fault) ? fault.retryable : gatewayStatuses.includes(status ?? 0);
+      // A request that was answered 429 was not processed, whatever its method.
+      if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
+      const askedMs = response && parseRetryAfterMs(response.headers, now());
+      const waitMs = askedMs ? askedMs * (1 + retryAfterJitter * Math.random()) : backoffMs(retries);
+      if (status === 429) memory.limited.set(operationId, countdown(waitMs, now));
+      if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
+      const code = isTransportError(fault) ? fault.code : undefined;
+      emit({ type: "call_retried", operationId, method, status, code, retry: ++retries, waitMs });
+      await sleep(waitMs, signal, clock);
+      return true;
+    };
+    let status: number | undefined;
+    let code: string | undefined;
+    try {
+      const limitedMs = memory.limited.get(operationId)?.() ?? 0;
+      if (limitedMs > 0 && mostRetries > 0 && limitedMs <= leftMs()) await sleep(limitedMs, signal, clock);
+      const answer = await bearerFetch(
+        {
+          url,
+          method,
+          headers,
+          body,
+          signal,
+          operationId,
+          anonymous,
+          again,
+          limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
+          // A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty.
+          read: (response) => {
+            if (response.ok) return response.text();
+            return readBounded(response, variant).catch((error) => {
+              if (error instanceof UnexpectedResponseError) return "";
+              throw error;
+            });
+          },
         },
-      },
-      options,
-    );
-    const { response, content, required } = answer;
-    const { status } = response;
-    if (operation.success.includes(status)) {
-      const data = parseSuccess(content, response, variant);
-      // The schema is for the raw body, and the description does not show the body inside an envelope.
-      if (envelope === undefined) validate?.({ variant, operationId, status, data }, emit);
-      return { ok: true, status, variant, data, response };
+        context,
+      );
+      const { response, content, token, required } = answer;
+      status = response.status;
+      if (operation.success.includes(status)) {
+        const data = parseSuccess(content, response, variant);
+        // The schema is for the raw body, and the description does not show the body inside an envelope.
+        if (envelope === undefined) validate?.({ variant, operationId, status, data }, emit);
+        return { ok: true, status, variant, data, retries, response };
+      }
+      const error = apiErrorOf({
+        auth,
+        response,
+        operationId,
+        required,
+        now: now(),
+        body: parseRefusal(content),
+        isDocumented: operation.failure.includes(status),
+        isRenewed: options.bearerStatuses.includes(status),
+        hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
+        namesDevice: namesDevice(operation.path, params?.query),
+      });
+      code = error.code;
+      emit({ type: "call_refused", method, status, operationId });
+      return { ok: false, status, variant, error, retries, response };
+    } catch (error) {
+      code = isBivariantError(error) ? error.code : "unknown";
+      throw error;
+    } finally {
+      const durationMs = performance.now() - startedAt;
+      emit({ type: "call_finished", operationId, method, status, code, durationMs, retries });
     }
-    const error = apiErrorOf({
-      variant,
-      response,
-      operationId,
-      required,
-      now: now(),
-      body: parseRefusal(content),
-      isDocumented: operation.failure.includes(status),
-      needsPerson: auth.needsPerson ?? false,
-    });
-    emit({ type: "call_refused", method, status, operationId });
-    return { ok: false, status, variant, error, response };
   };
 }
 

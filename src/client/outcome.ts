@@ -9,6 +9,8 @@ export interface Success<X extends Variant, Status extends number, Data> {
   readonly variant: X;
   readonly data: Data;
   readonly error?: undefined;
+  /** How often the call was sent again (see the option `retries`). */
+  readonly retries: number;
   /** The body of this response has already been read. */
   readonly response: Response;
 }
@@ -20,6 +22,8 @@ export interface Failure<X extends Variant, Status extends number, Body> {
   readonly variant: X;
   readonly data?: undefined;
   readonly error: ApiError<Status, Body>;
+  /** How often the call was sent again (see the option `retries`). */
+  readonly retries: number;
   readonly response: Response;
 }
 

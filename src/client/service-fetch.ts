@@ -4,21 +4,22 @@ import type { ConfigurationError } from "../errors.js";
 import { whenAborted, withTimeLimit } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
-import { bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
-import type { CallerOptions } from "./caller.js";
+import { type BearerFetchContext, bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
 import { headerRecord, token } from "./request.js";
 
 /**
- * Like the global fetch, relative to the base URL. The bearer is added, renewed after a 401, and sent nowhere else.
- * `timeoutMs` limits the wait for the response's head; the caller reads the body.
+ * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused, and sent nowhere else.
+ * Any response is returned as it is: the option `retries` has no effect. `timeoutMs` limits the wait for the
+ * response's head; the caller reads the body.
  *
  * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL, and for what no fetch accepts
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-export function createServiceFetch(options: Omit<CallerOptions, "validate">): ServiceFetch {
-  const { auth, timeoutMs } = options;
+export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
+  const { auth, options } = context;
   const { variant, baseUrl } = auth;
+  const { timeoutMs } = options;
   return async (input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
@@ -38,7 +39,7 @@ export function createServiceFetch(options: Omit<CallerOptions, "validate">): Se
           withTimeLimit((abort) => send(signalOf(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
         read: async () => undefined,
       },
-      options,
+      context,
     );
     return response;
   };

@@ -147,6 +147,8 @@ export interface CallOptions {
   readonly headers?: RequestInit["headers"] | undefined;
   /** Value of X-Envelope. */
   readonly envelope?: string | undefined;
+  /** How often the call may be sent again. Default: the option of the service. */
+  readonly retries?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

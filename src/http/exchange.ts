@@ -131,7 +131,7 @@ export function waitWithin<T>(
       stopped(reason);
     };
     const timer = setTimeout(() => {
-      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms (timeoutMs).`;
+      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether the deployment is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));

@@ -165,11 +165,24 @@ describe("with the option `clock`", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
+  test.each([429, 503])(
+    "a step of the clock ends the wait before a call is sent again after %d",
+    async (status) => {
+      const { clock } = createEmulator({ now: () => START });
+      clock.freeze();
+      const { auth } = frozen(() => tokenAnswer(), { now: undefined, clock });
+      const api = [new Response("", { status, headers: { "retry-after": "20" } }), Response.json([])];
+      const call = createService(auth, { fetch: async () => api.shift() as Response }).call("listDevices");
+      expect(await clock.skipSleep()).toBeGreaterThanOrEqual(20_000);
+      expect(await call).toMatchObject({ status: 200, retries: 1 });
+    },
+  );
+
   test("a service inherits the clock, unless it gets a time of its own", async () => {
     const { clock } = createEmulator({ now: () => START });
     const { auth } = frozen(() => tokenAnswer(), { now: undefined, clock });
     const at: number[] = [];
-    const onEvent = (event: ServiceEvent) => void at.push(event.at);
+    const onEvent = (event: ServiceEvent) => void (event.type === "call_finished" && at.push(event.at));
     const fetch = async () => new Response(null, { status: 403 });
     const other = createEmulator({ now: () => START + 2 });
     for (const options of [{}, { now: () => START + 1 }, { clock: other.clock }])

@@ -235,7 +235,13 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
           ? body({ access_token: accessToken }, 200)
           : answer(request.headers.authorization ?? ""),
       );
-      const options = { baseUrl: server.url, tenantId, credentials: [credentialOf(variant)], onEvent };
+      const options = {
+        baseUrl: server.url,
+        tenantId,
+        credentials: [credentialOf(variant)],
+        onEvent,
+        retries: 0,
+      };
       const service = await connect(options);
       const { error } = await service.call("listDevices").catch((error: unknown) => ({ error }));
       expect(error).toBeInstanceOf(Error);

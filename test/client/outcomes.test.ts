@@ -1,6 +1,12 @@
 // The outcome of a call, for each response: a refused call never looks like success.
 import { describe, expect, test } from "vitest";
-import { type ApiError, isApiError, unwrap } from "../../src/index.js";
+import {
+  type ApiError,
+  isApiError,
+  LoginRequiredError,
+  RelaunchRequiredError,
+  unwrap,
+} from "../../src/index.js";
 import { createVariantAClient } from "../../src/variant-a.js";
 import { createVariantBClient } from "../../src/variant-b.js";
 import { numberedAuth } from "../support/numbered-auth.js";
@@ -21,7 +27,8 @@ type AnyGet = (path: string) => Promise<AnyOutcome>;
 function client(variant: "A" | "B", answer: () => Response) {
   const scripted = scriptedService(variant, answer);
   const { auth, fetch, clock, events } = scripted;
-  const options = { fetch, now: clock.now, onEvent: (event: (typeof events)[0]) => void events.push(event) };
+  const onEvent = (event: (typeof events)[0]) => void events.push(event);
+  const options = { fetch, now: clock.now, onEvent, retries: 0 };
   const alone = (variant === "A" ? createVariantAClient : createVariantBClient)(auth as never, options);
   const ways = [
     { way: "call", send: () => scripted.call("listDevices") as Promise<AnyOutcome> },
@@ -48,10 +55,11 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
     const { ways, events } = client(variant, answer);
     for (const { way, send } of ways) {
       const outcome = await send();
-      expect(outcome, way).toMatchObject({ ok: true, status: 200, variant });
+      expect(outcome, way).toMatchObject({ ok: true, status: 200, variant, retries: 0 });
       expect([outcome.data, outcome.error, outcome.response.status]).toEqual([data, undefined, 200]);
     }
-    expect(events).toEqual([]);
+    const finished = { type: "call_finished", operationId: "listDevices", method: "GET", status: 200 };
+    expect(events).toMatchObject(ways.map(() => ({ ...finished, retries: 0, code: undefined })));
   });
 
   const retry = (status: number, after: string) => () => text("", status, { "retry-after": after });
@@ -83,27 +91,15 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
       expect(outcome.data).toBeUndefined();
       expect(isApiError(outcome.error), way).toBe(true);
       expect(outcome.error).toMatchObject({ code, status, variant, operationId: "listDevices" });
+      expect(outcome.error?.message).toMatch(
+        new RegExp(`answered ${status}\\b.*[.:] (Check|Read|Wait|Try|Look|Ask) `),
+      );
       expect(outcome.error?.body).toEqual(body);
       expect(Object.keys(outcome.error ?? {})).not.toContain("body");
       expect(outcome.error?.retryAt).toBe(waitMs === undefined ? undefined : clock.now() + waitMs);
     }
-    expect(events.map(({ type }) => type)).toEqual(ways.map(() => "call_refused"));
-  });
-
-  test.each([
-    {
-      name: "an empty 403 of Variant A has the three causes of section 7.2, one of Variant B has none",
-      body: "",
-      ids: variant === "A" ? ["scope_missing", "grant_narrowed", "device_restricted"] : undefined,
-    },
-    { name: "a 403 with a body has no causes", body: "x", ids: undefined },
-  ])("$name", async ({ body, ids }) => {
-    for (const { way, send } of client(variant, () => text(body, 403)).ways) {
-      const { error } = await send();
-      expect(error, way).toBeTruthy();
-      expect(error?.causes?.map(({ id }) => id)).toEqual(ids);
-      if (ids !== undefined) expect(error?.message).toContain("service.auth.invalidate");
-    }
+    const finished = { type: "call_finished", method: "GET", status, code };
+    expect(events).toMatchObject(ways.flatMap(() => [{ type: "call_refused", status }, finished]));
   });
 
   test.each([
@@ -127,6 +123,66 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
     expect(await rejectionOf(Promise.resolve().then(() => unwrap(refused)))).toBe(refused.error);
     expect(await rejectionOf(unwrap(Promise.resolve(refused)))).toBe(refused.error);
     expect(() => unwrap({} as never)).toThrow(expect.objectContaining({ option: "outcome" }));
+  });
+});
+
+describe("the causes of a 403, the likeliest first", () => {
+  const operation = (path: string) => ({ method: "GET", path, success: [200], failure: [403] });
+  const A = { list: operation("/a/{tenantId}/list"), device: operation("/a/{tenantId}/x/{deviceId}") };
+  const api = { operations: { A, B: { list: operation("/list") } } } as never;
+  const launched = { needsPerson: true, refused: () => new RelaunchRequiredError("launch_expired", "Over.") };
+  const loggedIn = { refused: () => new LoginRequiredError("login_expired", "Over.") };
+  const device = { path: { deviceId: "d" } };
+  const deviceQuery = { query: { "filter[Device]": "d" } };
+  const [scope, narrowed] = ["scope_missing", "grant_narrowed"];
+  const [operator, restricted] = ["operator_not_capable", "device_restricted"];
+  type Row = {
+    name: string;
+    variant?: "A" | "B";
+    own?: object;
+    id?: string;
+    params?: object;
+    ids?: string[];
+  };
+
+  test.each<Row>([
+    { name: "of a plugin", ids: [scope, narrowed] },
+    { name: "with a device in the path", id: "device", params: device, ids: [scope, narrowed, restricted] },
+    { name: "with a device in the query", params: deviceQuery, ids: [scope, narrowed, restricted] },
+    { name: "of a launched plugin", own: launched, ids: [scope, operator, narrowed] },
+    { name: "of a service account", variant: "B", ids: ["role_missing"] },
+    { name: "of a login", variant: "B", own: loggedIn, ids: ["role_missing"] },
+  ])("$name: $ids", async ({ variant = "A", own, id = "list", params = {}, ids }) => {
+    const scripted = scriptedService(variant, () => text("", 403), { api });
+    Object.assign(scripted.auth, own);
+    const { error } = (await scripted.call(id, { params })) as AnyOutcome;
+    expect(error?.causes?.map((cause) => cause.id)).toEqual(ids);
+    expect(error?.message).toContain(error?.causes?.[0]?.remedy);
+    // Dropping the token of a person would end the session.
+    const remedies = error?.causes?.map(({ remedy }) => remedy).join(" ");
+    expect(remedies?.includes("invalidate")).toBe(variant === "A" && own === undefined);
+    if (variant === "B") expect(remedies).toContain(own ? "the person" : "the service account");
+  });
+
+  test.each<Row>([
+    { name: "of another device", id: "device", ids: [restricted, narrowed] },
+    { name: "without a device", id: "list", ids: [narrowed] },
+    { name: "of a launched plugin", own: launched, id: "list", ids: [narrowed, operator] },
+  ])("$name, after a success with the same token: $ids", async ({ id = "", own, ids }) => {
+    const { call, auth } = scriptedService("A", (_, at) => (at === 0 ? json([], 200) : text("", 403)), {
+      api,
+    });
+    Object.assign(auth, own);
+    await call(id, { params: device });
+    const { error } = (await call(id, { params: device })) as AnyOutcome;
+    expect(error?.causes?.map((cause) => cause.id)).toEqual(ids);
+    const other = (await call(id === "list" ? "device" : "list", { params: device })) as AnyOutcome;
+    expect(other.error?.causes?.[0]?.id).toBe(scope);
+  });
+
+  test("of Variant A with a body: none", async () => {
+    const { error } = (await scriptedService("A", () => text("x", 403)).call("listDevices")) as AnyOutcome;
+    expect(error?.causes).toBeUndefined();
   });
 });
 

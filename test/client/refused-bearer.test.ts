@@ -1,6 +1,9 @@
 // A call that is answered 401: the token is renewed and the call sent once more, where that can help.
 import { describe, expect, test } from "vitest";
-import { type Auth, LoginRequiredError, RelaunchRequiredError } from "../../src/index.js";
+import { type Auth, createConnector, LoginRequiredError, RelaunchRequiredError } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
+import { credentialOf } from "../support/deployment.js";
+import { tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
@@ -29,7 +32,7 @@ describe.each([
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
     expect(auth.invalidated).toEqual(["token-1"]);
     expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2"]);
-    expect(events.map(({ type }) => type)).toEqual(["call_replayed"]);
+    expect(events.map(({ type }) => type)).toEqual(["call_replayed", "call_finished"]);
   });
 
   test("is the outcome if the token is 30 s old or less, because the route refuses it", async () => {
@@ -96,6 +99,58 @@ describe.each([
     expect([error?.code, error?.cause, error?.causes]).toEqual(["api_unauthorized", undefined, undefined]);
     expect(error?.message).not.toContain("renewed");
   });
+});
+
+describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (variant) => {
+  const ok = () => Response.json([]);
+  const status = (code: number) => () => new Response("", { status: code });
+
+  test.each([
+    { name: "a 403 for a token that was accepted before renews it", script: [ok, status(403)], sent: 3 },
+    { name: "a 403 for a token that was never accepted does not", script: [status(403)], sent: 2 },
+    { name: "a 401 counts even if the token was never accepted", script: [status(401)], sent: 3 },
+    { name: "a second 403 is the outcome", script: [ok, status(403), status(403)], sent: 3, last: 403 },
+    { name: "a status that is not in it has no effect", script: [ok, status(404)], sent: 2, last: 404 },
+    {
+      name: "a 401 that is left out has no effect",
+      script: [ok, status(401)],
+      only: [403],
+      sent: 2,
+      last: 401,
+    },
+  ])("$name", async ({ script, sent, last = 200, only = [401, 403] }) => {
+    const answers = [...script];
+    const options = { bearerStatuses: only };
+    const scripted = scriptedService(variant, () => (answers.shift() ?? ok)(), options);
+    await scripted.auth.getAccessToken();
+    scripted.clock.advance(30_001);
+    await scripted.service.call("listDevices");
+    const { status: final } = await scripted.service.call("listDevices");
+    expect([scripted.fetch.calls.length, final]).toEqual([sent, last]);
+    expect(scripted.auth.invalidated).toHaveLength(sent - 2);
+  });
+
+  test("what one service has learnt of a token holds for the next service of a connector", async () => {
+    const clock = steppedClock();
+    const answers = [ok(), status(403)(), ok()];
+    const fetch = async (url: string) =>
+      url.endsWith("/token") ? tokenAnswer(`token-${answers.length}`) : (answers.shift() as Response);
+    const options = { credentials: [credentialOf(variant)], fetch, now: clock.now, bearerStatuses: [403] };
+    const connector = createConnector(options);
+    const target = { baseUrl: "https://service.example", tenantId: "acme" };
+    await (await connector.connect(target)).call("listDevices");
+    clock.advance(30_001);
+    const { status: final } = await (await connector.connect(target)).call("listDevices");
+    expect([final, answers.length]).toEqual([200, 0]);
+  });
+
+  test.each([{ bearerStatuses: 401 }, { bearerStatuses: ["401"] }, { bearerStatuses: [302] }])(
+    "is rejected if it is $bearerStatuses",
+    (options) => {
+      const refusal = expect.objectContaining({ code: "option_invalid", option: "bearerStatuses" });
+      expect(() => scriptedService(variant, ok, options as never)).toThrow(refusal);
+    },
+  );
 });
 
 test.each(["A", "B"] as const)("a 403 of Variant %s is never sent again", async (variant) => {

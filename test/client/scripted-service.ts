@@ -1,4 +1,4 @@
-// A service over an Auth that hands out numbered tokens and a fetch that answers by a script.
+// A service over an Auth that hands out numbered tokens and a fetch that answers by a script. It retries no calls.
 import { createService, type Service, type ServiceEvent, type Variant } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { type FetchScript, type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
@@ -30,7 +30,7 @@ export function scriptedService(
   const fetch = scriptedFetch(script);
   const auth = numberedAuth({ variant, baseUrl, now: clock.now });
   const onEvent = (event: ServiceEvent) => void events.push(event);
-  const service = createService(auth, { fetch, now: clock.now, onEvent, ...options }) as Service;
+  const service = createService(auth, { fetch, now: clock.now, onEvent, retries: 0, ...options }) as Service;
   const { call, paths } = service as unknown as { call: Untyped; paths: { GET: Untyped } };
   return { service, call: call.bind(service), get: paths.GET, auth, clock, fetch, events };
 }

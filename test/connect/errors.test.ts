@@ -176,7 +176,7 @@ const transport: Record<TransportErrorCode, Row> = {
     name: "a server that never answers",
     ...{ server: () => "silence" as const, requests: 1 },
     provoke: (url) => connecting({ baseUrl: url, timeoutMs: HELD_LIMIT_MS }),
-    advice: new RegExp(`${HELD_LIMIT_MS} ms \\(timeoutMs\\)`),
+    advice: new RegExp(`${HELD_LIMIT_MS} ms\\. Check .* raise timeoutMs`),
   },
   tls_failed: {
     name: "https to a server that speaks plain http",

@@ -8,7 +8,7 @@ import {
   type TokenStore,
   type Validate,
 } from "../../src/index.js";
-import { type SteppedClock, steppedClock } from "../support/clock.js";
+import { LIMIT_MS, type SteppedClock, skippedWaits, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
@@ -176,19 +176,28 @@ const chapters: Chapter[] = [
       story.clock.advance(60_000);
     },
     tell: answered("api", () => new Response("", { status: 401 }), call),
-    types: ["token_requested", "token_renewed", "call_replayed"],
+    types: ["token_requested", "token_renewed", "call_replayed", "call_finished"],
   },
   {
     name: "a call that is refused",
     before: token,
     tell: answered("api", () => new Response("", { status: 403 }), call),
-    types: ["call_refused"],
+    types: ["call_refused", "call_finished"],
+  },
+  {
+    name: "a call that is answered 503, and then succeeds",
+    before: async (story) => {
+      await token(story);
+      skippedWaits(story.clock);
+    },
+    tell: answered("api", () => new Response("", { status: 503 }), call),
+    types: ["call_retried", "call_finished"],
   },
   {
     name: "a success that differs from the document",
     before: token,
     tell: answered("api", () => Response.json("no list of devices"), call),
-    types: ["response_invalid"],
+    types: ["response_invalid", "call_finished"],
   },
 ];
 
@@ -203,6 +212,7 @@ async function tellChapter(variant: "A" | "B", chapter: Chapter, listener: Liste
   const both = variant === "A" ? [plugin(), account()] : [account(), plugin()];
   const connector = createConnector({
     credentials: chapter.ofBoth ? both : [credentialOf(variant)],
+    timeoutMs: LIMIT_MS,
     now: () => clock.now() + (chapter.aheadSeconds ?? 0) * 1_000,
     store: chapter.store ?? memoryStore({ now: clock.now }),
     onEvent: (event) => listener(event) as undefined,
@@ -287,6 +297,8 @@ test("each event type is emitted in one of the chapters", () => {
     store_failed: true,
     call_replayed: true,
     call_refused: true,
+    call_retried: true,
+    call_finished: true,
     response_invalid: true,
   };
   const told = new Set(chapters.flatMap(({ types }) => types));

@@ -1,0 +1,140 @@
+// The option retries: which calls are sent again, after which wait, and when that ends.
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createAuth, createService } from "../../src/index.js";
+import { LIMIT_MS, skippedWaits } from "../support/clock.js";
+import { account } from "../support/deployment.js";
+import { rejectionOf } from "../support/wait.js";
+import { scriptedService } from "./scripted-service.js";
+
+const methods = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "POST", "PATCH"];
+const operation = (method: string) => ({ method, path: "/things", success: [200], failure: [] });
+const operations = Object.fromEntries(methods.map((method) => [method, operation(method)]));
+const table = { ...operations, upload: { ...operation("PUT"), contentType: "image/png" } };
+const api = { operations: { A: table, B: table } } as never;
+
+type Answer = number | "reset" | "tls" | { status: number; after: string };
+const faultCodes = { reset: "ECONNRESET", tls: "CERT_HAS_EXPIRED" };
+
+/** A service whose API gives these answers, and then 200. The waits are skipped on its clock. */
+function troubledService(answers: Answer[], options: object = {}) {
+  const answer = (_call: unknown, index: number): Response => {
+    const next = answers[index] ?? 200;
+    if (typeof next === "string") throw Object.assign(new TypeError(), { code: faultCodes[next] });
+    if (typeof next === "number") return Response.json([1], { status: next });
+    return new Response("", { status: next.status, headers: { "retry-after": next.after } });
+  };
+  const scripted = scriptedService("A", answer, { retries: 2, timeoutMs: LIMIT_MS, api, ...options });
+  skippedWaits(scripted.clock);
+  return scripted;
+}
+
+const troubles: readonly Answer[] = [429, 502, 503, 504, "reset"];
+const rows = methods.flatMap((method) => troubles.map((trouble) => ({ method, trouble })));
+test.each(rows)("a $method that fails twice by $trouble is sent again if that is safe", async (row) => {
+  const { method, trouble } = row;
+  const isRetried = trouble === 429 || (method !== "POST" && method !== "PATCH");
+  const { call, fetch, events } = troubledService([trouble, trouble]);
+  const why = trouble === "reset" ? { code: "network_failed" } : { status: trouble };
+  const outcome = await call(method).catch((error) => error);
+  expect(outcome).toMatchObject(isRetried ? { ok: true, status: 200, retries: 2 } : why);
+  expect(fetch.calls).toHaveLength(isRetried ? 3 : 1);
+  const retried = { type: "call_retried", operationId: method, method, ...why, waitMs: expect.any(Number) };
+  const told = isRetried ? [1, 2].map((retry) => ({ ...retried, retry })) : [];
+  expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(told);
+  expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: told.length });
+});
+
+test.each([
+  { name: "2 by default", service: undefined, sent: 3 },
+  { name: "that of the service", service: 1, sent: 2 },
+  { name: "that of the call, if it has one", service: 0, call: 4, sent: 5 },
+  { name: "none with 0 for the call", service: 3, call: 0, sent: 1 },
+])("the number of retries is $name", async ({ service, call: retries, sent }) => {
+  const { call, fetch } = troubledService(Array(9).fill(503), { retries: service });
+  expect(await call("GET", { retries })).toMatchObject({ status: 503, retries: sent - 1 });
+  expect(fetch.calls).toHaveLength(sent);
+});
+
+test.each([-1, 1.5, "2", null])("retries: %j is rejected, for a service and for a call", async (retries) => {
+  const refusal = expect.objectContaining({ code: "option_invalid", option: "retries" });
+  expect(() => scriptedService("A", undefined, { retries } as never)).toThrow(refusal);
+  expect(await rejectionOf(scriptedService("A").call("listDevices", { retries }))).toEqual(refusal);
+});
+
+test.each<{ name: string; answer: Answer; id?: string; init?: object; failure?: object }>([
+  ...[400, 404, 408, 500, 501].map((status) => ({ name: `${status}`, answer: status })),
+  { name: "a refused certificate", answer: "tls", failure: { code: "tls_failed" } },
+  { name: "429 and a stream as its body", answer: 429, id: "upload", init: { body: new ReadableStream() } },
+])("a call with $name is sent once", async ({ answer, id = "GET", init = {}, failure = { retries: 0 } }) => {
+  const { call, fetch } = troubledService([answer]);
+  expect(await call(id, init).catch((error) => error)).toMatchObject(failure);
+  expect(fetch.calls).toHaveLength(1);
+});
+
+test("service.fetch returns a 503 as it is", async () => {
+  expect((await troubledService([503]).service.fetch("v1/x")).status).toBe(503);
+});
+
+test("a token request that fails is not retried as a call", async () => {
+  const fetch = vi.fn(() => Promise.reject(new TypeError("fetch failed")));
+  const options = { baseUrl: "https://service.example", credential: account(), rateLimitDeadlineMs: 0 };
+  const service = createService(createAuth({ ...options, fetch }), { rateLimitDeadlineMs: 60_000 });
+  expect(await rejectionOf(service.call("listDevices"))).toMatchObject({ code: "network_failed" });
+  expect(fetch).toHaveBeenCalledTimes(1);
+});
+
+describe("the wait before a retry", () => {
+  test.each<{ name: string; answers: Answer[]; least: number; most: number }>([
+    { name: "2 s and then 4 s, each with jitter", answers: [503, 503], least: 6_000, most: 7_500 },
+    { name: "what a 429 asks for", answers: [{ status: 429, after: "7" }], least: 7_000, most: 7_700 },
+    { name: "what a 503 asks for", answers: [{ status: 503, after: "7" }], least: 7_000, most: 7_700 },
+  ])("is $name", async ({ answers, least, most }) => {
+    const { call, clock } = troubledService(answers);
+    const began = clock.now();
+    expect(await call("GET")).toMatchObject({ ok: true });
+    expect(clock.now() - began).toBeGreaterThanOrEqual(least);
+    expect(clock.now() - began).toBeLessThanOrEqual(most);
+  });
+
+  test.each([
+    { name: "Retry-After beyond rateLimitDeadlineMs", after: "61", options: {} },
+    { name: "a rateLimitDeadlineMs of 0", after: "1", options: { rateLimitDeadlineMs: 0 } },
+  ])("is not begun with $name", async ({ after, options }) => {
+    const { call, fetch } = troubledService([{ status: 429, after }], options);
+    const failure = { status: 429, retries: 0, error: { retryAt: expect.any(Number) } };
+    expect(await call("GET")).toMatchObject(failure);
+    expect(fetch.calls).toHaveLength(1);
+  });
+
+  test("ends at the deadline by real time, although now stands still", async () => {
+    const options = { api, retries: 1_000, now: () => 0, rateLimitDeadlineMs: 10_000 };
+    const { call } = scriptedService("A", () => new Response("", { status: 503 }), options);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const outcome = call("GET");
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await outcome).toMatchObject({ status: 503, retries: 2 });
+  });
+
+  test("ends with the reason of the caller's signal", async () => {
+    const { call, fetch } = scriptedService("A", () => new Response("", { status: 503 }), {
+      api,
+      retries: 2,
+    });
+    const leaving = new AbortController();
+    const outcome = rejectionOf(call("GET", { signal: leaving.signal }));
+    await expect.poll(() => fetch.calls.length).toBe(1);
+    leaving.abort("enough");
+    expect(await outcome).toBe("enough");
+  });
+
+  test("after a 429 holds back the next call of that operation, and no other", async () => {
+    const { call, clock } = troubledService([{ status: 429, after: "50" }]);
+    await call("POST", { retries: 0 });
+    const began = clock.now();
+    await call("GET");
+    expect(clock.now() - began).toBe(0);
+    await call("POST");
+    expect(clock.now() - began).toBeGreaterThan(49_000);
+  });
+});
