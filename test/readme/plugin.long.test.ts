@@ -107,6 +107,8 @@ describeInChromium("the whole plugin", (browser) => {
   const severalNames = /,/;
 
   test("is launched from its host's sidebar and shows the devices; after a reload of its frame it says what to do", async () => {
+    const { headers } = await fetch(pageUrl);
+    expect(headers.get("content-security-policy")).toBe(`frame-ancestors ${new URL(hostUrl).origin}`);
     const page = await open(hostUrl);
     await page.getByLabel("Operator").selectOption("ada");
     await page.getByRole("button", { name: "Sign in" }).click();
