@@ -107,14 +107,14 @@ describeInChromium("the whole plugin", (browser) => {
   const severalNames = /,/;
 
   test("is launched from its host's sidebar and shows the devices; after a reload of its frame it says what to do", async () => {
-    const { headers } = await fetch(pageUrl);
-    expect(headers.get("content-security-policy")).toBe(`frame-ancestors ${new URL(hostUrl).origin}`);
     const page = await open(hostUrl);
     await page.getByLabel("Operator").selectOption("ada");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("button", { name: "Planner" }).click();
     const status = page.frameLocator("iframe").getByRole("status");
     await status.filter({ hasText: severalNames }).waitFor();
+    const { headers } = await fetch(pageUrl);
+    expect(headers.get("content-security-policy")).toBe(`frame-ancestors ${new URL(hostUrl).origin}`);
     await page.frames().at(-1)?.evaluate("location.reload()");
     await status.filter({ hasText: "opaque_code_missing" }).waitFor();
     expect(faults).toEqual([]);
