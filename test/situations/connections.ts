@@ -1,8 +1,7 @@
 // Which variant a deployment serves, customers with credentials of either kind, and settings that cannot work.
 import { serviceAccount, servicePlugin } from "../../src/index.js";
-import { pkcs8, rsaKey } from "../support/keys.js";
-import { type Answer, CLIENT_SECRET } from "./honest-server.js";
-import type { Expected, Row, Way } from "./situation.js";
+import type { Answer } from "./honest-server.js";
+import { account, type Expected, plugin, type Row, type Way } from "./situation.js";
 
 const both = "connect, both variants" as const;
 const preferB = "connect, Variant B preferred" as const;
@@ -103,8 +102,6 @@ const choices: readonly Row[] = [
   },
 ];
 
-const plugin = { clientId: "planner", privateKey: pkcs8(rsaKey()) };
-const account = { clientId: "reports", clientSecret: CLIENT_SECRET };
 const down = (): never => {
   throw Object.assign(new RangeError("the vault is down"), { code: "EVAULT" });
 };
@@ -147,20 +144,6 @@ const mistake = (name: string, code: string, options: object, way: Way = both): 
   return { name, way, options, expected: `ConfigurationError ${code}`, sent: { probe: 0, token: 0 } };
 };
 const mistakes: readonly Row[] = [
-  ...[
-    "customer.example",
-    "ftp://x.example",
-    "https://u:p@x.example",
-    "https://x.example/?q",
-    "https://{host}",
-    "",
-  ].map((baseUrl) => mistake(`the base URL ${JSON.stringify(baseUrl)}`, "base_url_invalid", { baseUrl })),
-  mistake("plain http to another machine", "base_url_insecure", { baseUrl: "http://x.example" }),
-  ...["", "..", "a/b", "{tenantId}", "a b", undefined].map((tenantId) =>
-    mistake(`the tenant id ${JSON.stringify(tenantId) ?? "undefined"}`, "tenant_id_invalid", { tenantId }),
-  ),
-  mistake("no credentials", "credential_missing", { credentials: [] }),
-  mistake("another variant", "option_invalid", { variant: "C" }),
   mistake("retries below 0", "option_invalid", { retries: -1 }),
   mistake("retries as a text", "option_invalid", { retries: "2" }),
   mistake("bearerStatuses as a number", "option_invalid", { bearerStatuses: 401 }),
