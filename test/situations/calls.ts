@@ -136,6 +136,7 @@ const retries: readonly Row[] = [
 
 /** A refused bearer: an old token is renewed and the call sent once more, a young token is kept. */
 const old = { ageMs: 31_000 };
+const oldPost = { ...old, call: calling("POST", body) };
 const naming = (...bearerStatuses: number[]) => ({ ...old, options: { retries: 0, bearerStatuses } });
 const relaunch = { ...old, ...sent(1, 0), says: /open the plugin again/ };
 const refreshed = { ...old, sent: { call: 2, refresh: 1 } };
@@ -148,14 +149,12 @@ const bearers: readonly Row[] = [
   ...rows("a 401 for an old token", [{ status: 401 }], "works", { ...old, ...sent(2, 2) }),
   ...rows("a 401 for an old and a new token", { status: 401 }, apiError(401), { ...old, ...sent(2, 2) }),
   ...rows("a 401 for a young token", { status: 401 }, apiError(401), { ageMs: 1_000, ...sent(1) }),
-  ...rows("a 401 for an old token by POST", [{ status: 401 }], "works", {
-    ...{ ...old, ...sent(2, 2) },
-    call: calling("POST", body),
-  }),
+  ...rows("a 401 for an old token by POST", [{ status: 401 }], "works", { ...oldPost, ...sent(2, 2) }),
   ...rows("a 403 for an old token", { status: 403 }, apiError(403), { ...old, ...sent(1) }),
   ...[403, 404, 419].flatMap((status) =>
-    rows(`a ${status} in bearerStatuses for a token that worked`, [{ json: [] }, { status }], "works", {
-      ...{ ...naming(401, status), ...sent(3, 2) },
+    rows(`a ${status} in bearerStatuses`, [{ json: [] }, { status }], "works", {
+      ...naming(401, status),
+      ...sent(3, 2),
       call: second,
     }),
   ),
@@ -194,6 +193,11 @@ const fetches: readonly Row[] = [
 ];
 
 export const calls: readonly Row[] = [
-  ...[...successes, ...statuses, ...redirects, ...retries],
-  ...[...bearers, ...reasons, ...fetches],
-];
+  successes,
+  statuses,
+  redirects,
+  retries,
+  bearers,
+  reasons,
+  fetches,
+].flat();

@@ -1,17 +1,18 @@
 // Which variant a deployment serves, customers with credentials of either kind, and settings that cannot work.
 import { serviceAccount, servicePlugin } from "../../src/index.js";
-import type { Answer } from "./honest-server.js";
+import type { Answer, Answers } from "./honest-server.js";
 import { account, type Expected, plugin, type Row, type Way } from "./situation.js";
 
 const both = "connect, both variants" as const;
 const preferB = "connect, Variant B preferred" as const;
+const onlyA = "connect, Variant A" as const;
+const onlyB = "connect, Variant B" as const;
 const notServed: Expected = "VariantError variant_not_served";
 const unclear: Expected = "VariantError variant_unknown";
 
 const fixed = "The token request was rejected";
 const yes: Answer = { status: 400, json: { error: "unsupported_grant_type", error_description: fixed } };
 const page = (status: number): Answer => ({ status, text: "<h1>Hi</h1>", type: "text/html" });
-const as = (variant: "A" | "B") => ({ expected: "works" as const, outcome: { variant } });
 
 /** Each kind of server that tells nothing, by its answer to every question. */
 const silentServers: Readonly<Record<string, Answer>> = {
@@ -28,78 +29,43 @@ const silentServers: Readonly<Record<string, Answer>> = {
   "a redirect everywhere": { status: 302, headers: { location: "{base}/login" } },
 };
 
+const row = (name: string, way: Way, expected: Expected, more: Partial<Row>): Row => {
+  return { name, way, expected, ...more };
+};
+/** The call reaches the variant that is served. */
+const chosen = (name: string, way: Way, variant: "A" | "B", more: Partial<Row> = {}): Row => {
+  return { name, way, expected: "works", outcome: { variant }, ...more };
+};
+const probed = (name: string, answers: Answers, expected: Expected, more: Partial<Row> = {}): Row => {
+  return { name, way: both, at: "probe", answers, expected, sent: { token: 0 }, ...more };
+};
+const serving = (serves: string) => ({ world: { serves } });
 const moved = { probe: [yes, { status: 404 }], token: page(404) };
+const timed = { options: { timeoutMs: 60 } };
 const choices: readonly Row[] = [
-  { name: "A alone is served", way: both, world: { serves: "A" }, ...as("A"), sent: { probe: 1 } },
-  { name: "B alone is served", way: both, world: { serves: "B" }, ...as("B"), sent: { probe: 3 } },
-  { name: "both are served", way: both, ...as("A"), sent: { probe: 1, token: 1 } },
-  { name: "both are served", way: preferB, ...as("B"), sent: { probe: 2, token: 1 } },
-  { name: "A alone is served", way: preferB, world: { serves: "A" }, ...as("A") },
-  { name: "neither is served", way: both, world: { serves: "" }, expected: notServed, sent: { token: 0 } },
-  { name: "everything is gone", way: both, at: "probe", answers: { status: 410 }, expected: notServed },
-  { name: "the text without a full stop", way: both, at: "probe", answers: [yes], ...as("A") },
-  ...[400, 401, 415, 422].map((status): Row => {
+  chosen("A alone is served", both, "A", { ...serving("A"), sent: { probe: 1 } }),
+  chosen("B alone is served", both, "B", { ...serving("B"), sent: { probe: 3 } }),
+  chosen("both are served", both, "A", { sent: { probe: 1, token: 1 } }),
+  chosen("both are served", preferB, "B", { sent: { probe: 2, token: 1 } }),
+  chosen("A alone is served", preferB, "A", serving("A")),
+  chosen("the text without a full stop", both, "A", { at: "probe", answers: [yes] }),
+  ...[400, 401, 415, 422].map((status) => {
     const answers = [{ status: 404 }, { status, json: { title: "No" } }];
-    return {
-      name: `B refuses with ${status}`,
-      way: both,
-      at: "probe",
-      world: { serves: "B" },
-      answers,
-      ...as("B"),
-    };
+    return chosen(`B refuses with ${status}`, both, "B", { ...serving("B"), at: "probe", answers });
   }),
-  ...Object.entries(silentServers).map(([name, answers]): Row => {
-    return {
-      name,
-      way: both,
-      at: "probe",
-      answers,
-      expected: unclear,
-      sent: { token: 0 },
-      says: /variant: "A"/,
-    };
-  }),
-  {
-    name: "a reset",
-    way: both,
-    at: "probe",
-    answers: { fault: "reset" },
-    expected: "TransportError network_failed",
-  },
-  {
-    ...{ name: "silence", way: both, at: "probe", answers: { fault: "silence" }, options: { timeoutMs: 60 } },
-    expected: "TransportError timed_out",
-  },
-  { name: "B is named", way: both, options: { variant: "B" }, ...as("B"), sent: { probe: 0 } },
-  { name: "A is named", way: preferB, options: { variant: "A" }, ...as("A"), sent: { probe: 0 } },
-  {
-    name: "B alone is served",
-    way: "connect, Variant A",
-    world: { serves: "B" },
-    expected: notServed,
-    says: /serves Variant B/,
-  },
-  {
-    name: "A alone is served",
-    way: "connect, Variant B",
-    world: { serves: "A" },
-    expected: notServed,
-    says: /serves Variant A/,
-  },
-  {
-    name: "neither is served",
-    way: "connect, Variant A",
-    world: { serves: "" },
-    expected: notServed,
-    says: /tenant id/,
-  },
-  {
-    name: "the deployment moved",
-    way: both,
-    world: { answers: moved },
-    expected: "VariantError variant_changed",
-  },
+  chosen("B is named", both, "B", { options: { variant: "B" }, sent: { probe: 0 } }),
+  chosen("A is named", preferB, "A", { options: { variant: "A" }, sent: { probe: 0 } }),
+  probed("neither is served", [], notServed, serving("")),
+  probed("everything is gone", { status: 410 }, notServed),
+  ...Object.entries(silentServers).map(([name, answer]) =>
+    probed(name, answer, unclear, { says: /variant: "A"/ }),
+  ),
+  probed("a reset", { fault: "reset" }, "TransportError network_failed"),
+  probed("silence", { fault: "silence" }, "TransportError timed_out", timed),
+  row("B alone is served", onlyA, notServed, { ...serving("B"), says: /serves Variant B/ }),
+  row("A alone is served", onlyB, notServed, { ...serving("A"), says: /serves Variant A/ }),
+  row("neither is served", onlyA, notServed, { ...serving(""), says: /tenant id/ }),
+  row("the deployment moved", both, "VariantError variant_changed", { world: { answers: moved } }),
 ];
 
 const down = (): never => {
@@ -110,33 +76,32 @@ const none = () => undefined;
 const functions = (a: () => unknown, b: () => unknown) => ({
   credentials: [servicePlugin(a as () => typeof plugin), serviceAccount(b as () => typeof account)],
 });
-const later = async <T>(value: T): Promise<T> => value;
+const needed = async () => plugin;
+const isMissing = { says: /acme/ };
 const missing: Expected = "ConfigurationError credential_missing";
 const invalid: Expected = "ConfigurationError credential_invalid";
+const [a, b] = [() => plugin, () => account];
+const given = (credentials: object, serves: string) => ({ ...serving(serves), options: credentials });
 const customers: readonly Row[] = [
-  ...[
-    { name: "functions of both kinds", a: () => plugin, b: () => account, serves: "A", ...as("A") },
-    { name: "functions of both kinds", a: () => plugin, b: () => account, serves: "B", ...as("B") },
-    { name: "functions that are asynchronous", a: () => later(plugin), b: none, serves: "A", ...as("A") },
-    { name: "a customer with a plugin only", a: () => plugin, b: none, serves: "A", ...as("A") },
-    { name: "a customer with an account only", a: none, b: () => account, serves: "B", ...as("B") },
-    { name: "an account only where both are served", a: none, b: () => account, serves: "AB", ...as("B") },
-    { name: "a plugin only where B is served", a: () => plugin, b: none, serves: "B", expected: missing },
-    { name: "a customer with no credential", a: none, b: none, serves: "A", expected: missing },
-    { name: "a vault that is down and not needed", a: () => plugin, b: down, serves: "A", ...as("A") },
-    { name: "a vault that is down", a: down, b: () => account, serves: "A", expected: invalid },
-    { name: "settings that are not an object", a: () => 7, b: none, serves: "A", expected: invalid },
-  ].map(({ name, a, b, serves, ...rest }): Row => {
-    const says = rest.expected === missing ? { says: /acme/ } : {};
-    const row = { ...rest, expected: rest.expected as Expected, ...says };
-    return {
-      ...row,
-      name: `${name}, ${serves || "none"} served`,
-      way: both,
-      world: { serves },
-      options: functions(a, b),
-    };
-  }),
+  chosen("functions of both kinds for A", both, "A", given(functions(a, b), "A")),
+  chosen("functions of both kinds for B", both, "B", given(functions(a, b), "B")),
+  chosen("a function that is asynchronous", both, "A", given(functions(needed, none), "A")),
+  chosen("a customer with a plugin only", both, "A", given(functions(a, none), "A")),
+  chosen("a customer with an account only", both, "B", given(functions(none, b), "B")),
+  chosen("an account only where both are served", both, "B", given(functions(none, b), "AB")),
+  chosen("a vault that is down and not needed", both, "A", given(functions(a, down), "A")),
+  row("a vault that is down", both, invalid, given(functions(down, b), "A")),
+  row(
+    "settings that are not an object",
+    both,
+    invalid,
+    given(
+      functions(() => 7, none),
+      "A",
+    ),
+  ),
+  row("a plugin only where B is served", both, missing, { ...given(functions(a, none), "B"), ...isMissing }),
+  row("a customer with no credential", both, missing, { ...given(functions(none, none), "A"), ...isMissing }),
 ];
 
 /** Settings that cannot work are rejected before anything is sent. */

@@ -1,5 +1,6 @@
 // Logins by what the browser brings back, launches by what the page hands over, and the ends of both.
-import type { Expected, Row } from "./situation.js";
+import type { Answer } from "./honest-server.js";
+import type { Expected, Row, Way } from "./situation.js";
 
 const refused: Expected = "LoginRequiredError login_refused";
 const mismatch: Expected = "LoginRequiredError state_mismatch";
@@ -8,10 +9,8 @@ const badOption: Expected = "ConfigurationError option_invalid";
 
 /** A login whose callback is changed on its way. Nothing is sent if the callback already says that it failed. */
 function login(name: string, callback: (url: string) => unknown, expected: Expected, more: object = {}): Row {
-  const { says, issuer } = more as { says?: RegExp; issuer?: string };
-  const credential = { callback, ...(issuer !== undefined && { issuer }) };
   const sent = { code: expected === "works" ? 1 : 0 };
-  return { name, way: "completeLogin", credential, expected, sent, ...(says !== undefined && { says }) };
+  return { name, way: "completeLogin", credential: { callback, ...more }, expected, sent };
 }
 const query =
   (change: (query: URLSearchParams) => void) =>
@@ -48,7 +47,7 @@ const callbacks: readonly Row[] = [
   login("a denied login", failing("access_denied"), "LoginRequiredError login_denied"),
   login("a denied login without state", (url) => url.replace(/\?.*/, "?error=access_denied"), mismatch),
   ...["server_error", "temporarily_unavailable", "invalid_scope", "login_required"].map((error) =>
-    login(`the error ${error}`, failing(error), refused, { says: new RegExp(error) }),
+    Object.assign(login(`the error ${error}`, failing(error), refused), { says: new RegExp(error) }),
   ),
   login("an error with a loud text", failing("server_error", { error_description: "\r\n<script>" }), refused),
   login("an error beside a code", setting("error", "server_error"), refused),
@@ -78,64 +77,41 @@ const launches: readonly Row[] = [
   launch("a code of 5,000 characters", { code: "c".repeat(5_000) }, badOption),
 ];
 
-const hour = { ageMs: 3_600_000 };
 const lost = { status: 500, isUnspent: true };
 const unknown: Expected = "LoginRequiredError login_outcome_unknown";
-const resending = { resendLostRefresh: true };
+const network: Expected = "TransportError network_failed";
 
-/** The host is not there for the first refresh, so nothing is sent. */
+/** The host is away for the first refresh, so nothing is sent. */
 let isAway = true;
 const fetchLater = (url: string, init?: RequestInit): Promise<Response> => {
   if (!isAway || !String(init?.body).includes('"grant_type":"refresh_token"')) return fetch(url, init);
   isAway = false;
   return Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
 };
-const withoutRefreshToken = { with: { refresh_token: undefined } };
-const expired = "LoginRequiredError login_expired";
-const away = { expected: "TransportError network_failed", later: "works", sent: { refresh: 1 } } as const;
+
+const afterAnHour = (way: Way, expected: Expected, sent: NonNullable<Row["sent"]>, answers?: Answer): Row => {
+  const name = answers === undefined ? "an hour later" : "an hour later without a refresh token";
+  return { name, way, expected, sent, ageMs: 3_600_000, ...(answers !== undefined && { answers }) };
+};
+const refresh = (name: string, expected: Expected, more: Partial<Row>): Row => {
+  return { name, way: "resumeAuth", expected, ...more };
+};
+const resending = { credential: { resendLostRefresh: true }, answers: [lost], sent: { refresh: 2 } };
 const ends: readonly Row[] = [
-  {
-    name: "a launch after an hour",
-    way: "redeemLaunch",
-    ...hour,
-    expected: "RelaunchRequiredError launch_expired",
-  },
-  { name: "a login after an hour", way: "completeLogin", ...hour, expected: "works", sent: { refresh: 1 } },
-  {
-    name: "a login without refresh",
-    way: "completeLogin",
-    ...hour,
-    answers: withoutRefreshToken,
-    expected: expired,
-  },
-  {
-    name: "a plugin after an hour",
-    way: "createAuth, Variant A",
-    ...hour,
-    expected: "works",
-    sent: { token: 2 },
-  },
-  {
-    name: "an account after an hour",
-    way: "createAuth, Variant B",
-    ...hour,
-    expected: "works",
-    sent: { token: 2 },
-  },
-  { name: "a refresh", way: "resumeAuth", expected: "works", later: "works", sent: { refresh: 1 } },
-  { name: "a refresh without a network", way: "resumeAuth", options: { fetch: fetchLater }, ...away },
-  {
-    name: "a lost refresh",
-    way: "resumeAuth",
-    answers: [lost],
-    expected: unknown,
-    later: unknown,
-    sent: { refresh: 1 },
-  },
-  {
-    ...{ name: "a lost refresh with resendLostRefresh", way: "resumeAuth", credential: resending },
-    ...{ answers: [lost], expected: unknown, later: "works", sent: { refresh: 2 } },
-  },
+  afterAnHour("redeemLaunch", "RelaunchRequiredError launch_expired", { code: 1, call: 0 }),
+  afterAnHour("completeLogin", "works", { code: 1, refresh: 1 }),
+  afterAnHour(
+    "completeLogin",
+    "LoginRequiredError login_expired",
+    { code: 1 },
+    { with: { refresh_token: null } },
+  ),
+  afterAnHour("createAuth, Variant A", "works", { token: 2 }),
+  afterAnHour("createAuth, Variant B", "works", { token: 2 }),
+  refresh("a refresh", "works", { later: "works", sent: { refresh: 1 } }),
+  refresh("no network", network, { options: { fetch: fetchLater }, later: "works", sent: { refresh: 1 } }),
+  refresh("a lost answer", unknown, { answers: [lost], later: unknown, sent: { refresh: 1 } }),
+  refresh("a lost answer with resendLostRefresh", unknown, { ...resending, later: "works" }),
 ];
 
 export const people: readonly Row[] = [...callbacks, ...launches, ...ends];

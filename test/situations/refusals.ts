@@ -238,6 +238,10 @@ const registrations: readonly Row[] = [
 ];
 
 export const refusals: readonly Row[] = [
-  ...[...refusalsOfA, ...refusalsOfB, ...failures],
-  ...[...wrongAddresses, ...rateLimits, ...registrations],
-];
+  refusalsOfA,
+  refusalsOfB,
+  failures,
+  wrongAddresses,
+  rateLimits,
+  registrations,
+].flat();
