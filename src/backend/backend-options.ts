@@ -33,7 +33,7 @@ export interface ErrorContext {
 
 export interface BackendOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
-    Pick<CreateServiceOptions<T>, "api" | "validate"> {
+    Pick<CreateServiceOptions<T>, "api" | "validate" | "retries" | "bearerStatuses"> {
   /** The deployments of all customers, or a function that looks one up. */
   readonly deployments: readonly BackendDeployment[] | FindDeployment;
   /** The path of the routes. Default "/auth". */
