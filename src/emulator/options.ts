@@ -68,6 +68,11 @@ export interface EmulatorOptions {
    * only with "invalid_client" is the sentence above that table true. Default: "invalid_grant".
    */
   readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
+  /**
+   * The error for a token request of Variant A that cannot be read or lacks a field. By the table of section 7.1 it is
+   * "invalid_grant" ("Anything else refused"), by RFC 6749 section 5.2 "invalid_request". Default: "invalid_grant".
+   */
+  readonly malformedError?: "invalid_grant" | "invalid_request" | undefined;
   /** Whether Variant A's fixed error text ends with a full stop (section 7.1). Default: true. */
   readonly fixedTextFullStop?: boolean | undefined;
   /** `revo` as an object, or the literal keys `revo.tenant`, `revo.user`, `revo.roles` (section 2.3). Default: "nested". */
@@ -152,6 +157,7 @@ const schema = z.strictObject({
   unauthenticatedAttemptSpendsCode: z.boolean().default(true),
   requireKid: z.boolean().default(true),
   refusedPluginError: z.enum(["invalid_grant", "invalid_client"]).default("invalid_grant"),
+  malformedError: z.enum(["invalid_grant", "invalid_request"]).default("invalid_grant"),
   fixedTextFullStop: z.boolean().default(true),
   revoShape: z.enum(["nested", "flat"]).default("nested"),
   tokenResponseExtras: tokenResponseExtras.default({}),
@@ -237,6 +243,7 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
   ],
   requireKid: ["2.2", "Whether an assertion without kid is refused, even with one key in the JWKS."],
   refusedPluginError: ["7.1", "The error for an unregistered or disabled plugin."],
+  malformedError: ["7.1", "The error for a token request that cannot be read or lacks a field."],
   fixedTextFullStop: ["7.1", "Whether the fixed text of error_description ends with a full stop."],
   revoShape: ["2.3", "Whether revo is one object (nested), or its members are keys with a dot (flat)."],
   launchState: ["5.3", "The value of state in host:auth-code: state of the launch URL, or the opaque_code."],
