@@ -173,6 +173,7 @@ export function newWorld(): World {
         operationId: "readSchedules",
         method: "GET",
         path: "/api/v1/{tenantId}/schedules",
+        scope: "devices:read",
         deviceParameter: "device",
       },
       { operationId: "putDevice", method: "PUT", path: "/v1/devices/{deviceId}", scope: "devices:read" },
