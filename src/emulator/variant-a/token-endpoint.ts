@@ -21,6 +21,8 @@ import type { Deployment, LaunchCode } from "../state.js";
 import { checkAssertion } from "./assertion.js";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/** What the client sends to find out whether Variant A is served. */
+const PROBE_GRANT = "bivariant-detect";
 /** "error_description is always the same fixed text" (description, section 7.1). */
 const FIXED_DESCRIPTION = "The token request was rejected";
 /** "Wrong grant for the plugin type" (section 7.1). */
@@ -41,6 +43,7 @@ export async function answerTokenRequest(
   if (!("rule" in read)) {
     note.clientId = plugins.find(tenantId, read.client_id ?? "")?.clientId;
     note.grant = asGrant(read.grant_type);
+    if (read.grant_type === PROBE_GRANT) note.detectionProbe = true;
   }
   const granted = "rule" in read ? read : grantToken(deployment, tenantId, read);
   if (!("rule" in granted)) return answered(granted);
