@@ -36,7 +36,7 @@ interface Operation {
 /** The start of a path with a version. */
 const VERSIONED = /^\/(api\/)?v1\//;
 
-/** The client's User-Agent in its questions about the variant, and the path of the one that no deployment serves. */
+/** The User-Agent of the client's questions about the variant, and the path of one that is never served. */
 const PROBE_AGENT = /\(variant detection;/;
 const PROBE_PATH = "/v1/auth/bivariant-detect";
 

@@ -69,8 +69,9 @@ export interface EmulatorOptions {
    */
   readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
   /**
-   * The error for a token request of Variant A that cannot be read or lacks a field. By the table of section 7.1 it is
-   * "invalid_grant" ("Anything else refused"), by RFC 6749 section 5.2 "invalid_request". Default: "invalid_grant".
+   * The error for a token request of Variant A that cannot be read or lacks a field. By the table of section
+   * 7.1 it is "invalid_grant" ("Anything else refused"), by RFC 6749 section 5.2 "invalid_request". Default:
+   * "invalid_grant".
    */
   readonly malformedError?: "invalid_grant" | "invalid_request" | undefined;
   /** Whether Variant A's fixed error text ends with a full stop (section 7.1). Default: true. */
@@ -80,8 +81,9 @@ export interface EmulatorOptions {
   /** Fields of Variant B's token response besides the two that are shown (section 4.2). Default: none. */
   readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * The status for a bearer that is missing, expired, of another tenant or of a disabled plugin, which is not shown. Unless
-   * it is 401, the body is `{ error: "invalid_token" }`: an empty 403 has other causes (section 7.2). Default: 401.
+   * The status for a bearer that is missing, expired, of another tenant or of a disabled plugin, which is not
+   * shown. Unless it is 401, the body is `{ error: "invalid_token" }`, because an empty 403 has other causes
+   * (section 7.2). Default: 401.
    */
   readonly bearerStatus?: number | undefined;
   /** The status for a plugin token on a route that accepts none (section 7.2). Default: `bearerStatus`. */

@@ -35,8 +35,8 @@ export async function answerApiCall(
 }
 
 /**
- * Returns the device in the path or, if the path lacks the parameter, all devices in the query; or those in the JSON
- * body. Undefined means that the body cannot be read, so that it may name any device.
+ * Returns the devices in the JSON body or the device in the path or, if the path lacks the parameter, all
+ * devices in the query. Undefined means that the body cannot be read, so that it may name any device.
  */
 async function devicesNamed(
   parameter: ApiRoute["deviceParameter"],
@@ -176,8 +176,8 @@ function checkCall(
 }
 
 /**
- * Refuses a bearer with the status from the options, because it is "not shown" (description, section 7.2). A body tells
- * it from the empty 403, which "has exactly three causes"; a 401 is told by its header and is empty.
+ * Refuses a bearer with the status from the options, because it is "not shown" (description, section 7.2).
+ * With another status than 401 the answer has a body, because an empty 403 "has exactly three causes".
  */
 function refuse(
   { clock, customerLog, settings }: Deployment,

@@ -31,13 +31,15 @@ export interface ApiRoute {
   /** Starts with `/api/v1/{tenantId}/` (Variant A) or `/v1/` (Variant B); a parameter is a whole segment. */
   readonly path: string;
   /**
-   * "A plugin-enabled route requires one scope" (description, section 5.6). Only a route of Variant B and one that takes
-   * no plugin tokens can do without it.
+   * "A plugin-enabled route requires one scope" (description, section 5.6). Only a route of Variant B and one
+   * that takes no plugin tokens can do without it.
    */
   readonly scope?: string | undefined;
   /**
-   * The path or query parameter that names a device, or the member of a JSON body that holds one id or a list of ids. A
-   * plugin's device restriction must permit each of them; a body that cannot be read is refused.
+   * The path or query parameter that names a device, or the member of a JSON body with one id or a list of
+   * ids. A plugin's device restriction must permit each of them; from a restricted plugin, a body that is not
+   * a JSON object, holds other values there or exceeds 64 KiB is refused.
+   * @example { in: "body", name: "deviceIds" }
    */
   readonly deviceParameter?: string | { readonly in: "body"; readonly name: string } | undefined;
   /** "Only routes that opt in accept a plugin token" (section 5.5). Default: true. It has no effect in Variant B. */

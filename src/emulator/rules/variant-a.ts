@@ -48,8 +48,9 @@ export const launchRules = {
 } as const;
 
 /**
- * Refused with invalid_grant unless the table of section 7.1 names another error: "Anything else refused". The option
- * malformedError chooses RFC 6749's invalid_request for requests that lack a field or cannot be read.
+ * Refused with invalid_grant ("Anything else refused") unless the table of section 7.1 names another error.
+ * The option malformedError chooses RFC 6749's invalid_request for requests that lack a field or cannot be
+ * read.
  */
 export const tokenRequestRules = {
   "token-request.method": {
@@ -150,7 +151,7 @@ export const tokenRequestRules = {
   },
 } as const;
 
-/** Refused with invalid_client: "The assertion was refused" (description, section 7.1), unless there is none. */
+/** An assertion that is there is refused with invalid_client: "The assertion was refused" (section 7.1). */
 export const assertionRules = {
   "assertion.present": {
     section: "4.1",

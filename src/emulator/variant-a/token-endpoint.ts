@@ -65,7 +65,7 @@ const MISSING: Partial<Record<RuleId, keyof TokenRequest>> = {
   "code.verifier": "code_verifier",
 };
 
-/** Whether the request cannot be read or lacks a field; the table of section 7.1 names no error for either. */
+/** Whether the request cannot be read or lacks a field, for which section 7.1 names no error. */
 function isMalformed(read: TokenRequest | Refusal, rule: RuleId): boolean {
   const missing = MISSING[rule];
   return "rule" in read || (missing !== undefined && read[missing] === undefined);
