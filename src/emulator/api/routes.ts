@@ -59,31 +59,32 @@ const deviceParameter = z.union(
   'must be the name of a path or query parameter, or { in: "body", name }',
 );
 
-const routeSchema = z.strictObject({
-  operationId: z.string().min(1),
-  method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-  path: z
-    .string()
-    .regex(SEGMENTS, "must consist of literal segments and whole-segment {parameters}")
-    .regex(BASE_PATH, "must start with /api/v1/{tenantId}/ or /v1/"),
-  scope: scopeSchema.optional(),
-  deviceParameter: deviceParameter.optional(),
-  takesPluginTokens: z.boolean().optional(),
-  respond: z.custom<(call: ApiCall) => unknown>((value) => typeof value === "function").optional(),
-  invented: z.boolean().optional(),
-});
+/** "A plugin-enabled route requires one scope" (description, section 5.6). */
+function hasNeededScope(route: ApiRoute): boolean {
+  return route.scope !== undefined || route.takesPluginTokens === false || variantOf(route) === "B";
+}
 
-export const apiRouteSchema: z.ZodType<ApiRoute> = routeSchema.refine(
-  (route) => route.scope !== undefined || route.takesPluginTokens === false || variantOf(route) === "B",
-  {
-    path: ["scope"],
-    error: ({ input }) => {
-      const { operationId, method, path } = input as ApiRoute;
-      const problem = `${operationId} (${method} ${path}) takes plugin tokens, so it needs a scope (section 5.6)`;
-      return `${problem}. Add scope, for example "devices:read", or takesPluginTokens: false.`;
-    },
-  },
-);
+function scopeProblem({ input }: { readonly input?: unknown }): string {
+  const { operationId, method, path } = input as ApiRoute;
+  const problem = `${operationId} (${method} ${path}) takes plugin tokens, so it needs a scope (section 5.6)`;
+  return `${problem}. Add scope, for example "devices:read", or takesPluginTokens: false.`;
+}
+
+export const apiRouteSchema: z.ZodType<ApiRoute> = z
+  .strictObject({
+    operationId: z.string().min(1),
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    path: z
+      .string()
+      .regex(SEGMENTS, "must consist of literal segments and whole-segment {parameters}")
+      .regex(BASE_PATH, "must start with /api/v1/{tenantId}/ or /v1/"),
+    scope: scopeSchema.optional(),
+    deviceParameter: deviceParameter.optional(),
+    takesPluginTokens: z.boolean().optional(),
+    respond: z.custom<(call: ApiCall) => unknown>((value) => typeof value === "function").optional(),
+    invented: z.boolean().optional(),
+  })
+  .refine(hasNeededScope, { path: ["scope"], error: scopeProblem });
 
 export function variantOf(route: ApiRoute): "A" | "B" {
   return route.path.startsWith("/api/") ? "A" : "B";
