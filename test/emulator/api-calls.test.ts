@@ -91,6 +91,8 @@ describe("a declared route", () => {
     expect(await (await send('{"device":"device-1","at":7}')).json()).toEqual({ device: "device-1", at: 7 });
     const refused = await send('{"device":"device-2"}');
     expect([refused.status, await refused.text()]).toEqual([403, ""]);
+    await send(JSON.stringify({ device: Array.from({ length: 5000 }, (_, index) => `device-${index}`) }));
+    expect(plugin.emulator.customerLog.last()?.actual.length).toBeLessThan(1000);
   });
 
   test("that takes plugin tokens without a scope is refused, and the error names it and says what to do", () => {
