@@ -84,9 +84,6 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
   }
 }
 
-/** The most columns for options and commands in the help; their descriptions are beside them. */
-const widestTerm = 24;
-
 function createProgram(context: Context): Command {
   const { output } = context;
   const program = new Command("bivariant")
@@ -96,8 +93,7 @@ function createProgram(context: Context): Command {
     .option("--json", "print only JSON on stdout, errors included (except for --help and --version)")
     .configureHelp({
       showGlobalOptions: true,
-      padWidth: (command, helper) =>
-        Math.min(widestTerm, Help.prototype.padWidth.call(helper, command, helper)),
+      padWidth: (command, helper) => Math.min(24, Help.prototype.padWidth.call(helper, command, helper)),
       // The output wraps all text. A long term has a line of its own.
       formatItem: (term, width, text) =>
         `  ${term}${term.length > width ? `\n${" ".repeat(width + 4)}` : " ".repeat(width + 2 - term.length)}${text}`,
@@ -114,7 +110,7 @@ function createProgram(context: Context): Command {
       `
 Start with:
   $ bivariant demo                  all four deployments, on this machine
-  $ bivariant emulate               an emulated deployment to try the other commands on
+  $ bivariant emulate               an emulated one, to try the rest on
 
 Secrets come from files or the environment, never from the command line.
 With --json an error is { "error": { "code", "message", ... } } on stdout.`,

@@ -25,12 +25,12 @@ const settingTable = {
   aClientId: { value: "id", text: "Variant A: client id of the service plugin" },
   aPrivateKeyFile: { value: "path", text: "Variant A: file with the private key, PEM or JWK" },
   aPrivateKey: { isSecret: true, text: "Variant A: the private key itself" },
+  aKeyId: { value: "kid", text: "Variant A: kid of the key (default: that of the JWK, else the thumbprint)" },
   audience: {
     value: "url",
     env: "BIVARIANT_A_AUDIENCE",
     text: "Variant A: aud of the assertion, if a proxy rewrites the token URL (default: that URL)",
   },
-  aKeyId: { value: "kid", text: "Variant A: kid of the key (default: that of the JWK, else the thumbprint)" },
   bClientId: { value: "id", text: "Variant B: client id of the service account" },
   bClientSecretFile: { value: "path", text: "Variant B: file with the client secret" },
   bClientSecret: { isSecret: true, text: "Variant B: the client secret itself" },
@@ -182,18 +182,16 @@ export function whereToSet({ code, option, variant }: ConfigurationError): strin
   return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;
 }
 
-const optionNames = new RegExp(
-  `(?<![{\\w-])(?:${[...settingNames, "tenantId", "keyId", "clientSecret"].filter((name) => /[A-Z]|audience/.test(name)).join("|")})(?![}\\w])`,
-  "g",
-);
-
 /** Rewrites a text of the library for users of the command line: it names flags in place of options. */
 export function inFlags(text: string): string {
   return text
     .replace(': variant: "A" or variant: "B" (BIVARIANT_VARIANT)', ` with ${namesOf("variant")}`)
     .replace(" (retryAt)", "")
     .replace(/^privateKey/, "The private key")
-    .replace(optionNames, (option) => flagOf(settingOfOption[option] ?? (option as SettingName)) ?? option);
+    .replace(/(?<![{\w-])(?:[a-z]+[A-Z]\w*|audience)(?!\w|\})/g, (option) => {
+      const name = settingOfOption[option] ?? option;
+      return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || option;
+    });
 }
 
 /** Returns the flag and the variable, for example `--tenant or BIVARIANT_TENANT`. */

@@ -22,48 +22,33 @@ beforeAll(async () => {
     startDeployment({ variants: ["A"], scopes: [] }),
   ]);
   unreachable = await closedUrl();
-  const otherKey = signingKey.publicJwk;
-  await writeFile(
-    join(deployment.folder, "jwks.json"),
-    JSON.stringify({ keys: [{ ...otherKey, kid: "other" }] }),
-  );
+  const jwks = { keys: [{ ...signingKey.publicJwk, kid: "other" }] };
+  await writeFile(join(deployment.folder, "jwks.json"), JSON.stringify(jwks));
 });
 
 const commands = ["demo", "detect", "token", "call", "login", "doctor", "emulate", "generate", "unknowns"];
 const keyCommands = ["keys", "keys new", "keys jwks", "keys registration"];
 const helps = ["", ...commands, ...keyCommands].map((command) => `${command} --help`.trim());
 
+const runs = [
+  "unknowns | emulate --rules | demo | detect | doctor | doctor --jwks FOLDER/jwks.json | login --logout",
+  "doctor --variant B --tenant other | call listDevices | call nothing | call listDevices --api none.js",
+  "keys registration --scope a:read | keys new --out FOLDER/jwks.json | token --a-private-key-file none.pem",
+  "token --a-client-id other | token --a-key-id other --audience https://x.example/t | login --port x",
+  "frobnicate | generate | generate --out x | detect --timeout-ms x | emulate --seed-file none.yaml",
+].flatMap((line) => line.split(" | "));
+
 describe.each([60, 80])("at %i columns no line is too wide:", (width) => {
-  const env = () => ({ ...deployment.env, COLUMNS: String(width) });
   const narrow = async (args: string, more: Readonly<Record<string, string>> = {}) => {
     const words = args.split(" ").map((word) => word.replace("FOLDER", deployment.folder));
-    const { stdout, stderr } = await cli(words, { ...env(), ...more });
+    const { stdout, stderr } = await cli(words, { ...deployment.env, COLUMNS: String(width), ...more });
     expect(stdout + stderr).not.toBe("");
     expect(tooWide(stdout + stderr, width)).toEqual([]);
   };
 
   it.each(helps)("%s", (args) => narrow(args));
 
-  it.each([
-    ...[
-      "unknowns",
-      "emulate --rules",
-      "demo",
-      "detect",
-      "call listDevices",
-      "keys registration --scope a:read",
-    ],
-    ...["doctor", "doctor --jwks FOLDER/jwks.json", "doctor --variant B --tenant other", "login --logout"],
-    ...["token --a-client-id other", "token --a-key-id other --audience https://x.example/t", "call nothing"],
-    ...[
-      "token --a-private-key-file none.pem",
-      "detect --timeout-ms x",
-      "frobnicate",
-      "generate",
-      "login --port x",
-    ],
-    ...["keys new --out FOLDER/jwks.json", "emulate --seed-file none.yaml", "call listDevices --api none.js"],
-  ])("%s", (args) => narrow(args));
+  it.each(runs)("%s", (args) => narrow(args));
 
   it("the errors without settings, without a server and without a scope", async () => {
     const nothing = { BIVARIANT_BASE_URL: "", BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "" };
@@ -90,38 +75,14 @@ describe("a line that is too wide", () => {
     expect(tooWide(stdout, 80)).not.toEqual([]);
   });
 
+  const red = "\u001b[31maa bb\u001b[0m cc";
   it.each([
-    {
-      name: "below the last of its columns",
-      line: "pass    token   aaa bbb ccc ddd eee",
-      width: 32,
-      wrapped: "pass    token   aaa bbb ccc ddd\n                eee",
-    },
-    {
-      name: "below the text of its marker",
-      line: "  1. aa bb cc",
-      width: 10,
-      wrapped: "  1. aa bb\n     cc",
-    },
-    {
-      name: "without its colours being counted",
-      line: "\u001b[31maa bb\u001b[0m cc",
-      width: 8,
-      wrapped: "\u001b[31maa bb\u001b[0m cc",
-    },
-    {
-      name: "with a backslash in a command",
-      line: "  $ call id --a b",
-      width: 14,
-      wrapped: "  $ call id \\\n      --a b",
-    },
-    {
-      name: "not within a word",
-      line: "at https://customer.example now",
-      width: 10,
-      wrapped: "at\nhttps://customer.example\nnow",
-    },
-  ])("is continued $name", ({ line, width, wrapped }) => {
+    ["below the last of its columns", "a   b   ccc ddd eee", 16, "a   b   ccc ddd\n        eee"],
+    ["below the text of its marker", "  1. aa bb cc", 10, "  1. aa bb\n     cc"],
+    ["with a backslash in a command", "  $ call id --a b", 14, "  $ call id \\\n      --a b"],
+    ["but never within a word", "at https://x.example now", 10, "at\nhttps://x.example\nnow"],
+    ["and its colours are not counted", red, 8, red],
+  ])("is continued %s", (_, line, width, wrapped) => {
     expect(wrap(line, width)).toBe(wrapped);
   });
 });

@@ -57,7 +57,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
     const auth = isLogin
       ? (login as Auth)
       : createAuth({
-          // Without retries, which would hide a failing server. `tokenFrom` waits for a rate limit.
+          // Without retries, which would hide a failing server. `waitAndRetry` waits for a rate limit.
           baseUrl,
           tenantId,
           allowInsecureHttp,
@@ -67,7 +67,8 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
           ...clock,
           credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
         });
-    token = tokenFinding(auth, await tokenFrom(auth, input), input);
+    const issued = await auth.getAccessToken({ signal }).catch((error) => waitAndRetry(auth, error, input));
+    token = tokenFinding(auth, issued, input);
     const outcome = await createService(auth, { fetch, timeoutMs, ...clock }).call("listDevices", { signal });
     if (outcome.ok) return [token, pass("api_call", `listDevices was answered ${outcome.status}.`)];
     return [token, explainRefusal("api_call", outcome.error, refused)];
@@ -78,21 +79,13 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   }
 }
 
-/** Waits for a rate limit within the deadline, because the question about the variant may have reached it. */
-async function tokenFrom(
-  auth: Auth,
-  { signal, rateLimitDeadlineMs, note }: DoctorInput,
-): Promise<AccessToken> {
-  const deadline = Date.now() + rateLimitDeadlineMs;
-  for (;;)
-    try {
-      return await auth.getAccessToken({ signal });
-    } catch (error) {
-      if (!isRateLimitedError(error) || error.retryAt > deadline) throw error;
-      const end = new Date(error.retryAt).toISOString();
-      note(`The rate limit of the tenant is reached. Waiting until ${end}.`);
-      await setTimeout(Math.max(error.retryAt - Date.now(), 100), undefined, { signal });
-    }
+/** Waits once for a rate limit within the deadline: the question about the variant may have reached it. */
+async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Promise<AccessToken> {
+  const { signal, rateLimitDeadlineMs, note } = input;
+  if (!isRateLimitedError(error) || error.retryAt > Date.now() + rateLimitDeadlineMs) throw error;
+  note(`The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`);
+  await setTimeout(Math.max(error.retryAt - Date.now(), 0), undefined, { signal });
+  return auth.getAccessToken({ signal });
 }
 
 /** Says why no token is requested. Like the client, it rejects an incomplete credential of either variant. */

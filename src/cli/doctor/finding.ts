@@ -20,7 +20,6 @@ export interface DoctorInput {
   /** If undefined, the global `fetch` is used. */
   readonly fetch: Fetch | undefined;
   readonly timeoutMs: number;
-  /** How long to wait for a rate limit, which the doctor's own question about the variant may have reached. */
   readonly rateLimitDeadlineMs: number;
   /** Tells the user about a wait. */
   readonly note: (text: string) => void;
