@@ -101,10 +101,10 @@ export function wrap(text: string, width: number): string {
   return text.replace(/.+/g, (line) => wrapLine(line, width));
 }
 
-/** Further lines start below the last field of the first, where fields are separated by two spaces or more. */
+/** A member of JSON stays whole. Further lines start below the last field of the first, where fields are separated by two spaces or more. */
 function wrapLine(line: string, width: number): string {
   const plain = withoutColour(line);
-  if (plain.length <= width) return line;
+  if (plain.length <= width || /^ *"\w+": /.test(plain)) return line;
   const [indent = ""] = /^ */.exec(plain) ?? [];
   const [fields = ""] = /^ *(?:(?:\d+\.|-|->) )?(?:\S+(?: \S+)* {2,})*/.exec(plain) ?? [];
   const isCommand = /^ *\$ /.test(plain) && fields === indent;

@@ -174,9 +174,8 @@ const settingOfOption: Readonly<Record<string, SettingName>> = {
 
 /** Says with which flag or variable to set the option that an error of the library names. */
 export function whereToSet({ code, option, variant }: ConfigurationError): string | undefined {
-  // The message of this error names the flag already, as does that of an error about a file.
-  if (code === "base_url_insecure") return undefined;
-  if (option === undefined || option.endsWith("File")) return undefined;
+  // The messages of these errors name the flag already.
+  if (option === undefined || option.endsWith("File") || code === "base_url_insecure") return undefined;
   const ofClient = variant === "B" ? "bClientId" : "aClientId";
   const name = option === "clientId" ? ofClient : (settingOfOption[option] ?? option);
   return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;

@@ -362,13 +362,9 @@ describe("doctor explains a refusal of Variant A:", () => {
   });
 
   it.each([
-    { name: "is first if the key is not registered", registered: other, first: "jwks_mismatch" },
-    {
-      name: "is ruled out if the key is registered",
-      registered: keys(signingKey),
-      first: "audience_mismatch",
-    },
-  ])("with --jwks, another key $name", async ({ registered, first }) => {
+    { name: "first if it is not in --jwks", registered: other, first: "jwks_mismatch" },
+    { name: "no cause if it is there", registered: keys(signingKey), first: "audience_mismatch" },
+  ])("an unregistered key is $name", async ({ registered, first }) => {
     const options = { variants: ["A"], publicUrl: "https://x.example" } as const;
     const { env, folder } = await startDeployment(options);
     const path = join(folder, "registered.json");
@@ -377,13 +373,9 @@ describe("doctor explains a refusal of Variant A:", () => {
     const { token, audience } = await doctor(env, ["--jwks", path, "--audience", "https://y.example/"]);
     expect(token?.causes?.[0]?.id).toBe(first);
     expect(token?.causes?.some(({ id }) => id === "jwks_mismatch")).toBe(first === "jwks_mismatch");
-    expect(token?.evidence).toContain(
-      first === "jwks_mismatch" ? "None of the registered keys" : "The key is not the cause",
-    );
-    expect(audience).toMatchObject({
-      verdict: "unknown",
-      remedy: expect.stringMatching(/^Remove --audience or/),
-    });
+    const says = first === "jwks_mismatch" ? "None of the registered keys" : "The key is not the cause";
+    expect(token?.evidence).toContain(says);
+    expect(audience?.remedy).toContain("Remove --audience or");
   });
 
   it("at a rate limit of one request, it waits until it may ask for the token", async () => {
@@ -399,9 +391,7 @@ describe("doctor explains a refusal of Variant A:", () => {
     const { env, emulator } = await startDeployment({ variants: ["A"], rateLimit });
     const { token } = await doctor(env);
     expect(token).toMatchObject({ verdict: "fail", remedy: expect.stringContaining("whole tenant") });
-    expect(token?.evidence).toMatch(
-      /rate_limited for the client reporter of the tenant acme: .*until \d{4}-\S+Z/,
-    );
+    expect(token?.evidence).toMatch(/rate_limited for .* reporter of .* acme: .*until \d{4}-\S+Z/);
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
   });
 

@@ -50,18 +50,9 @@ describe("an error", () => {
 
   it.each([
     ["No answer within 10 ms (timeoutMs).", "No answer within 10 ms (--timeout-ms)."],
-    [
-      "Ask again at 1 (retryAt), or raise rateLimitDeadlineMs.",
-      "Ask again at 1, or raise --rate-limit-deadline-ms.",
-    ],
-    [
-      'name it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).',
-      "name it with --variant or BIVARIANT_VARIANT.",
-    ],
-    [
-      "privateKey is {tenantId}. Set audience, keyId.",
-      "The private key is {tenantId}. Set --audience, --a-key-id.",
-    ],
+    ["At 1 (retryAt), or raise rateLimitDeadlineMs.", "At 1, or raise --rate-limit-deadline-ms."],
+    ['it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).', "it with --variant or BIVARIANT_VARIANT."],
+    ["privateKey is {tenantId}. Set audience.", "The private key is {tenantId}. Set --audience."],
     ["Pass --audience as it is.", "Pass --audience as it is."],
   ])("names flags, not options of the library: %s", (message, shown) => {
     const error = new ConfigurationError("option_invalid", message);
@@ -69,10 +60,7 @@ describe("an error", () => {
     expect(errorJson(error).error.message).toBe(shown);
     const cause = { id: "x", summary: "s", evidence: message, remedy: message } as never;
     const refused = new TokenRequestError("m", { variant: "A", status: 400, causes: [cause] });
-    expect(errorLines(refused, plain).slice(-2)).toEqual([
-      `     evidence  ${shown}`,
-      `     remedy    ${shown}`,
-    ]);
+    expect(errorLines(refused, plain).at(-1)).toBe(`     remedy    ${shown}`);
   });
 
   it("lists the issues that its message does not contain", () => {

@@ -67,9 +67,7 @@ describe("token", () => {
     const { env } = await startDeployment({ variants: ["A"] });
     const result = await cli(["token", "--a-client-id", "unheard-of"], env);
     expect(result).toMatchObject({ code: 3, stdout: "" });
-    expect(result.stderr).toContain(
-      "error token_refused: For the client unheard-of of the tenant acme: The token",
-    );
+    expect(result.stderr).toContain("error token_refused: For the client unheard-of of the tenant acme: ");
     expect(result.stderr).toMatch(/1\. The plugin is not registered.*\n +evidence {2}.*\n +remedy {2}/);
     expect(leaksOf(result)).toEqual([]);
   });
@@ -101,7 +99,7 @@ describe("token", () => {
     expect(result.code).toBe(3);
     expect(result.stderr).toMatch(/The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./);
     expect(result.stderr).toMatch(
-      /error rate_limited: For the client reporter of the tenant acme: [\s\S]*Ask again after \S+, or raise --rate-limit-deadline-ms /,
+      /error rate_limited: For .* acme: .*Ask again after .*--rate-limit-deadline/,
     );
     expect(leaksOf(result)).toEqual([]);
   });

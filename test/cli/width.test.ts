@@ -31,8 +31,8 @@ const keyCommands = ["keys", "keys new", "keys jwks", "keys registration"];
 const helps = ["", ...commands, ...keyCommands].map((command) => `${command} --help`.trim());
 
 const runs = [
-  "unknowns | emulate --rules | demo | detect | doctor | doctor --jwks FOLDER/jwks.json | login --logout",
-  "doctor --variant B --tenant other | call listDevices | call nothing | call listDevices --api none.js",
+  "unknowns | emulate --rules | demo | detect | doctor | doctor --jwks FOLDER/jwks.json | token",
+  "doctor --variant B --tenant x | keys jwks | call listDevices | call nothing | call listDevices --api none.js",
   "keys registration --scope a:read | keys new --out FOLDER/jwks.json | token --a-private-key-file none.pem",
   "token --a-client-id other | token --a-key-id other --audience https://x.example/t | login --port x",
   "frobnicate | generate | generate --out x | detect --timeout-ms x | emulate --seed-file none.yaml",
@@ -46,9 +46,7 @@ describe.each([60, 80])("at %i columns no line is too wide:", (width) => {
     expect(tooWide(stdout + stderr, width)).toEqual([]);
   };
 
-  it.each(helps)("%s", (args) => narrow(args));
-
-  it.each(runs)("%s", (args) => narrow(args));
+  it.each([...helps, ...runs])("%s", (args) => narrow(args));
 
   it("the errors without settings, without a server and without a scope", async () => {
     const nothing = { BIVARIANT_BASE_URL: "", BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "" };

@@ -99,8 +99,10 @@ async function loadApi(given: string): Promise<AnyApi> {
     throw invalidFlag("--api", `names neither a module nor a folder with operations.js or .ts: ${given}`);
   const loading = import(pathToFileURL(resolve(file)).href);
   const module = await loading.catch(({ code, name }: NodeJS.ErrnoException) => {
-    const remedy = file.endsWith(".ts") ? " Compile it to .js, or use Node.js 22.18 or newer." : "";
-    throw invalidFlag("--api", `names a module that cannot be loaded (${code ?? name}): ${file}.${remedy}`);
+    const remedy = file.endsWith(".ts")
+      ? "Compile it to .js, or use Node.js 22.18 or newer."
+      : 'It must be an ES module, in a package of "type": "module".';
+    throw invalidFlag("--api", `names a module that cannot be loaded (${code ?? name}): ${file}. ${remedy}`);
   });
   if (module.operations?.A ?? module.operations?.B) return module;
   throw invalidFlag("--api", `names a module that bivariant generate did not write: ${file}`);

@@ -14,7 +14,7 @@ import {
 } from "../../errors.js";
 import { invalidFlag } from "../arguments.js";
 import { readPrivateKey } from "../credentials.js";
-import type { Environment, Output } from "../output.js";
+import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
 
@@ -43,7 +43,7 @@ function defineNew(command: Command, { output, env }: Context): void {
       const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
       if (output.json) return output.value({ privateKeyFile, ...registration });
-      printSheet(registration, output);
+      output.lines(registrationSheet(registration));
       output.note(`The private key is in ${flags.out}. Keep it secret. Use it with:`);
       output.note(`  $ ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
       for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter((one) => env[one]))
@@ -84,7 +84,7 @@ function defineRegistration(command: Command, { output, env }: Context): void {
       const sheet = readSheet(command, flags, env);
       const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, env) };
       if (output.json) output.value(registration);
-      else printSheet(registration, output);
+      else output.lines(registrationSheet(registration));
     })
     .addHelpText(
       "after",
@@ -128,12 +128,9 @@ function readSheet(command: Command, flags: SheetFlags, env: Environment) {
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
-function printSheet(
-  registration: ReturnType<typeof readSheet> & { readonly jwks: object },
-  output: Output,
-): void {
+function registrationSheet(registration: ReturnType<typeof readSheet> & { readonly jwks: object }): string[] {
   const { clientId, type, scopes, devices, jwks } = registration;
-  output.lines([
+  return [
     "Registration of an external plugin",
     "",
     "Where          Settings, Tenant Settings, External Plugins",
@@ -145,15 +142,13 @@ function printSheet(
     "Enabled        yes",
     "JWKS           the public keys below; they are not secret",
     "",
-  ]);
-  output.value(jwks);
-  output.lines([
+    JSON.stringify(jwks, null, 2),
     "",
     type === "service"
       ? "A service plugin has no user to narrow against: an administrator authorises its grant at install time."
       : "A user-interface plugin may do only what both its scopes and the rights of the operator who launched it permit.",
     "Narrowing the grant takes effect within minutes. A scope granted later reaches only the next token.",
-  ]);
+  ];
 }
 
 /** Writes a new private key that only the user can read, and returns it. @throws ConfigurationError */
