@@ -129,13 +129,19 @@ function defaultSeed(flags: EmulateFlags): EmulatorSeed {
   };
 }
 
+function sourceOf(section: string): string {
+  return /^\d/.test(section)
+    ? `Section ${section}.`
+    : section.replace(/^not shown(.*)/, "Not in the description$1.");
+}
+
 function ruleLines(paint: Paint): string[] {
   return [
     "Rules:",
     "",
     ...Object.entries(rules).flatMap(([id, { section, says, answer, remedy, off }]) => [
       `${paint("bold", id)} answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
-      `  ${says} Section ${section}.`,
+      `  ${says} ${sourceOf(section)}`,
       `  ${paint("dim", `Remedy: ${remedy}`)}`,
       ...(off === undefined ? [] : [`  ${paint("dim", `Off: ${off}`)}`]),
     ]),
@@ -144,7 +150,7 @@ function ruleLines(paint: Paint): string[] {
     "",
     ...Object.entries(options).flatMap(([id, { section, says, default: value }]) => [
       paint("bold", id),
-      `  ${says} Section ${section}.`,
+      `  ${says} ${sourceOf(section)}`,
       `  ${paint("dim", `Default: ${JSON.stringify(value)}`)}`,
     ]),
   ];

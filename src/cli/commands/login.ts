@@ -60,8 +60,8 @@ port, choose it with --port. The browser is opened if stdout is a terminal; the 
 the API client has a secret, pass --b-login-client-secret-file, or --b-client-secret-file if its id is --b-client-id.
 
 Logins are of Variant B only, so there is no --variant. The tenant id is only a name of your own here: it is not sent, and
-keeps the logins of several tenants apart. For the other commands, a plugin beside the login makes the tenant id necessary
-to ask for the variant; --variant B or --login does not ask.
+keeps the logins of several tenants apart. If a plugin is configured too, the other commands need the tenant id to ask
+which variant is served; with --variant B or --login they do not ask.
 
 One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
 encrypted with a key of your own, or else one in <store file>.key, which every program that can read your files can read.
