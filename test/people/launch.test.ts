@@ -93,6 +93,16 @@ describe("a launch", () => {
     expect(fetch.calls).toHaveLength(1);
   });
 
+  test("whose token request fails ends with one token_failed under the same requestId", async () => {
+    const { options } = launch(() => new Response("", { status: 500 }));
+    const events: ServiceEvent[] = [];
+    const onEvent = (event: ServiceEvent) => void events.push(event);
+    await rejectionOf(redeemLaunch({ ...options, code: "the-code", codeVerifier, onEvent }));
+    const requestId = events[0]?.requestId;
+    const failed = { type: "token_failed", code: "launch_outcome_unknown", clientId: "planner", requestId };
+    expect(events).toMatchObject([{ type: "token_requested" }, failed]);
+  });
+
   test("is resumed from the store until its token expires", async () => {
     const { clock, options, redeem } = launch();
     await redeem();
