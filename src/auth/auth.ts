@@ -54,7 +54,7 @@ export interface Auth {
 
 export interface TokenOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Passed by calls, for the events of the token request that they start. An Auth of your own may ignore it. */
+  /** Passed by a call, for the events of the token request that it starts. An Auth of your own may ignore it. */
   readonly requestId?: string | undefined;
 }
 
