@@ -286,8 +286,7 @@ export function isBivariantError(value: unknown): value is BivariantError {
 
 /** The code for an event of what an error ended; `signal` is that of the caller, who may have ended it. */
 export function codeOf(error: unknown, signal?: AbortSignal): string {
-  if (isBivariantError(error)) return error.code;
-  return signal?.aborted ? "aborted" : "unknown";
+  return isBivariantError(error) ? error.code : signal?.aborted ? "aborted" : "unknown";
 }
 
 export const isConfigurationError: Guard<ConfigurationError> = isNamed("ConfigurationError");

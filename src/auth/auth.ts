@@ -192,18 +192,14 @@ export interface EventContext {
   readonly variant: Variant;
   readonly baseUrl: string;
   readonly tenantId: string;
-  /**
-   * The same in all events that one call causes, also in those of a token request that it starts. A `service.fetch`, a
-   * `getAccessToken` of your own, a launch, a login and a detection each have one too. It is sent nowhere.
-   */
+  /** The same in all events that one call causes, also in those of the token request that it starts. Never sent. */
   readonly requestId: string;
   /** Epoch milliseconds. */
   readonly at: number;
 }
 
-/** The fields of an event that ends something. */
+/** The fields of an event that ends something; the duration is in real time. */
 interface EndEvent extends EventContext {
-  /** Milliseconds of real time. */
   readonly durationMs: number;
 }
 

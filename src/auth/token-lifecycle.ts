@@ -127,19 +127,18 @@ export class TokenLifecycle implements Auth {
 
   #serveWhileRenewing({ token, promise }: HeldToken, requestId?: string): Promise<AccessToken> {
     if (this.isRenewing || this.#pausedMs() > 0) return promise;
-    const { expiresAt } = token;
     const startedAt = performance.now();
     const events = this.#begin(requestId);
     const renewal = this.#start(true, events);
     renewal.keep();
     // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
-    events.emit({ type: "token_served_while_renewing", expiresAt });
+    events.emit({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
     const settled = renewal.result.then(
       () => {},
       (error: unknown) => {
         this.#pausedMs = countdown(backoffMs(this.#failures++), this.#now);
         const durationMs = performance.now() - startedAt;
-        events.emit({ type: "renewal_failed", code: codeOf(error), expiresAt, durationMs });
+        events.emit({ type: "renewal_failed", code: codeOf(error), expiresAt: token.expiresAt, durationMs });
       },
     );
     this.#options.waitUntil(settled);

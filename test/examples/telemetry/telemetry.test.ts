@@ -3,7 +3,7 @@ import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import * as metricsSdk from "@opentelemetry/sdk-metrics";
 import * as traceSdk from "@opentelemetry/sdk-trace-base";
-import { type Logger, pino } from "pino";
+import { pino } from "pino";
 import { expect, test } from "vitest";
 import { createEmulator } from "../../../src/emulator/index.js";
 import { connect, type ServiceEvent, serviceAccount } from "../../../src/index.js";
@@ -27,7 +27,7 @@ async function observed(answers: number[] = [], clientSecret = account.clientSec
   const { publicUrl: baseUrl, fetch, clock } = createEmulator({ variants: ["B"], seed });
   const lines: string[] = [];
   const secrets = [account.clientSecret, clientSecret];
-  type Recipe = { telemetry(log: Logger): (event: ServiceEvent) => void };
+  type Recipe = { telemetry(log: Pick<Console, "info">): (event: ServiceEvent) => void };
   const { telemetry } = await importBlock<Recipe>("@opentelemetry/api");
   const onEvent = telemetry(pino({}, { write: (line) => void lines.push(line) }));
   const service = await connect({
