@@ -104,12 +104,22 @@ export function isUnderBase(url: URL, baseUrl: string): boolean {
   const base = new URL(baseUrl);
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
   const prefix = base.pathname.replace(/\/+$/, "");
-  // A server may decode `%2f` and `%5c` and then fold the dots, so such a path may lead out of the prefix.
-  if (prefix !== "" && /%(?:25)*(?:2f|5c)/i.test(url.pathname) && /\.|%(?:25)*2e/i.test(url.pathname))
-    return false;
-  // Some servers fold `..;` too, since they remove the path parameter first.
-  if (prefix !== "" && /\/(?:\.|%(?:25)*2e){1,2}(?:;|%(?:25)*3b)/i.test(url.pathname)) return false;
+  if (prefix !== "" && hasDotSegment(url.pathname)) return false;
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
+}
+
+/**
+ * Whether a path has a segment `.` or `..`, as it is or after decoding, once or several times. URL parsers fold `%2e%2e`,
+ * gateways fold `..%2f` (nginx) and `..;` (Tomcat), and each of several gateways may decode once.
+ */
+export function hasDotSegment(path: string): boolean {
+  let decoded = path;
+  for (let last = ""; decoded !== last; ) {
+    last = decoded;
+    decoded = last.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+  }
+  // What follows the dots may also end the path for a server that decodes before it parses.
+  return /(?:^|[/\\])\.{1,2}(?:$|[/\\;?#\0])/.test(decoded);
 }
 
 const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
@@ -129,16 +139,11 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
   if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
   if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
   // `tenantIdPattern` may allow other characters, but none that would lead to another path.
-  if (foldsAway(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
+  if (hasDotSegment(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
     throw invalid("contains characters that would change the path");
   // A pattern with the flag g or y keeps a position between calls, which `search` ignores.
   if (tenantId.search(pattern) === -1) throw invalid("does not match tenantIdPattern");
   return tenantId;
-}
-
-/** Whether URL parsers remove a path segment: `.` and `..`, also in their encoded forms. */
-export function foldsAway(segment: string): boolean {
-  return /^(?:\.|%2e){1,2}$/i.test(segment);
 }
 
 /** The token endpoint of Variant A (section 4.1 of the description). The tenant id must have been checked. */

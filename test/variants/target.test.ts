@@ -100,7 +100,7 @@ describe("the tenant id", () => {
 
   const changesThePath = [
     ...[".", "..", "%2e", "%2e%2e", "%2E%2E", ".%2e", "a/b", "/acme", "../acme", "a%2fb", "a\\b"],
-    ...["a?b", "a#b", "a%b", "a\nb", "a\tb", "a\0b", "a b", "{tenantId}"],
+    ...["a?b", "a#b", "a%b", "a\nb", "a\tb", "a\0b", "a b", "{tenantId}", "..;", "..;x"],
   ];
 
   describe("a refused tenant id", () => {
