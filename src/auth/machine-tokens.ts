@@ -182,6 +182,7 @@ class MachineTokenSource implements TokenSource {
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
     if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined) return undefined;
     const { clock } = this.#endpoint.state;
+    if (clock.isTooFarOff) return undefined;
     if (mayBeOutOfBounds(this.#endpoint, reply)) return "server";
     return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
   }
