@@ -8,6 +8,7 @@ import {
   serviceAccount,
   servicePlugin,
 } from "../index.js";
+import { parseBaseUrl } from "../variants/target.js";
 import { readAccount, readPlugin } from "./credentials.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
@@ -31,6 +32,8 @@ export async function openService(
   const account = variant === "A" || login !== undefined ? undefined : await readAccount(settings);
   if (plugin === undefined && account === undefined && login === undefined)
     throw new ConfigurationError("credential_missing", `No credential is configured. ${waysToSet(variant)}`);
+  // The fetch for proxies asks DNS or the proxy for names under localhost.
+  parseBaseUrl(baseUrl, allowInsecureHttp);
   const isLoginChosen = login !== undefined && plugin === undefined;
   const connected = isLoginChosen
     ? undefined
