@@ -33,6 +33,7 @@ export async function openService(
   if (plugin === undefined && account === undefined && login === undefined)
     throw new ConfigurationError("credential_missing", `No credential is configured. ${waysToSet(variant)}`);
   // The fetch for proxies asks DNS or the proxy for names under localhost.
+  const fetch = proxyFetch(env);
   parseBaseUrl(baseUrl, allowInsecureHttp);
   const isLoginChosen = login !== undefined && plugin === undefined;
   const connected = isLoginChosen
@@ -47,7 +48,7 @@ export async function openService(
           allowInsecureHttp,
           onEvent,
           signal,
-          fetch: proxyFetch(env),
+          fetch,
           credentials: [
             ...(plugin ? [servicePlugin(plugin)] : []),
             ...(account ? [serviceAccount(account)] : []),
