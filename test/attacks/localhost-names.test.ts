@@ -24,6 +24,11 @@ async function stranger() {
 }
 
 const target = { tenantId: "acme" };
+const commandLine = (proxy: object) => async (baseUrl: string) => {
+  const client = { BIVARIANT_B_CLIENT_ID: ACCOUNT_ID, BIVARIANT_B_CLIENT_SECRET: ACCOUNT_SECRET };
+  const settings = { BIVARIANT_BASE_URL: baseUrl, BIVARIANT_VARIANT: "B", ...client, ...proxy };
+  throw JSON.parse((await cli(["token", "--json"], settings)).stdout).error;
+};
 const doors: Record<string, (baseUrl: string) => Promise<unknown>> = {
   connect: (baseUrl) => connect({ ...target, baseUrl, variant: "B", credentials: [account()] }),
   createAuth: async (baseUrl) => createAuth({ ...target, baseUrl, credential: account() }).getAccessToken(),
@@ -31,10 +36,12 @@ const doors: Record<string, (baseUrl: string) => Promise<unknown>> = {
   beginLogin: (baseUrl) => beginLogin({ baseUrl, credential: apiClient(client) }),
   createBackend: async (baseUrl) =>
     createBackend({ deployments: [{ ...target, baseUrl, login: apiClient(client) }] }),
+  "the command line": commandLine({}),
+  "the command line with a proxy": commandLine({ HTTP_PROXY: "http://127.0.0.1:9" }),
 };
 
 test.each(Object.entries(doors))(
-  "%s refuses plain http to a name under localhost, and sends nothing",
+  "%s refuses http to a name under localhost, and sends nothing",
   async (_, open) => {
     const { requests, asked, baseUrl } = await stranger();
     expect(await rejectionOf(open(baseUrl))).toMatchObject({
@@ -45,32 +52,16 @@ test.each(Object.entries(doors))(
   },
 );
 
-test.each([{}, { HTTP_PROXY: "http://127.0.0.1:9" }])(
-  "the command line refuses it too, with %j",
-  async (proxy) => {
-    const { requests, asked, baseUrl } = await stranger();
-    const settings = {
-      BIVARIANT_BASE_URL: baseUrl,
-      BIVARIANT_TENANT: "acme",
-      BIVARIANT_VARIANT: "B",
-      ...proxy,
-    };
-    const secret = { BIVARIANT_B_CLIENT_ID: ACCOUNT_ID, BIVARIANT_B_CLIENT_SECRET: ACCOUNT_SECRET };
-    const { code, stderr } = await cli(["token"], { ...settings, ...secret });
-    expect([code, stderr]).toEqual([2, expect.stringContaining("base_url_insecure")]);
-    expect([requests, asked]).toEqual([[], []]);
-  },
-);
-
-test("an honest deployment on this machine is reached at its addresses, at localhost, and by an emulator's fetch", async () => {
+test("an honest deployment is reached on loopback, at localhost, and by an emulator's fetch", async () => {
   const emulator = deployment({ variants: ["B"] });
   const { url, close } = await emulator.listen();
-  for (const baseUrl of [url, url.replace("127.0.0.1", "localhost")])
-    expect(
-      (await createAuth({ ...target, baseUrl, credential: account() }).getAccessToken()).value,
-    ).toBeTruthy();
-  await close();
-  const { fetch } = emulator;
-  const auth = createAuth({ ...target, baseUrl: "http://emulator.localhost", credential: account(), fetch });
-  expect((await auth.getAccessToken()).value).toBeTruthy();
+  onTestFinished(close);
+  for (const { baseUrl, fetch } of [
+    { baseUrl: url, fetch: undefined },
+    { baseUrl: url.replace("127.0.0.1", "localhost"), fetch: undefined },
+    { baseUrl: "http://emulator.localhost", fetch: emulator.fetch },
+  ]) {
+    const auth = createAuth({ ...target, baseUrl, fetch, credential: account() });
+    expect(await auth.getAccessToken()).toHaveProperty("value");
+  }
 });

@@ -11,28 +11,22 @@ const endless = [
   { name: "a date in the year 9999", value: new Date(Date.UTC(9_999, 11, 31)).toUTCString() },
   { name: "a little more than a day", value: "86401" },
 ];
-const told = { message: expect.stringMatching(/more than a day is not waited for/) };
 const limited = (value: string) => () => new Response("", { status: 429, headers: { "retry-after": value } });
 
 describe.each(["A", "B"] as const)("Variant %s", (variant) => {
-  test.each(endless)("$name in a token answer is cut to a day, and the error says so", async ({ value }) => {
-    const { auth, clock, events, fetch } = scriptedAuth(variant, limited(value));
-    const error = await rejectionOf(auth.getAccessToken());
-    expect(error).toMatchObject({ code: "rate_limited", retryAt: clock.now() + dayMs, ...told });
-    expect(events).toContainEqual(
-      expect.objectContaining({ type: "rate_limited", retryAt: clock.now() + dayMs }),
-    );
-    clock.advance(dayMs);
-    await rejectionOf(auth.getAccessToken());
-    expect(fetch.calls).toHaveLength(2);
-  });
-
   test.each(endless)(
-    "$name in an answer to a call is cut to a day, and the error says so",
+    "$name is cut to a day for tokens and calls, and the errors say so",
     async ({ value }) => {
-      const { service, clock } = scriptedService(variant, limited(value));
-      const { error } = await service.call("listDevices");
-      expect(error).toMatchObject({ code: "api_rate_limited", retryAt: clock.now() + dayMs, ...told });
+      const { auth, clock, events, fetch } = scriptedAuth(variant, limited(value));
+      const { service } = scriptedService(variant, limited(value));
+      const retryAt = clock.now() + dayMs;
+      const told = { retryAt, message: expect.stringMatching(/more than a day is not waited for/) };
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited", ...told });
+      expect((await service.call("listDevices")).error).toMatchObject({ code: "api_rate_limited", ...told });
+      expect(events).toContainEqual(expect.objectContaining({ type: "rate_limited", retryAt }));
+      clock.advance(dayMs);
+      await rejectionOf(auth.getAccessToken());
+      expect(fetch.calls).toHaveLength(2);
     },
   );
 

@@ -25,14 +25,10 @@ describe.each([
     decodeJwt(new URLSearchParams(body).get("client_assertion") ?? "").iat ?? 0;
 
   test("corrects no assertion, and is reported once", async () => {
-    const { auth, fetch, events, clock } = scriptedAuth(
-      "A",
-      (_call, index) =>
-        index % 2 === 0
-          ? new Response("", { status: 503, headers })
-          : tokenAnswer(`t-${index}`, 3_600, headers),
-      { timeoutMs: LIMIT_MS, now: () => now },
-    );
+    const answer = (_call: FetchCall, index: number) =>
+      index % 2 === 0 ? new Response("", { status: 503, headers }) : tokenAnswer("t", 3_600, headers);
+    const options = { timeoutMs: LIMIT_MS, now: () => now };
+    const { auth, fetch, events, clock } = scriptedAuth("A", answer, options);
     skippedWaits(clock);
     for (let token = 0; token < 3; token++) auth.invalidate(await auth.getAccessToken());
     expect(fetch.calls.map(issuedAt)).toEqual(Array(6).fill(now / 1_000));
