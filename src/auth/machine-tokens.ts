@@ -181,6 +181,7 @@ class MachineTokenSource implements TokenSource {
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
     if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined) return undefined;
     const { clock } = this.#context.state;
+    if (clock.isTooFarOff) return undefined;
     if (mayBeOutOfBounds(this.#context, reply)) return "server";
     return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
   }

@@ -267,8 +267,9 @@ class PersonTokenSource implements TokenSource {
     try {
       this.#remember(mark, "unanswered");
       const reply = await sendOnce(endpoint, send);
-      // A 429 of a gateway may follow a retry of its own, after the service has accepted the first attempt.
-      if (reply.answer.status === 429 && jsonObject(reply.answer.text) !== undefined) {
+      // Section 8 documents a 429 without a body. A page is that of a gateway, which may have retried by itself.
+      const { status, text } = reply.answer;
+      if (status === 429 && (text === "" || jsonObject(text) !== undefined)) {
         await putBack();
         return undefined;
       }

@@ -3,6 +3,11 @@ import type { Answer } from "../http/exchange.js";
 
 /** Smaller offsets are within the tolerance of the service (30 s, section 2.2 of the description). */
 const applyBeyondMs = 15_000;
+/**
+ * A larger offset is reported, and not applied: a server could otherwise have assertions signed for a time years ahead.
+ * A clock that is set to the wrong day or time zone is still corrected.
+ */
+const applyUpToMs = 24 * 3_600_000;
 /** A smaller offset is not reported. */
 const reportBeyondMs = 5_000;
 /** Assertions are accepted from 30 s before `iat` to 30 s after `exp` (section 2.2), which is 60 s after `iat`. */
@@ -37,7 +42,12 @@ export class ServerClock {
   /** What to add to this machine's clock for an assertion. */
   get appliedMs(): number {
     const offset = this.offsetMs ?? 0;
-    return Math.abs(offset) > applyBeyondMs ? offset : 0;
+    return Math.abs(offset) > applyBeyondMs && !this.isTooFarOff ? offset : 0;
+  }
+
+  /** Whether the offset is too large to be applied. */
+  get isTooFarOff(): boolean {
+    return Math.abs(this.offsetMs ?? 0) > applyUpToMs + this.errorMs;
   }
 
   /** Learns the offset from an answer. Returns it if it should be reported. */

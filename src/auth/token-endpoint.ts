@@ -1,12 +1,10 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
-import { backoffMs, countdown, parseRetryAfterMs, sleep } from "../http/backoff.js";
+import { backoffMs, countdown, cutNote, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
 import { type Answer, untilAborted } from "../http/exchange.js";
 import type { Emit, ResolvedAuthOptions } from "./auth.js";
 import { ServerClock } from "./server-clock.js";
 
-/** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for. */
-const retryAfterJitter = 0.1;
 /** The time between two checks of another caller's probe if its promise must not be awaited. */
 const probeCheckMs = 1_000;
 /** A killed request never ends its probe, so a probe counts as ended this long after the time limit. */
@@ -76,8 +74,7 @@ export class RateLimitGate {
     const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt || this.#isOverWithoutNow();
     const askedMs = parseRetryAfterMs(headers, receivedAt);
     if (askedMs === undefined && !isNextStep) return;
-    const waitMs =
-      askedMs === undefined ? backoffMs(this.#refusals) : askedMs * (1 + retryAfterJitter * Math.random());
+    const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : withJitter(askedMs);
     if (isNextStep) this.#refusals++;
     this.#waitMs = Math.max(this.#leftMs(), waitMs);
     this.#leftMs = countdown(this.#waitMs, this.#options.now);
@@ -92,7 +89,7 @@ export class RateLimitGate {
   /** The error for a caller that does not wait. */
   error(): RateLimitedError {
     return new RateLimitedError(
-      `The tenant's rate limit at the token endpoint was hit. Ask again after ${new Date(this.opensAt).toISOString()} (retryAt), or raise rateLimitDeadlineMs to wait longer.`,
+      `The tenant's rate limit at the token endpoint was hit. Ask again after ${new Date(this.opensAt).toISOString()} (retryAt), or raise rateLimitDeadlineMs to wait longer.${cutNote(this.#waitMs)}`,
       { variant: this.#variant, retryAt: this.opensAt },
     );
   }

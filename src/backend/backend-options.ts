@@ -140,6 +140,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     findDeployment: deploymentFinder(options.deployments, {
       allowInsecureHttp,
       publicOrigin,
+      fetch: options.fetch,
       tenantIdPattern: options.tenantIdPattern,
     }),
     loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: 10_000 })) : store,

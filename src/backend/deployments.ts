@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { invalidOption } from "../options.js";
-import { parseBaseUrl, parseTenantId } from "../variants/target.js";
+import { type Fetch, parseBaseUrl, parseTarget, parseTenantId } from "../variants/target.js";
 
 interface DeploymentOfATenant {
   /** For a deployment with only a login, choose any name, because Variant B has no tenant ids. */
@@ -53,6 +53,7 @@ interface DeploymentOptions {
   readonly allowInsecureHttp: boolean;
   readonly tenantIdPattern: RegExp | undefined;
   readonly publicOrigin: string | undefined;
+  readonly fetch: Fetch | undefined;
 }
 
 const credential = <V extends "A" | "B">(variant: V, factory: string) =>
@@ -151,15 +152,14 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
     throw invalid(`${where}.hostOrigin must be an origin such as "https://customer.example"`);
   return {
     ...(parsed.data as BackendDeployment),
-    tenantId: parseTenantId(tenantId, options.tenantIdPattern),
-    baseUrl: parseBaseUrl(baseUrl, options.allowInsecureHttp),
+    ...parseTarget({ ...options, tenantId, baseUrl }, undefined),
   };
 }
 
-/** Returns `undefined` if the string is more than an origin, or names plain http to another machine. */
+/** For origins that browsers use. Returns `undefined` if the string is more than an origin, or names plain http to another machine. */
 export function originOf(value: string, allowInsecureHttp: boolean): string | undefined {
   try {
-    const origin = parseBaseUrl(value, allowInsecureHttp);
+    const origin = parseBaseUrl(value, allowInsecureHttp, true);
     return new URL(origin).origin === origin ? origin : undefined;
   } catch {
     return undefined;

@@ -9,6 +9,7 @@ import {
   serviceAccount,
   servicePlugin,
 } from "../index.js";
+import { parseBaseUrl } from "../variants/target.js";
 import { namesClient, readAccount, readPlugin } from "./credentials.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
@@ -33,6 +34,9 @@ export async function openService(
   const account = variant === "A" || login !== undefined ? undefined : await readAccount(settings);
   if (plugin === undefined && account === undefined && login === undefined)
     throw new ConfigurationError("credential_missing", `No credential is configured. ${waysToSet(variant)}`);
+  // The fetch for proxies asks DNS or the proxy for names under localhost.
+  const fetch = proxyFetch(env);
+  parseBaseUrl(baseUrl, allowInsecureHttp);
   const isLoginChosen = login !== undefined && plugin === undefined;
   const connected = isLoginChosen
     ? undefined
@@ -47,7 +51,7 @@ export async function openService(
           allowInsecureHttp,
           onEvent,
           signal,
-          fetch: proxyFetch(env),
+          fetch,
           credentials: [
             ...(plugin ? [servicePlugin(plugin)] : []),
             ...(account ? [serviceAccount(account)] : []),

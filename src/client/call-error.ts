@@ -9,7 +9,7 @@ import {
   isLoginRequiredError,
   isRelaunchRequiredError,
 } from "../errors.js";
-import { parseRetryAfterMs } from "../http/backoff.js";
+import { cutNote, parseRetryAfterMs } from "../http/backoff.js";
 
 interface RefusedCall {
   readonly auth: Auth;
@@ -46,7 +46,7 @@ export function apiErrorOf(call: RefusedCall): ApiError {
       : "";
   const readBody = status === 403 ? "Read the body of the error." : "";
   const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${renewed}`.trim();
-  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd();
+  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd() + cutNote(waitMs);
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const details = { variant, status, body, operationId, causes, cause: required, retryAt };
   return new ApiError(code, message, details);

@@ -9,7 +9,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep } from "../http/backoff.js";
+import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
 import { readBounded, withTimeLimit } from "../http/exchange.js";
 import { type ClockOptions, invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
@@ -132,8 +132,6 @@ export type Caller = (operationId: string, init?: CallInit) => Promise<AnyOutcom
 /** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
 const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 const gatewayStatuses: readonly number[] = [502, 503, 504];
-/** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for. */
-const retryAfterJitter = 0.1;
 
 /** Whether a parameter in the path or in the query is about a device, as far as its name tells. */
 function namesDevice(template: string, query: CallParameters["query"] = {}): boolean {
@@ -168,7 +166,7 @@ export function createCaller(context: CallerContext): Caller {
       // A request that was answered 429 was not processed, whatever its method.
       if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
       const askedMs = response && parseRetryAfterMs(response.headers, now());
-      const waitMs = askedMs ? askedMs * (1 + retryAfterJitter * Math.random()) : backoffMs(retries);
+      const waitMs = askedMs ? withJitter(askedMs) : backoffMs(retries);
       if (status === 429) memory.limited.set(operationId, countdown(waitMs, now));
       if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
       const code = isTransportError(fault) ? fault.code : undefined;

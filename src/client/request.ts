@@ -2,7 +2,7 @@
 import { createFinalURL, createQuerySerializer, defaultPathSerializer } from "openapi-fetch";
 import { ConfigurationError } from "../errors.js";
 import { invalidOption } from "../options.js";
-import { foldsAway, type Target } from "../variants/target.js";
+import { hasDotSegment, type Target } from "../variants/target.js";
 
 export interface CallParameters {
   readonly path?: Readonly<Record<string, unknown>> | undefined;
@@ -37,9 +37,8 @@ export function requestUrl(template: string, { path, query }: CallParameters, ta
     pathSerializer: defaultPathSerializer,
   });
   // The check is of the serialised value, because a list with one entry or a label's dot can also result in "..".
-  const segments = url.slice(target.baseUrl.length).split(/[?#]/, 1)[0]?.split("/") ?? [];
-  const folded = segments.findIndex(foldsAway);
-  if (folded >= 0) throw wouldFold(nameIn(template.split("/")[folded] ?? ""));
+  const sent = url.slice(target.baseUrl.length).split("?", 1)[0] ?? "";
+  if (hasDotSegment(sent)) throw wouldFold(template, sent);
   return url;
 }
 
@@ -58,18 +57,24 @@ function tenantIdOf(path: CallParameters["path"], { tenantId }: Target): string 
 
 function pathParameter(name: string, path: CallParameters["path"]): unknown {
   const value = path?.[name];
-  const parts = typeof value === "object" && value !== null ? Object.values(value) : [value];
+  const isObject = typeof value === "object" && value !== null;
+  const parts = isObject ? Object.values(value) : [value];
   if (parts.every((part) => part === undefined || part === null || part === ""))
     throw wrongParameter("missing", name, "is missing or empty. Pass it in params.path");
   const isPlain = parts.every((part) => ["string", "number", "boolean", "bigint"].includes(typeof part));
-  if (!isPlain || (parts.length === 1 && foldsAway(String(parts[0])))) throw wouldFold(name);
+  // openapi-fetch does not encode the keys of an object.
+  if (!isPlain || (isObject && !Object.keys(value).every((key) => /^[\w.~-]+$/.test(key))))
+    throw wrongParameter("invalid", name, "must be text or a number, or a list or an object of such values");
   if (parts.some((part) => loneSurrogate.test(String(part))))
     throw wrongParameter("invalid", name, "holds half a surrogate pair, which no URL can hold");
   return value;
 }
 
-function wouldFold(name: string): ConfigurationError {
-  const problem = 'must be text or a number that makes no path segment "." or "..": URL parsers remove those';
+/** Names the parameter of the first segment that would be folded. A value adds no segment, as its slashes are encoded. */
+function wouldFold(template: string, path: string): ConfigurationError {
+  const name = nameIn(template.split("/")[path.split("/").findIndex(hasDotSegment)] ?? "");
+  const problem =
+    'must not result in a path segment "." or "..", encoded or not. Servers and proxies fold those, and the bearer would reach another path. Pass an id, not a path';
   return wrongParameter("invalid", name, problem);
 }
 

@@ -41,8 +41,22 @@ export function deadlineIn(ms: number, { clock }: { readonly clock?: Clock | und
   return countdown(ms, clock === undefined ? () => 0 : () => clock.now());
 }
 
-/** A longer Retry-After is cut to this. */
-const longestMs = 366 * 24 * 3_600 * 1_000;
+/** A longer Retry-After is cut to a day, so that no answer can stop a program for good. */
+const longestMs = 24 * 3_600 * 1_000;
+/** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for, up to a day. */
+const retryAfterJitter = 0.1;
+
+/** Adds the jitter to a wait from `parseRetryAfterMs`. */
+export function withJitter(askedMs: number): number {
+  return Math.min(askedMs * (1 + retryAfterJitter * Math.random()), longestMs);
+}
+
+/** The sentence for a message about a wait, if it may have been cut. */
+export function cutNote(waitMs = 0): string {
+  return waitMs < longestMs
+    ? ""
+    : " Retry-After asks for a day or longer, and more than a day is not waited for.";
+}
 
 /**
  * Returns how long an answer asks to wait, in milliseconds (RFC 9110 section 10.2.3); `undefined` when the header is

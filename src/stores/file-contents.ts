@@ -33,8 +33,8 @@ export async function formatEntries(entries: Entries, encryption: Encryption): P
 }
 
 async function readPrivately(path: string): Promise<Uint8Array | undefined> {
-  // Opening a pipe would otherwise wait for its writer.
-  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+  // Opening a pipe would otherwise wait for its writer. Links were resolved before.
+  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
   const handle = await open(path, flags).catch(undefinedIfMissing);
   if (handle === undefined) return undefined;
   try {
@@ -154,7 +154,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Root can use the files of all users, but a store belongs to its user. Windows has no owners of this kind. */
-function isOwn({ uid }: Stats): boolean {
+export function isOwn({ uid }: Stats): boolean {
   return process.geteuid === undefined || uid === process.geteuid();
 }
 

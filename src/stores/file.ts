@@ -1,6 +1,6 @@
 /** `bivariant/store-file`: a token store in a file, shared by the processes of one user. */
-import { lstat, realpath } from "node:fs/promises";
-import { resolve } from "node:path";
+import { lstat, readlink } from "node:fs/promises";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
@@ -14,11 +14,12 @@ import {
   type Entries,
   type Entry,
   formatEntries,
+  isOwn,
   readEntries,
   replaceFile,
   setAside,
-  systemCode,
   unavailable,
+  undefinedIfMissing,
 } from "./file-contents.js";
 import { FileLocks } from "./file-lock.js";
 import { mutex } from "./mutex.js";
@@ -39,9 +40,9 @@ export interface FileStoreOptions extends ClockOptions {
  * Keeps values in an encrypted file for any number of processes. A process that is killed leaves the old
  * contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` next to the file.
  *
- * The file (mode 0600) and the folder of the locks (0700) are refused if other users own or may use them. A
- * damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once. A file with another key is
- * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and expiry.
+ * The file (mode 0600) and the folder of the locks (0700) are refused if other users own or may use them, and so is a
+ * link of another user. A damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once; behind a
+ * link it is left as it is. A file with another key is refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and expiry.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -66,7 +67,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     }
   };
 
-  /** Runs a task on the entries under the write lock. A damaged file is set aside instead. */
+  /** Runs a task on the entries under the write lock. A damaged file is set aside instead, unless it is behind a link. */
   const exclusively = <T>(at: string, task: (entries: Entries, save: () => Promise<void>) => Promise<T>) =>
     files.write(`${at}.locks`, writeLimits, async (own) => {
       const corrupt = await clearUp(at, own);
@@ -78,7 +79,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
           await replaceFile(at, await formatEntries(entries, encryption), own);
         });
       } catch (error) {
-        throw error instanceof Damaged ? await setAside(at, error.message, own) : error;
+        if (!(error instanceof Damaged)) throw error;
+        throw at === given ? await setAside(at, error.message, own) : damagedTarget(given, at, error);
       }
     });
 
@@ -158,14 +160,32 @@ function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): 
   throw invalidOption("key", "is missing", `${makeKey}. Or set plaintext: true to keep tokens readable.`);
 }
 
-/** Resolves a link, so that a write does not replace it, and all names of the file have the same locks. */
+/** As the kernel has it. */
+const mostLinks = 40;
+
+/**
+ * Resolves a link, so that a write does not replace it, and all names of the file have the same locks. In a folder that
+ * others may write to, such as /tmp, a link of another user could lead to any file of this one.
+ */
 async function followLink(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (systemCode(error) !== "ENOENT") throw error;
-    const stats = await lstat(path).catch(() => undefined);
-    if (stats?.isSymbolicLink()) throw unavailable(`${path} is a link to a missing file. Correct the link.`);
-    return path;
+  for (let at = path, links = 0; links <= mostLinks; links++) {
+    const stats = await lstat(at).catch(undefinedIfMissing);
+    if (stats === undefined && links > 0)
+      throw unavailable(`${path} is a link to a missing file. Correct the link.`);
+    if (!stats?.isSymbolicLink()) return at;
+    if (!isOwn(stats))
+      throw unavailable(`${at} is a link of another user. Remove it, or use a path in a folder of your own.`);
+    const target = await readlink(at);
+    at = isAbsolute(target) ? target : `${dirname(at)}/${target}`;
   }
+  throw Object.assign(new Error("too many links"), { code: "ELOOP" });
+}
+
+/** The file may belong to another program, and nobody gave its own path to the store. */
+function damagedTarget(link: string, at: string, { message }: Damaged): StoreError {
+  const problem = `${link} is a link to ${at}, which cannot be read as a store: ${message}.`;
+  return new StoreError(
+    "store_corrupt",
+    `${problem} It was left as it is. Correct the link, or move the file away.`,
+  );
 }

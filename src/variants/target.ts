@@ -15,7 +15,7 @@ export interface TargetOptions {
   readonly baseUrl: string;
   /** In Variant B it is only a local key and may be left out. */
   readonly tenantId?: string | undefined;
-  /** Allows plain http to machines other than this one. */
+  /** Allows plain http to machines other than this one. Without it, `*.localhost` needs a `fetch` of your own. */
   readonly allowInsecureHttp?: boolean | undefined;
   /** Default: `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
   readonly tenantIdPattern?: RegExp | undefined;
@@ -53,8 +53,11 @@ export function resolveRequestOptions(
 }
 
 /** Checks a base URL and a tenant id. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do */
-export function parseTarget(options: TargetOptions, variant: Variant | undefined): Target {
-  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp);
+export function parseTarget(
+  options: TargetOptions & Pick<RequestOptions, "fetch">,
+  variant: Variant | undefined,
+): Target {
+  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp, options.fetch !== undefined);
   const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
   return {
     baseUrl,
@@ -64,11 +67,16 @@ export function parseTarget(options: TargetOptions, variant: Variant | undefined
 
 /**
  * Checks a base URL and drops its trailing slashes. It may have a path prefix, but no credentials, query or fragment.
- * It must be https unless it names loopback or `allowInsecureHttp` is set.
+ * It must be https unless it names loopback or `allowInsecureHttp` is set. A name under localhost is loopback only if
+ * something other than the global fetch of Node resolves it: a browser, or a fetch of the caller's own.
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
  */
-export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): string {
+export function parseBaseUrl(
+  baseUrl: unknown,
+  allowInsecureHttp = false,
+  resolvesLocalhostNames = false,
+): string {
   const invalid = (problem: string) =>
     new ConfigurationError(
       "base_url_invalid",
@@ -88,18 +96,24 @@ export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): strin
     throw invalid("must not have a query or a fragment");
   if (/[{}]|%7b|%7d/i.test(url.hostname + url.pathname))
     throw invalid("still contains a placeholder in braces");
-  if (url.protocol === "http:" && !allowInsecureHttp && !isLoopback(url.hostname))
-    throw new ConfigurationError(
-      "base_url_insecure",
-      "baseUrl is plain http to another machine, so tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.",
-      { option: "baseUrl" },
-    );
+  const isLocal = resolvesLocalhostNames ? isLoopbackInBrowsers : isLoopback;
+  if (url.protocol === "http:" && !allowInsecureHttp && !isLocal(url.hostname)) {
+    const message = isLoopbackInBrowsers(url.hostname)
+      ? "baseUrl is plain http to a name under localhost. Node asks DNS for it, so it may be another machine. Use http://127.0.0.1, http://localhost or https, or pass a fetch of your own that resolves the name."
+      : "baseUrl is plain http to another machine, so tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.";
+    throw new ConfigurationError("base_url_insecure", message, { option: "baseUrl" });
+  }
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
-/** Whether a host name stands for this machine. */
+/** Whether a host name stands for this machine in every program. Systems have `localhost` in their hosts file. */
 export function isLoopback(hostname: string): boolean {
-  return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
+  return /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
+}
+
+/** Browsers resolve names under localhost to this machine (RFC 6761 section 6.3), whereas Node asks DNS for them. */
+export function isLoopbackInBrowsers(hostname: string): boolean {
+  return isLoopback(hostname) || hostname.endsWith(".localhost");
 }
 
 /** Whether a normalised URL is at or under a parsed base URL, the only place that the bearer is sent to. */
@@ -107,12 +121,22 @@ export function isUnderBase(url: URL, baseUrl: string): boolean {
   const base = new URL(baseUrl);
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
   const prefix = base.pathname.replace(/\/+$/, "");
-  // A server may decode `%2f` and `%5c` and then fold the dots, so such a path may lead out of the prefix.
-  if (prefix !== "" && /%(?:25)*(?:2f|5c)/i.test(url.pathname) && /\.|%(?:25)*2e/i.test(url.pathname))
-    return false;
-  // Some servers fold `..;` too, since they remove the path parameter first.
-  if (prefix !== "" && /\/(?:\.|%(?:25)*2e){1,2}(?:;|%(?:25)*3b)/i.test(url.pathname)) return false;
+  if (prefix !== "" && hasDotSegment(url.pathname)) return false;
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
+}
+
+/**
+ * Whether a path has a segment `.` or `..`, as it is or after decoding, once or several times. URL parsers fold `%2e%2e`,
+ * gateways fold `..%2f` (nginx) and `..;` (Tomcat), and each of several gateways may decode once.
+ */
+export function hasDotSegment(path: string): boolean {
+  let decoded = path;
+  for (let last = ""; decoded !== last; ) {
+    last = decoded;
+    decoded = last.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+  }
+  // What follows the dots may also end the path for a server that decodes before it parses.
+  return /(?:^|[/\\])\.{1,2}(?:$|[/\\;?#\0])/.test(decoded);
 }
 
 const defaultTenantIdPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
@@ -132,16 +156,11 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
   if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
   if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
   // `tenantIdPattern` may allow other characters, but none that would lead to another path.
-  if (foldsAway(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
+  if (hasDotSegment(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
     throw invalid("contains characters that would change the path");
   // A pattern with the flag g or y keeps a position between calls, which `search` ignores.
   if (tenantId.search(pattern) === -1) throw invalid("does not match tenantIdPattern");
   return tenantId;
-}
-
-/** Whether URL parsers remove a path segment: `.` and `..`, also in their encoded forms. */
-export function foldsAway(segment: string): boolean {
-  return /^(?:\.|%2e){1,2}$/i.test(segment);
 }
 
 /** The token endpoint of Variant A (section 4.1 of the description). The tenant id must have been checked. */

@@ -27,7 +27,7 @@ import { TestBrowser } from "./test-browser.js";
 /** The origins of the backend, of the host application and of the service. */
 export const OWN = "https://planner.example";
 export const HOST = "https://host.example";
-export const SERVICE = "http://service.localhost";
+export const SERVICE = "https://service.example";
 export const CALLBACK: string = `${OWN}/auth/callback`;
 
 export const ada: OperatorRegistration = {

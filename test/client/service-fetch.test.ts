@@ -39,10 +39,6 @@ describe.each(["A", "B"] as const)("the URL of service.fetch, Variant %s", (vari
     { name: "encoded dots that lead out", input: "%2e%2e/admin" },
     { name: "backslashes that lead out", input: "..\\admin" },
     { name: "an encoded slash behind dots", input: "v1/..%2f..%2f..%2fadmin" },
-    ...["..;/x", "%2e%2e;/x", "..%3b/x", "%252e%252e%252fx", "..%255cx"].map((input) => ({
-      name: `${input}, which some servers fold`,
-      input,
-    })),
     { name: "an absolute URL above the prefix", input: "https://service.example/other" },
     { name: "an absolute URL beside the prefix", input: "https://service.example/prefixed/x" },
     { name: "another origin", input: "https://evil.example/prefix/x" },

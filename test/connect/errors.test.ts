@@ -109,7 +109,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
   path_parameter_invalid: {
     name: "a path parameter that is two dots",
     provoke: () => callDevice({ deviceId: ".." }),
-    ...{ option: "params.path.deviceId", advice: /makes no path segment/ },
+    ...{ option: "params.path.deviceId", advice: /Pass an id, not a path/ },
   },
   option_invalid: {
     name: "a time limit below zero",

@@ -70,7 +70,6 @@ describe("a launch", () => {
 
   test.each([
     { name: "unchanged", tenant: "umbrella", told: "umbrella" },
-    { name: "in one line", tenant: "um\nbrella\u001b[31m", told: "um brella [31m" },
     { name: "empty if it echoes the token", tenant: "of token-of-ada", told: "" },
     { name: "empty if it echoes the code", tenant: "code the-code-of-a-launch", told: "" },
     { name: "empty if it echoes the verifier", tenant: codeVerifier, told: "" },

@@ -2,8 +2,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
@@ -11,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
 import { pageBundle } from "../page/page-bundle.js";
 import { describeInChromium } from "../support/chromium.js";
+import { freePort } from "../support/recording-server.js";
 import { blockWith, bundleProgram, cacheFolder, compile, makeCacheFolder, root } from "./pages.js";
 
 const plugin = blockWith("js", "createServer(toNodeHandler");
@@ -28,15 +27,6 @@ async function ended(child: ChildProcess): Promise<{ code: number | null; text: 
     });
   const [code] = (await once(child, "close")) as [number | null];
   return { code, text };
-}
-
-async function freePort(host: string): Promise<number> {
-  const server = createServer().listen(0, host);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 test("the test of the whole plugin passes, and fails for an operator who may not see the devices", async () => {

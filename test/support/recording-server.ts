@@ -66,6 +66,16 @@ export async function servingOn(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** A port that was free just now. */
+export async function freePort(host = "127.0.0.1"): Promise<number> {
+  const server = createServer().listen(0, host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
 async function record(incoming: IncomingMessage): Promise<RecordedRequest> {
   const chunks: Buffer[] = [];
   try {

@@ -1,6 +1,6 @@
 /** The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one (section 4.2). */
 import { type Cause, ConfigurationError } from "../../errors.js";
-import { isLoopback, isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
+import { isLoopbackInBrowsers, isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import { withoutUndefined } from "../auth.js";
 import {
   clientErrors,
@@ -179,7 +179,7 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
 }
 
 function isSecure({ protocol, hostname }: URL): boolean {
-  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
+  return protocol === "https:" || (protocol === "http:" && isLoopbackInBrowsers(hostname));
 }
 
 function urlUnderBase(option: string, path: string, { baseUrl }: Target, example: string): string {

@@ -117,8 +117,10 @@ function examineClock(answer: Answer): { finding: Finding; correctionMs: number 
       ? `The server's clock and this machine's agree, give or take ${seconds(errorMs)} s.`
       : `The server's clock is ${seconds(distanceMs)} s ${offsetMs > 0 ? "ahead of" : "behind"} this machine's, give or take ${seconds(errorMs)} s; the service tolerates 30 s.`;
   if (distanceMs <= toleranceMs - errorMs) return { finding: pass("clock", evidence), correctionMs };
-  const remedy =
-    "Correct the clock of the signing machine. Until then the client uses the server's Date for its assertions.";
+  const until = clock.isTooFarOff
+    ? "The client does not correct a difference of more than a day."
+    : "Until then the client uses the server's Date for its assertions.";
+  const remedy = `Correct the clock of the signing machine. ${until}`;
   const isBeyond = distanceMs > toleranceMs + errorMs;
   return { finding: (isBeyond ? fail : unknown)("clock", evidence, remedy), correctionMs };
 }

@@ -1,0 +1,68 @@
+// Another user of a shared folder makes a link where the store will be (CWE-61, as in CVE-2016-1247), so that the store
+// reads, replaces or moves away a file of its own user. Linux can forbid such links (fs.protected_symlinks).
+import {
+  chmodSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { fileStore } from "../../src/stores/file.js";
+import { temporaryFolder } from "../stores/temporary-folder.js";
+import { rejectionOf } from "../support/wait.js";
+
+const nobody = 65_534;
+const isRoot = process.geteuid?.() === 0;
+const notes = '{"notes":"of another program"}';
+const others = { code: "store_unavailable", message: /is a link of another user\. Remove it, or use a path/ };
+const damaged = {
+  code: "store_corrupt",
+  message: /is a link to .*notes\.json.*left as it is\. Correct the link/,
+};
+
+// Only root can make links of other users.
+test.skipIf(!isRoot).each([
+  { name: "a link of another user is refused", owners: [nobody], ...others },
+  { name: "a link to a link of another user is refused", owners: [nobody, 0], ...others },
+  {
+    name: "a link of the same user is followed, and a file that is no store is reported",
+    owners: [0],
+    ...damaged,
+  },
+])("$name, and the file behind it is not touched", async ({ owners, code, message }) => {
+  const [shared, own] = [temporaryFolder(), temporaryFolder()];
+  chmodSync(shared, 0o1777);
+  const file = join(own, "notes.json");
+  writeFileSync(file, notes, { mode: 0o600 });
+  let path = file;
+  for (const [index, owner] of owners.entries()) {
+    const link = join(shared, `link-${index}.json`);
+    symlinkSync(path, link);
+    lchownSync(link, owner, owner);
+    path = link;
+  }
+  const store = fileStore(path, { plaintext: true });
+  for (const use of [() => store.get("key"), () => store.set("key", "v"), () => store.delete("key")])
+    expect(await rejectionOf(use())).toMatchObject({ code, message: expect.stringMatching(message) });
+  expect(readFileSync(file, "utf8")).toBe(notes);
+  expect(readdirSync(own).filter((name) => !name.endsWith(".locks"))).toEqual(["notes.json"]);
+});
+
+test.skipIf(process.platform === "win32")(
+  "an honest link of the same user is used, also one relative to it",
+  async () => {
+    const own = temporaryFolder();
+    mkdirSync(join(own, "far"), { mode: 0o700 });
+    await fileStore(join(own, "far", "store.json"), { plaintext: true }).set("key", "value");
+    symlinkSync("far/store.json", join(own, "near.json"));
+    symlinkSync(join(own, "near.json"), join(own, "store.json"));
+    const byLink = fileStore(join(own, "store.json"), { plaintext: true });
+    expect((await byLink.get("key"))?.value).toBe("value");
+    await byLink.set("key", "new");
+    expect(readdirSync(join(own, "far")).sort()).toEqual(["store.json", "store.json.locks"]);
+  },
+);
