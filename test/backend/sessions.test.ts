@@ -1,5 +1,7 @@
 // The sessions of browsers, as bearer tokens or in cookies, until their lifetime or idle time ends.
 import { describe, expect, test } from "vitest";
+import type { BackendEvent } from "../../src/backend/index.js";
+import { memoryStore } from "../../src/index.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   bearer,
@@ -112,6 +114,34 @@ describe("a session token", () => {
       const other = new TestBrowser(parts.another({ deployments: [{ ...launching(), ...change }] }), OWN);
       expect(await refusalOf(other.get("/auth/me", bearer(session)))).toBe("401 session_unknown");
     }
+  });
+
+  test.each([
+    { when: "the backend has no store, as with replicas that share nothing", shared: undefined, times: 1 },
+    { when: "never if the backend has a store", shared: memoryStore(), times: 0 },
+  ])("of the right form that is unknown is one event: $when", async ({ shared: store, times }) => {
+    const events: BackendEvent[] = [];
+    const parts = rig({ onEvent: (event) => void events.push(event) });
+    const unknown = () => events.filter(({ type }) => type === "session_unknown");
+    const { session } = await parts.launch();
+    const replica = new TestBrowser(parts.another({ store }), OWN);
+    for (const malformed of ["", "x", "y".repeat(44), "Ω".repeat(43)])
+      await replica.get("/auth/me", { authorization: `Bearer ${encodeURI(malformed)}` });
+    expect(unknown()).toEqual([]);
+    for (let requests = 0; requests < 3; requests++)
+      expect(await refusalOf(replica.get("/auth/me", bearer(session)))).toBe("401 session_unknown");
+    expect(unknown()).toEqual(Array(times).fill({ type: "session_unknown", at: parts.clock.now() }));
+  });
+
+  test("in a cookie that is unknown is an event too", async () => {
+    const events: string[] = [];
+    const cookies = { session: { cookie: true }, store: undefined };
+    const { browser, launch, another } = rig({ ...cookies, onEvent: ({ type }) => void events.push(type) });
+    await launch();
+    const headers = { cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ") };
+    const answer = await new TestBrowser(another(), OWN).get("/auth/me", headers);
+    expect(await errorOf(answer)).toBe("session_unknown");
+    expect(events).toContain("session_unknown");
   });
 
   test("of a damaged entry is refused", async () => {
