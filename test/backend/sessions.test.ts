@@ -1,7 +1,8 @@
 // The sessions of browsers, as bearer tokens or in cookies, until their lifetime or idle time ends.
 import { describe, expect, test } from "vitest";
 import type { BackendEvent } from "../../src/backend/index.js";
-import { memoryStore } from "../../src/index.js";
+import { memoryStore, type TokenStore } from "../../src/index.js";
+import { encryptedStore } from "../../src/stores/encrypted.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   bearer,
@@ -154,6 +155,21 @@ describe("a session token", () => {
       expect(await errorOf(await browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
     }
   });
+});
+
+test("a session of a store with another encryption key is unknown, which is reported", async () => {
+  let inner = memoryStore();
+  const wrapStore = (made: TokenStore) => {
+    inner = made;
+    return encryptedStore(made, new Uint8Array(32));
+  };
+  const parts = rig({ wrapStore });
+  const { session } = await parts.launch();
+  expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+  const other = parts.another({ store: encryptedStore(inner, new Uint8Array(32).fill(1)) });
+  const answer = new TestBrowser(other, OWN).get("/auth/me", bearer(session));
+  expect(await refusalOf(answer)).toBe("401 session_unknown");
+  expect(parts.told).toMatchObject([{ code: "none", error: { code: "store_corrupt" } }]);
 });
 
 describe("a session", () => {
