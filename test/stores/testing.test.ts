@@ -1,4 +1,5 @@
 // The kit for token stores (bivariant/testing): it finds each planted fault, and each of its tests finds one.
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -6,6 +7,7 @@ import { memoryStore, StoreError, type TokenStore } from "../../src/index.js";
 import { encryptedStore } from "../../src/stores/encrypted.js";
 import { fileStore } from "../../src/stores/file.js";
 import { type MakeStore, testStore } from "../../src/stores/testing.js";
+import { blockWith, bundleProgram, cacheFolder } from "../readme/pages.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 /** Runs the kit in a runner of three lines. Returns "title: message" of each failure, and all titles. */
@@ -290,4 +292,11 @@ test("the memory, file and encrypted stores keep all promises, and each test clo
   const runs = await Promise.all(makers.map(runKit));
   expect(runs.flatMap(({ failures }) => failures)).toEqual([]);
   expect([files > 40, open]).toEqual([true, 0]);
+});
+
+test("node:test runs the kit as the page on stores prints it", async () => {
+  const code = blockWith("ts", 'from "bivariant/testing"');
+  const file = await bundleProgram(code, cacheFolder(), "kit.test.mjs");
+  const { status, stdout } = spawnSync(process.execPath, ["--test", file], { encoding: "utf8" });
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/pass 23\s+.*fail 0/)]);
 });
