@@ -95,7 +95,7 @@ export async function bundleProgram(code: string, folder: string, name: string):
   return outfile;
 }
 
-/** What a reader has: settings, a framework such as Hono, and the folder that `generate` wrote. */
+/** What a reader has: settings, a framework such as Hono or Express, and the folder that `generate` wrote. */
 const READER = `
 declare const baseUrl: string, tenantId: string, clientId: string, privateKey: string, authorizationEndpoint: string;
 declare const credentials: readonly import("bivariant").MachineCredential[];
@@ -104,6 +104,12 @@ declare function show(what: unknown): void;
 interface Context { readonly req: { readonly raw: Request }; json(data: unknown): Response }
 type Handler = (context: Context) => Response | Promise<Response>;
 declare const app: { all(path: string, handler: Handler): void; get(path: string, handler: Handler): void };
+declare module "express" {
+  type Response = import("node:http").ServerResponse & { json(data: unknown): void };
+  type Handler = (req: import("node:http").IncomingMessage, res: Response) => unknown;
+  type Add = (path: string, handler: Handler) => void;
+  export default function express(): { use: Add; get: Add; listen(port: number): void };
+}
 `;
 
 /** The compiler's complaints about programs, each as "name TS1234". `generated` is the folder of generated modules. */
