@@ -41,14 +41,13 @@ export function exchangeCode(
   signal: AbortSignal | undefined,
 ): Promise<PersonLifecycle> {
   if (signal?.aborted) return Promise.reject(signal.reason);
-  return new SharedTask((abort, keep) => exchangeOnce(context, grant, abort, keep)).join(signal);
+  return new SharedTask((abort) => exchangeOnce(context, grant, abort)).join(signal);
 }
 
 async function exchangeOnce(
   context: PersonContext,
   grant: CodeGrant,
   signal: AbortSignal,
-  keep: () => void,
 ): Promise<PersonLifecycle> {
   const { options, state, prepared, key, emit } = context;
   const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
@@ -61,7 +60,6 @@ async function exchangeOnce(
       await unmark();
       throw signal.reason;
     }
-    keep();
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     tokens = await sendCode(context, grant);
   } finally {

@@ -42,7 +42,7 @@ type OnBackendEvent = { listen(event: BackendEvent): void }["listen"];
 
 export interface BackendOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
-    Pick<CreateServiceOptions<T>, "api" | "validate"> {
+    Pick<CreateServiceOptions<T>, "api" | "validate" | "retries" | "bearerStatuses"> {
   /** The deployments of all customers, or a function that looks one up. */
   readonly deployments: readonly BackendDeployment[] | FindDeployment;
   /** The path of the routes. Default "/auth". */

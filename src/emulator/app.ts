@@ -36,6 +36,10 @@ interface Operation {
 /** The start of a path with a version. */
 const VERSIONED = /^\/(api\/)?v1\//;
 
+/** The User-Agent of the client's questions about the variant, and the path of one that is never served. */
+const PROBE_AGENT = /\(variant detection;/;
+const PROBE_PATH = "/v1/auth/bivariant-detect";
+
 /** `prefix` is the path of the public URL. */
 export function createApp(settings: Settings, prefix: string): App {
   const { variants } = settings;
@@ -62,6 +66,9 @@ export function createApp(settings: Settings, prefix: string): App {
     const { clock, journal, customerLog } = deployment;
     const at = clock();
     const note = journal.arrived();
+    const isProbe =
+      PROBE_AGENT.test(request.headers.get("user-agent") ?? "") || under(request) === PROBE_PATH;
+    if (isProbe) note.detectionProbe = true;
     const sending: Sending = {};
     const own = { ...deployment, customerLog: customerLog.of(note) };
     // The router looks methods up in an object, and must not find a member that every object has.

@@ -24,6 +24,8 @@ export interface CustomerLogEntry {
   readonly expected: string;
   readonly actual: string;
   readonly remedy: string;
+  /** Nothing is misconfigured: a client asked which variant is served. */
+  readonly detectionProbe?: true;
 }
 
 /** An entry must match every given member. */
@@ -41,6 +43,8 @@ const schema: z.ZodType<CustomerLogFilter> = z.strictObject({
   requestId: z.number().optional(),
   since: z.number().optional(),
 });
+
+const PROBED = "Nothing to correct: this is a detection probe, which asks which variant is served.";
 
 /** If there are more entries, the oldest are forgotten. */
 const CAPACITY = 1000;
@@ -103,7 +107,8 @@ export class CustomerLog {
       section,
       expected,
       actual,
-      remedy,
+      remedy: request?.detectionProbe ? PROBED : remedy,
+      ...(request?.detectionProbe && { detectionProbe: true }),
     });
   }
 }

@@ -38,6 +38,8 @@ export interface JournalEntry {
   readonly grant?: Grant;
   /** The rule by which it was refused. The customer's log has the reason. */
   readonly rule?: RuleId;
+  /** The client bivariant sent it to find out which variant is served. It is refused on purpose. */
+  readonly detectionProbe?: true;
   /** The fault that applied. If there were two, the later one. */
   readonly fault?: FaultName;
 }
@@ -78,6 +80,7 @@ const filterSchema: z.ZodType<JournalFilter> = z.strictObject({
   path: z.string().optional(),
   status: z.number().int().optional(),
   rule: ruleIdSchema.optional(),
+  detectionProbe: z.literal(true).optional(),
   fault: z.enum(FAULT_NAMES).optional(),
   since: z.number().optional(),
 });

@@ -68,15 +68,25 @@ export interface EmulatorOptions {
    * only with "invalid_client" is the sentence above that table true. Default: "invalid_grant".
    */
   readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
+  /**
+   * The error for a token request of Variant A that cannot be read or lacks a field. By the table of section
+   * 7.1 it is "invalid_grant" ("Anything else refused"), by RFC 6749 section 5.2 "invalid_request". Default:
+   * "invalid_grant".
+   */
+  readonly malformedError?: "invalid_grant" | "invalid_request" | undefined;
   /** Whether Variant A's fixed error text ends with a full stop (section 7.1). Default: true. */
   readonly fixedTextFullStop?: boolean | undefined;
   /** `revo` as an object, or the literal keys `revo.tenant`, `revo.user`, `revo.roles` (section 2.3). Default: "nested". */
   readonly revoShape?: "nested" | "flat" | undefined;
   /** Fields of Variant B's token response besides the two that are shown (section 4.2). Default: none. */
   readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
-  /** The status for a refused bearer, which is not shown. Default: 401. */
+  /**
+   * The status for a bearer that is missing, expired, of another tenant or of a disabled plugin, which is not
+   * shown. Unless it is 401, the body is `{ error: "invalid_token" }`, because an empty 403 has other causes
+   * (section 7.2). Default: 401.
+   */
   readonly bearerStatus?: number | undefined;
-  /** The status for a plugin token on a route that accepts none, which is not shown (section 7.2). Default: 401. */
+  /** The status for a plugin token on a route that accepts none (section 7.2). Default: `bearerStatus`. */
   readonly pluginTokenRefusedStatus?: number | undefined;
   /**
    * For each value of `X-Envelope` the member that then holds the raw body, such as `{ data: "data" }`. The
@@ -152,11 +162,12 @@ const schema = z.strictObject({
   unauthenticatedAttemptSpendsCode: z.boolean().default(true),
   requireKid: z.boolean().default(true),
   refusedPluginError: z.enum(["invalid_grant", "invalid_client"]).default("invalid_grant"),
+  malformedError: z.enum(["invalid_grant", "invalid_request"]).default("invalid_grant"),
   fixedTextFullStop: z.boolean().default(true),
   revoShape: z.enum(["nested", "flat"]).default("nested"),
   tokenResponseExtras: tokenResponseExtras.default({}),
   bearerStatus: status.default(401),
-  pluginTokenRefusedStatus: status.default(401),
+  pluginTokenRefusedStatus: status.optional(),
   envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
   devices: devicesSchema.default([
     { id: "device-1", name: "North gate" },
@@ -169,7 +180,10 @@ const schema = z.strictObject({
   randomSeed: z.number().int().optional(),
 });
 
-type Defaulted = Exclude<keyof EmulatorOptions, "now" | "publicUrl" | "randomSeed">;
+type Defaulted = Exclude<
+  keyof EmulatorOptions,
+  "now" | "publicUrl" | "pluginTokenRefusedStatus" | "randomSeed"
+>;
 
 export type Settings = EmulatorOptions &
   Given<Pick<EmulatorOptions, Defaulted>> & { readonly refreshTokens: Given<RefreshTokenOptions> };
@@ -237,6 +251,7 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
   ],
   requireKid: ["2.2", "Whether an assertion without kid is refused, even with one key in the JWKS."],
   refusedPluginError: ["7.1", "The error for an unregistered or disabled plugin."],
+  malformedError: ["7.1", "The error for a token request that cannot be read or lacks a field."],
   fixedTextFullStop: ["7.1", "Whether the fixed text of error_description ends with a full stop."],
   revoShape: ["2.3", "Whether revo is one object (nested), or its members are keys with a dot (flat)."],
   launchState: ["5.3", "The value of state in host:auth-code: state of the launch URL, or the opaque_code."],
@@ -250,7 +265,10 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
   routes: ["4.3", "Routes besides the two device lists. A declared route can replace an invented one."],
   narrowingDelayMs: ["2.1", "How long a replaced grant stays in force for issued tokens."],
   bearerStatus: ["7.2", "The status for a bearer that is missing or not valid for the request."],
-  pluginTokenRefusedStatus: ["7.2", "The status for a plugin token on a route that does not accept one."],
+  pluginTokenRefusedStatus: [
+    "7.2",
+    "The status for a plugin token on a route that takes none. By default that of bearerStatus.",
+  ],
   envelope: ["4.3, 9", "The values of X-Envelope, and the member that then holds the body."],
   devices: ["4.3", "The device list, for all tenants or by tenant. A device restriction does not filter it."],
   admin: ["not shown", "Who may use the page at /_emulator: loopback, everywhere, or false for no caller."],
@@ -258,7 +276,11 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
 
 const { refreshTokens: nested, ...settings } = withDefaults({});
 const parts = Object.entries(nested).map(([name, value]) => [`refreshTokens.${name}`, value]);
-const others = { publicUrl: DEFAULT_PUBLIC_URL, "rateLimit.retryAfter": "seconds" };
+const others = {
+  publicUrl: DEFAULT_PUBLIC_URL,
+  "rateLimit.retryAfter": "seconds",
+  pluginTokenRefusedStatus: settings.bearerStatus,
+};
 const defaults: Record<string, unknown> = { ...settings, ...others, ...Object.fromEntries(parts) };
 
 /**

@@ -46,10 +46,8 @@ export type RuleId =
  * rules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
  */
 export const rules: Readonly<Record<RuleId, Rule>> = {
-  ...withDefaults(
-    { answer: { status: 400, error: "invalid_request" } },
-    { ...launchRules, ...tokenRequestRules },
-  ),
+  ...withDefaults({ answer: { status: 400, error: "invalid_request" } }, launchRules),
+  ...withDefaults({ answer: { status: 400, error: "invalid_grant" } }, tokenRequestRules),
   ...withDefaults({ answer: { status: 400, error: "invalid_client" } }, assertionRules),
   ...withDefaults({ answer: { status: 400, error: "invalid_grant" }, remedy: RELAUNCH }, codeRules),
   ...withDefaults(

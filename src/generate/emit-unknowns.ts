@@ -6,6 +6,7 @@ interface Unknown {
   readonly id: string;
   readonly section: string;
   readonly says: string;
+  readonly untilTold?: string;
   readonly variants: Variant[];
   readonly pointers: Partial<Record<Variant, string[]>>;
 }
@@ -15,6 +16,8 @@ const DECLARATION = `export interface Unknown {
   /** Section of the description that leaves it open. */
   readonly section: string;
   readonly says: string;
+  /** What is assumed until it is known, and the option that changes it. */
+  readonly untilTold?: string;
   readonly variants: readonly ("A" | "B")[];
   /** JSON pointers of the marks in the document of each variant. */
   readonly pointers: { readonly A?: readonly string[]; readonly B?: readonly string[] };
@@ -41,15 +44,18 @@ function collect(document: Document, unknowns: Map<string, Unknown>): void {
     const marks = value["x-not-shown"];
     if (marks === undefined) return;
     const place = pointerTo(pointer, "x-not-shown");
-    if (!Array.isArray(marks)) throw invalid(place, "must be a list of { id, section, says }");
+    if (!Array.isArray(marks)) throw invalid(place, "must be a list of { id, section, says, untilTold? }");
     for (const [index, mark] of marks.entries()) {
       if (!isMark(mark)) {
-        throw invalid(pointerTo(place, index), "needs the strings `id` (kebab-case), `section` and `says`");
+        const needed =
+          "needs the strings `id` (kebab-case), `section` and `says`; `untilTold` may be a string too";
+        throw invalid(pointerTo(place, index), needed);
       }
-      const { id, section, says } = mark;
-      const known = unknowns.get(id) ?? { id, section, says, variants: [], pointers: {} };
-      if (known.section !== section || known.says !== says) {
-        const message = `the id ${id} has another section or text elsewhere; both must be the same`;
+      const { id, section, says, untilTold } = mark;
+      const texts = { section, says, ...(untilTold !== undefined && { untilTold }) };
+      const known = unknowns.get(id) ?? { id, ...texts, variants: [], pointers: {} };
+      if (known.section !== section || known.says !== says || known.untilTold !== untilTold) {
+        const message = `the id ${id} has another section or text elsewhere; they must be the same`;
         throw invalid(pointerTo(place, index), message);
       }
       if (!known.variants.includes(document.variant)) known.variants.push(document.variant);
@@ -59,9 +65,10 @@ function collect(document: Document, unknowns: Map<string, Unknown>): void {
   });
 }
 
-function isMark(mark: unknown): mark is Pick<Unknown, "id" | "section" | "says"> {
+function isMark(mark: unknown): mark is Pick<Unknown, "id" | "section" | "says" | "untilTold"> {
   if (!isObject(mark)) return false;
-  const { id, section, says } = mark;
+  const { id, section, says, untilTold } = mark;
+  if (untilTold !== undefined && typeof untilTold !== "string") return false;
   const areStrings = typeof id === "string" && typeof section === "string" && typeof says === "string";
   return areStrings && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id) && says !== "";
 }

@@ -24,7 +24,7 @@ export interface TargetOptions {
 export interface RequestOptions extends ClockOptions {
   /** It is always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
   readonly fetch?: Fetch | undefined;
-  /** The time limit of one HTTP request, from sending to the last byte. Default: 10 000. */
+  /** The time limit of one HTTP request, to its last byte, and of one call of a store. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
 }
 

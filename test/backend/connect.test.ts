@@ -258,11 +258,12 @@ interface Refusing extends Rig {
   readonly refused: { calls?: boolean; refresh?: boolean };
 }
 
-function refusing(options: { readonly fetch?: Fetch } = {}): Refusing {
+function refusing(options: { readonly fetch?: Fetch } = {}, status = 401): Refusing {
   const refused: Refusing["refused"] = {};
   const parts: Rig = rig({
+    bearerStatuses: [status],
     fetch: async (url, init) => {
-      if (refused.calls && !url.includes("token")) return new Response(null, { status: 401 });
+      if (refused.calls && !url.includes("token")) return new Response(null, { status });
       if (refused.refresh && url.includes("token"))
         return Response.json({ error: "invalid_grant" }, { status: 400 });
       return (options.fetch ?? parts.emulator.fetch)(url, init);
@@ -282,8 +283,8 @@ async function answered({ backend }: Rig, request: Request): Promise<[number, Re
 }
 
 describe("a launch whose token the service no longer accepts", () => {
-  test("asks for a relaunch at the first call, and ends in every process", async () => {
-    const parts = refusing();
+  test.each([401, 419])("asks for a relaunch at the first %d, and ends in every process", async (status) => {
+    const parts = refusing({}, status);
     const request = await launched(parts);
     expect((await answered(parts, request))[0]).toBe(200);
     parts.refused.calls = true;

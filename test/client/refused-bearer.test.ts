@@ -1,7 +1,16 @@
 // A call that is answered 401: the token is renewed and the call sent once more, where that can help.
 import { describe, expect, test } from "vitest";
-import { type Auth, createConnector, LoginRequiredError, RelaunchRequiredError } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
+import { createEmulator } from "../../src/emulator/index.js";
+import {
+  type Auth,
+  connect,
+  createConnector,
+  LoginRequiredError,
+  RelaunchRequiredError,
+  serviceAccount,
+  servicePlugin,
+} from "../../src/index.js";
+import { START, steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
@@ -142,6 +151,29 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
     clock.advance(30_001);
     const { status: final } = await (await connector.connect(target)).call("listDevices");
     expect([final, answers.length]).toEqual([200, 0]);
+  });
+
+  test("renews the token of a service that refuses expired tokens with that status", async () => {
+    const emulator = createEmulator({ now: () => START, bearerStatus: 403 });
+    emulator.clock.freeze();
+    const client = { tenantId: "acme", clientId: "worker", clientSecret: "not a real secret" };
+    const { clientSecret, ...plugin } = client;
+    emulator.registerPlugin({ ...plugin, type: "service", scopes: ["devices:read"] });
+    emulator.registerServiceAccount(client);
+    const privateKey = emulator.testKey(plugin);
+    const credential =
+      variant === "A"
+        ? servicePlugin({ ...plugin, privateKey })
+        : serviceAccount({ ...plugin, clientSecret });
+    let at = START;
+    const options = { baseUrl: emulator.publicUrl, tenantId: "acme", fetch: emulator.fetch, now: () => at };
+    const service = await connect({ ...options, credentials: [credential], bearerStatuses: [403] });
+    await service.call("listDevices");
+    emulator.clock.advance(3_600_000);
+    at += 30_001;
+    expect(await service.call("listDevices")).toMatchObject({ status: 200 });
+    const issued = emulator.journal.tokenRequests().filter(({ status }) => status === 200);
+    expect(issued).toHaveLength(2);
   });
 
   test.each([{ bearerStatuses: 401 }, { bearerStatuses: ["401"] }, { bearerStatuses: [302] }])(

@@ -1,6 +1,6 @@
 // Tests of API calls that the table of negative requests does not cover: the device list, declared routes, and paths
 // that are not served.
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type ApiRoute, createEmulator, type Devices } from "../../src/emulator/index.js";
 import { accessTokenIn, LaunchedPlugin, PluginClient, requestAccountToken } from "./plugin-client.js";
 
@@ -79,6 +79,33 @@ describe("a declared route", () => {
     expect(await statusOf("")).toBe(200);
   });
 
+  test("may name devices in a JSON body, which its own answer can still read", async () => {
+    const deviceParameter = { in: "body", name: "device" } as const;
+    const respond: ApiRoute["respond"] = ({ request }) => request.json();
+    const plugin = new PluginClient({ routes: [{ ...restart, deviceParameter, respond }] }, registration);
+    const { url, close } = await plugin.emulator.listen();
+    onTestFinished(close);
+    const headers = { authorization: `Bearer ${await plugin.accessToken()}` };
+    const send = (body: string) =>
+      fetch(`${url}/api/v1/acme/devices/any/restart`, { method: "POST", headers, body });
+    expect(await (await send('{"device":"device-1","at":7}')).json()).toEqual({ device: "device-1", at: 7 });
+    const refused = await send('{"device":"device-2"}');
+    expect([refused.status, await refused.text()]).toEqual([403, ""]);
+    await send(JSON.stringify({ device: Array.from({ length: 5000 }, (_, index) => `device-${index}`) }));
+    expect(plugin.emulator.customerLog.last()?.actual.length).toBeLessThan(1000);
+  });
+
+  test("that takes plugin tokens without a scope is refused, and the error names it and says what to do", () => {
+    const { scope: _, ...route } = restart;
+    const issue =
+      'routes.0.scope: restartDevice (POST /api/v1/{tenantId}/devices/{deviceId}/restart) takes plugin tokens, so it needs a scope (section 5.6). Add scope, for example "devices:read", or takesPluginTokens: false.';
+    expect(() => createEmulator({ routes: [route] })).toThrow(
+      expect.objectContaining({ code: "option_invalid", issues: [issue] }),
+    );
+    expect(() => createEmulator({ routes: [{ ...route, takesPluginTokens: false }] })).not.toThrow();
+    expect(() => createEmulator({ routes: [{ ...route, path: "/v1/restarts" }] })).not.toThrow();
+  });
+
   const answers: { name: string; respond: ApiRoute["respond"]; status: number; body: string }[] = [
     { name: "a value as JSON", respond: ({ clientId }) => [clientId], status: 200, body: '["reporter"]' },
     { name: "undefined as 204", respond: () => undefined, status: 204, body: "" },
@@ -88,7 +115,9 @@ describe("a declared route", () => {
   ];
   test.each(answers)("answers $name", async ({ respond, status, body }) => {
     const path = "/api/v1/{tenantId}/any";
-    const plugin = new LaunchedPlugin({ routes: [{ operationId: "any", method: "POST", path, respond }] });
+    const plugin = new LaunchedPlugin({
+      routes: [{ operationId: "any", method: "POST", path, scope: "devices:read", respond }],
+    });
     const init = { method: "POST", body: "sent" };
     const response = await plugin.call(await plugin.launchedToken(), "/api/v1/acme/any", init);
     expect([response.status, await response.text()]).toEqual([status, body]);
@@ -99,11 +128,14 @@ describe("a declared route", () => {
     { name: "with a literal precedes a parameter", path: "/api/v1/{tenantId}/devices/device-1" },
   ];
   test.each(places)("$name", async ({ operationId = "newest", path }) => {
-    const plugin = new PluginClient({ routes: [{ operationId, method: "GET", path }] });
+    const plugin = new PluginClient({
+      routes: [{ operationId, method: "GET", path, scope: "devices:read" }],
+    });
     const response = await plugin.call(await plugin.accessToken(), "/api/v1/acme/devices/device-1");
     expect(await response.json()).toMatchObject({ operationId });
   });
 
+  const header = { in: "header", name: "device" } as unknown as NonNullable<ApiRoute["deviceParameter"]>;
   const wrong: { name: string; route: Partial<ApiRoute>; code: string }[] = [
     { name: "a described route", route: { method: "GET", path: "/v1/devices" }, code: "route_conflict" },
     { name: "a token endpoint", route: { path: "/v1/auth/token" }, code: "route_conflict" },
@@ -113,6 +145,7 @@ describe("a declared route", () => {
     { name: "a path outside both variants", route: { path: "/v2/devices" }, code: "option_invalid" },
     { name: "a path without {tenantId}", route: { path: "/api/v1/acme/x" }, code: "option_invalid" },
     { name: "a wildcard", route: { path: "/v1/*" }, code: "option_invalid" },
+    { name: "devices in a header", route: { deviceParameter: header }, code: "option_invalid" },
     { name: "a scope in another form", route: { scope: "devices" }, code: "option_invalid" },
   ];
   test.each(wrong)("with $name is refused", ({ route, code }) => {

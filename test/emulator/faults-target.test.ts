@@ -239,6 +239,7 @@ describe("a fault", () => {
     expect(plugin.emulator.customerLog.entries({ requestId: entry?.id ?? 0 })).toHaveLength(1);
   });
 
+  const scope = "devices:read";
   test.each([
     { fault: "lost-answer", executed: 1 },
     { fault: "reset", executed: 0 },
@@ -246,7 +247,8 @@ describe("a fault", () => {
     let runs = 0;
     const respond = () => ++runs;
     const path = "/api/v1/{tenantId}/runs";
-    const plugin = new PluginClient({ routes: [{ operationId: "run", method: "POST", path, respond }] });
+    const route = { operationId: "run", method: "POST", path, scope } as const;
+    const plugin = new PluginClient({ routes: [{ ...route, respond }] });
     const token = await plugin.accessToken();
     plugin.emulator.faults.add({ name: fault, at: "resource" });
     const sent = plugin.call(token, "/api/v1/acme/runs", { method: "POST" });
@@ -256,7 +258,7 @@ describe("a fault", () => {
   });
 
   test("on a route also alters an answer without a body", async () => {
-    const route = { operationId: "empty", method: "GET", path: "/api/v1/{tenantId}/empty" } as const;
+    const route = { operationId: "empty", method: "GET", path: "/api/v1/{tenantId}/empty", scope } as const;
     const plugin = new PluginClient({ routes: [{ ...route, respond: () => undefined }] });
     const token = await plugin.accessToken();
     const { faults } = plugin.emulator;
@@ -272,7 +274,7 @@ describe("a fault", () => {
   });
 
   test("of the kind malformed-json on a route makes every value invalid JSON", async () => {
-    const route = { operationId: "one", method: "GET", path: "/api/v1/{tenantId}/one" } as const;
+    const route = { operationId: "one", method: "GET", path: "/api/v1/{tenantId}/one", scope } as const;
     for (const value of [12, true, "text", null, [], {}]) {
       const plugin = new PluginClient({ routes: [{ ...route, respond: () => value }] });
       const token = await plugin.accessToken();

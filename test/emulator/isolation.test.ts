@@ -106,7 +106,8 @@ describe("fetch", () => {
   test("rejects with the signal's reason before a request, during it, and if no answer comes", async () => {
     const path = "/api/v1/{tenantId}/never";
     const respond = () => new Promise(() => {});
-    const plugin = new PluginClient({ routes: [{ operationId: "never", method: "GET", path, respond }] });
+    const route = { operationId: "never", method: "GET", path, scope: "devices:read", respond } as const;
+    const plugin = new PluginClient({ routes: [route] });
     const token = await plugin.accessToken();
     const reason = new Error("enough");
     await expect(plugin.emulator.fetch("/", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);

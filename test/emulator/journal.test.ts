@@ -7,10 +7,35 @@ import {
   type JournalEntry,
   type JournalFilter,
 } from "../../src/emulator/index.js";
+import { detectVariant } from "../../src/index.js";
 import { isSettled } from "../support/wait.js";
 import { LaunchedPlugin, PluginClient, requestAccountToken } from "./plugin-client.js";
 import { PORTAL_SECRET, Portal } from "./portal.js";
 import { watchedTimers } from "./two-ways.js";
+
+test.each([{}, { malformedError: "invalid_request" }] as const)(
+  "the questions of detectVariant are labelled detection probes, and find both variants with the options %o",
+  async (options) => {
+    const { emulator } = new PluginClient(options);
+    const { publicUrl: baseUrl, fetch, journal, customerLog } = emulator;
+    const { served } = await detectVariant({ baseUrl, tenantId: "acme", fetch });
+    expect(served).toEqual({ A: "yes", B: "yes" });
+    expect(journal.entries({ detectionProbe: true }).map(({ status }) => status)).toEqual([400, 400, 404]);
+    const probe = { detectionProbe: true, remedy: expect.stringContaining("detection probe") };
+    expect(customerLog.entries()).toMatchObject([probe, probe]);
+  },
+);
+
+test("a token request with the grant of detection is a detection probe, whatever its User-Agent", async () => {
+  const plugin = new PluginClient();
+  const { journal, customerLog } = plugin.emulator;
+  for (const grant_type of ["bivariant-detect", "password"]) {
+    await plugin.requestToken({ form: { grant_type } });
+    const label = grant_type === "bivariant-detect" ? true : undefined;
+    expect(journal.last()?.detectionProbe).toBe(label);
+    expect(customerLog.last()?.detectionProbe).toBe(label);
+  }
+});
 
 describe("an entry", () => {
   interface Row {

@@ -112,9 +112,9 @@ describe("reset", () => {
     const held = new Promise<string>((resolve) => {
       release = resolve;
     });
-    const plugin = new PluginClient({
-      routes: [{ operationId: "wait", method: "GET", path: "/api/v1/{tenantId}/wait", respond: () => held }],
-    });
+    const route = { operationId: "wait", method: "GET", path: "/api/v1/{tenantId}/wait" } as const;
+    const routes = [{ ...route, scope: "devices:read", respond: () => held }];
+    const plugin = new PluginClient({ routes });
     const token = await plugin.accessToken();
     const { journal } = plugin.emulator;
     const inFlight = plugin.call(token, "/api/v1/acme/wait");

@@ -225,6 +225,10 @@ const refused = [
     { ...openapi(ONE_OPERATION), "x-not-shown": [{ section: "1", says: "This." }] },
     "/x-not-shown/0",
   ),
+  refusal("a mark whose untilTold is a list", "not_shown_invalid", {
+    ...openapi(ONE_OPERATION),
+    "x-not-shown": [{ id: "a", section: "1", says: "This.", untilTold: [] }],
+  }),
   refusal(
     "a mark without an id at a property named default",
     "not_shown_invalid",
@@ -234,13 +238,14 @@ const refused = [
   ...[
     { section: "1", says: "That." },
     { section: "2", says: "This." },
+    { section: "1", says: "This.", untilTold: "Assumed." },
   ].map((other) => {
     const marks = [
       { id: "a", section: "1", says: "This." },
       { id: "a", ...other },
     ];
     const document = { ...openapi(ONE_OPERATION), "x-not-shown": marks };
-    return refusal(`one id also for section ${other.section}: ${other.says}`, "not_shown_invalid", document);
+    return refusal(`one id also for ${JSON.stringify(other)}`, "not_shown_invalid", document);
   }),
   refusal(
     "a parameter without a place",

@@ -118,7 +118,10 @@ const A: Table = {
     ],
   },
   TokenTenant: { valid: ["acme"], invalid: [1] },
-  TokenUser: { valid: [{}, { userId: "u", firstname: "f", lastname: "l" }], invalid: [{ userId: 1 }, []] },
+  TokenUser: {
+    valid: [{}, { userId: "u", firstname: "f", lastname: "l" }, { userId: 1 }],
+    invalid: [{ userId: true }, []],
+  },
   TokenRoles: { valid: [[], [{ name: "n", group: "g" }, {}]], invalid: [{}, ["role"]] },
   TokenError: {
     valid: ["invalid_client", "invalid_grant", "unsupported_grant_type", "invalid_request"].flatMap(

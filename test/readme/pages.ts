@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { onTestFinished } from "vitest";
 import { entriesFromSources, readManifest } from "../../scripts/build.js";
@@ -83,7 +83,7 @@ export function cacheFolder(): string {
 export async function bundleProgram(code: string, folder: string, name: string): Promise<string> {
   const outfile = join(folder, name);
   await build({
-    stdin: { contents: code, resolveDir: root, loader: "js" },
+    stdin: { contents: code, resolveDir: root, loader: "ts" },
     bundle: true,
     format: "esm",
     platform: "node",
@@ -95,6 +95,12 @@ export async function bundleProgram(code: string, folder: string, name: string):
   return outfile;
 }
 
+/** Runs a TypeScript block of a page, the one that holds the text, as a module. */
+export async function importBlock<Module>(text: string): Promise<Module> {
+  const file = await bundleProgram(blockWith("ts", text), cacheFolder(), "block.mjs");
+  return import(pathToFileURL(file).href);
+}
+
 /** What a reader has: settings, a framework such as Hono or Express, and the folder that `generate` wrote. */
 const READER = `
 declare const baseUrl: string, tenantId: string, clientId: string, privateKey: string, authorizationEndpoint: string;
@@ -103,6 +109,7 @@ declare function use(data: unknown): void;
 declare function show(what: unknown): void;
 interface Context { readonly req: { readonly raw: Request }; json(data: unknown): Response }
 type Handler = (context: Context) => Response | Promise<Response>;
+declare module "cloudflare:workers" { export function waitUntil(promise: Promise<unknown>): void }
 declare const app: { all(path: string, handler: Handler): void; get(path: string, handler: Handler): void };
 declare module "express" {
   type Response = import("node:http").ServerResponse & { json(data: unknown): void };

@@ -113,6 +113,8 @@ describeInChromium("the whole plugin", (browser) => {
     await page.getByRole("button", { name: "Planner" }).click();
     const status = page.frameLocator("iframe").getByRole("status");
     await status.filter({ hasText: severalNames }).waitFor();
+    const { headers } = await fetch(pageUrl);
+    expect(headers.get("content-security-policy")).toBe(`frame-ancestors ${new URL(hostUrl).origin}`);
     await page.frames().at(-1)?.evaluate("location.reload()");
     await status.filter({ hasText: "opaque_code_missing" }).waitFor();
     expect(faults).toEqual([]);

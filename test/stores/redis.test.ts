@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { transformSync } from "esbuild";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
 import { testStore } from "../../src/stores/testing.js";
@@ -23,7 +22,7 @@ describe.skipIf(!isInstalled)("the redisStore of src/stores/README.md", () => {
     const socket = join(folder, "socket");
     const args = ["--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder];
     server = spawn("redis-server", args, { stdio: "ignore" });
-    const { code } = transformSync(blockWith("ts", "replaceScript"), { loader: "ts" });
+    const code = blockWith("ts", "replaceScript");
     ({ redisStore } = await import(await bundleProgram(code, folder, "redis-store.mjs")));
     while (!existsSync(socket)) await new Promise((resolve) => setTimeout(resolve, 10));
   });

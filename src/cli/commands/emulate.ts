@@ -336,8 +336,12 @@ function trafficPrinter({ journal, customerLog }: Emulator, output: Output): () 
   };
 }
 
-function requestLine({ at, method, path, status, variant, operation }: JournalEntry, paint: Paint): string {
-  const what = variant === undefined ? "" : `  ${variant} ${operation ?? ""}`.trimEnd();
+function requestLine(
+  { at, method, path, status, variant, operation, detectionProbe }: JournalEntry,
+  paint: Paint,
+): string {
+  const route = variant === undefined ? "" : `  ${variant} ${operation ?? ""}`.trimEnd();
+  const what = detectionProbe ? `${route}  detection probe` : route;
   const time = new Date(at).toISOString().slice(11, 23);
   return `${paint("dim", time)} ${method} ${path} ${paint(status < 400 ? "green" : "yellow", String(status))}${what}\n`;
 }

@@ -64,7 +64,7 @@ function journal({ deployment }: AdminView): Markup {
   const row = (
     entry: JournalEntry,
   ) => html`<tr><td>#${entry.id}</td><td>${instant(entry.at)}</td><td>${statusMark(entry.status)}</td>
-<td>${[entry.rule, entry.fault && `fault ${entry.fault}`].filter(Boolean).join(", ")}</td>
+<td>${[entry.rule, entry.fault && `fault ${entry.fault}`, entry.detectionProbe && "detection probe"].filter(Boolean).join(", ")}</td>
 <td><code>${entry.method} ${entry.path}</code></td><td>${entry.operation ?? ""}</td><td>${entry.tenantId ?? ""}</td><td>${entry.clientId ?? ""}</td>
 <td>${entry.grant ?? ""}</td></tr>`;
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>

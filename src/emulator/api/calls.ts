@@ -1,6 +1,6 @@
 // Answers a call of an API route: the bearer token, the rules of the route, then the route's own value.
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
-import { parseJson } from "../http/messages.js";
+import { parseJson, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
@@ -21,7 +21,7 @@ export async function answerApiCall(
   const { clientId, userId } = token;
   const tenantId = pathTenantId ?? token.tenantId;
   Object.assign(note, { tenantId, clientId });
-  const named = devicesNamed(route.deviceParameter, parameters, request.url);
+  const named = await devicesNamed(route.deviceParameter, parameters, request);
   const refusal = checkCall(deployment, token, tenantId, route, named);
   if (refusal !== undefined) {
     // The log of another tenant does not show the client.
@@ -34,11 +34,27 @@ export async function answerApiCall(
   return callAnswer(deployment, value, request);
 }
 
-/** Returns the device in the path or, if the path lacks the parameter, all devices in the query. */
-function devicesNamed(name: string | undefined, inPath: Record<string, string>, url: string): string[] {
-  if (name === undefined) return [];
-  const device = inPath[name];
-  return device === undefined ? new URL(url).searchParams.getAll(name) : [device];
+/**
+ * Returns the devices in the JSON body or the device in the path or, if the path lacks the parameter, all
+ * devices in the query. Undefined means that the body cannot be read, so that it may name any device.
+ */
+async function devicesNamed(
+  parameter: ApiRoute["deviceParameter"],
+  inPath: Record<string, string>,
+  request: Request,
+): Promise<string[] | undefined> {
+  if (parameter === undefined) return [];
+  if (typeof parameter === "string") {
+    const device = inPath[parameter];
+    return device === undefined ? new URL(request.url).searchParams.getAll(parameter) : [device];
+  }
+  // This is a copy, because the route's own answer may read the body too.
+  const body = await readBody(request.clone());
+  if (!("text" in body)) return undefined;
+  const fields = body.text === "" ? {} : parseObject(body.text);
+  if (fields === undefined) return undefined;
+  const ids = [fields[parameter.name] ?? []].flat();
+  return ids.every((id) => typeof id === "string" || typeof id === "number") ? ids.map(String) : undefined;
 }
 
 /** RFC 6750 section 2.1; the scheme's name is case-insensitive (RFC 9110 section 11.1). */
@@ -71,8 +87,8 @@ interface Call {
   /** The tenant of the path. Variant B's paths have none, so there it is the token's. */
   readonly tenantId: string;
   readonly route: ApiRoute;
-  /** The devices that the request names. */
-  readonly devices: readonly string[];
+  /** The devices that the request names; undefined if its body cannot be read. */
+  readonly devices: readonly string[] | undefined;
   /** "The registration is re-checked live on each call" (description, section 2.1). It is undefined if not registered. */
   readonly plugin: Plugin | undefined;
   /** The current capabilities of the person for whom the token acts; undefined for a machine. */
@@ -128,9 +144,14 @@ const pluginChecks: Checks<Call> = {
     const covering = inForce.filter(({ scopes }) => scope === undefined || scopes.has(scope));
     // If no grant covers the scope, route.narrowed is off, and the devices of every grant count.
     const grants = covering.length > 0 ? covering : inForce;
-    const isReached = grants.some((grant) => devices.every((device) => grant.devices?.has(device) ?? true));
+    const isReached = grants.some(
+      ({ devices: permitted }) =>
+        permitted === undefined || devices?.every((device) => permitted.has(device)),
+    );
     const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
-    return unless(isReached, `devices: ${permitted}`, devices.map(shown).join(", "));
+    // A body can name thousands, and each refusal is kept in the log.
+    const actual = devices?.slice(0, 20).map(shown).join(", ") ?? "a body in which no device can be read";
+    return unless(isReached, `devices: ${permitted}`, actual);
   },
 };
 
@@ -139,7 +160,7 @@ function checkCall(
   token: IssuedToken,
   tenantId: string,
   route: ApiRoute,
-  devices: readonly string[],
+  devices: readonly string[] | undefined,
 ): Refusal | undefined {
   const { variant, clientId, userId } = token;
   const person = userId === undefined ? undefined : operators.find(token.tenantId, userId);
@@ -156,18 +177,21 @@ function checkCall(
 }
 
 /**
- * Refuses with the status from the options, because it is "not shown" (description, section 7.2). The 403 has
- * an empty body. The body of the 401 is not shown, and is empty here too.
+ * Refuses a bearer with the status from the options, because it is "not shown" (description, section 7.2).
+ * With another status than 401 the answer has a body, because an empty 403 "has exactly three causes".
  */
 function refuse(
   { clock, customerLog, settings }: Deployment,
   refusal: Refusal,
   { tenantId, clientId }: { readonly tenantId: string | undefined; readonly clientId?: string },
 ): Response {
-  let { status } = answerTo(refusal);
-  if (refusal.rule.startsWith("bearer.")) status = settings.bearerStatus;
-  if (refusal.rule === "route.opt-in") status = settings.pluginTokenRefusedStatus;
+  const { bearerStatus, pluginTokenRefusedStatus = bearerStatus } = settings;
+  const isOptIn = refusal.rule === "route.opt-in";
+  const isBearer = isOptIn || refusal.rule.startsWith("bearer.");
+  const chosen = isOptIn ? pluginTokenRefusedStatus : bearerStatus;
+  const status = isBearer ? chosen : answerTo(refusal).status;
   customerLog.record(clock(), { tenantId, clientId }, { ...refusal, answer: { status } });
+  if (isBearer && status !== 401) return Response.json({ error: "invalid_token" }, { status });
   const headers = new Headers({ "content-length": "0" });
   if (status === 401) {
     // RFC 6750 section 3.1: the answer to a request without authentication information has no error code.

@@ -30,10 +30,18 @@ export interface ApiRoute {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Starts with `/api/v1/{tenantId}/` (Variant A) or `/v1/` (Variant B); a parameter is a whole segment. */
   readonly path: string;
-  /** "A plugin-enabled route requires one scope" (description, section 5.6). If left out, any token of the variant will do. */
+  /**
+   * "A plugin-enabled route requires one scope" (description, section 5.6). Only a route of Variant B and one
+   * that takes no plugin tokens can do without it.
+   */
   readonly scope?: string | undefined;
-  /** The path or query parameter that names a device, which a plugin's device restriction must permit. */
-  readonly deviceParameter?: string | undefined;
+  /**
+   * The path or query parameter that names a device, or the member of a JSON body with one id or a list of
+   * ids. A plugin's device restriction must permit each of them; from a restricted plugin, a body that is not
+   * a JSON object, holds other values there or exceeds 64 KiB is refused.
+   * @example { in: "body", name: "deviceIds" }
+   */
+  readonly deviceParameter?: string | { readonly in: "body"; readonly name: string } | undefined;
   /** "Only routes that opt in accept a plugin token" (section 5.5). Default: true. It has no effect in Variant B. */
   readonly takesPluginTokens?: boolean | undefined;
   /** The answer: a `Response`, a JSON value, or undefined for 204. Default: operationId and parameters as JSON. */
@@ -46,19 +54,37 @@ export interface ApiRoute {
 const SEGMENTS = /^(\/([A-Za-z0-9._~-]+|\{[A-Za-z][A-Za-z0-9_]*\}))+$/;
 const BASE_PATH = /^(\/api\/v1\/\{tenantId\}|\/v1)\//;
 
-export const apiRouteSchema: z.ZodType<ApiRoute> = z.strictObject({
-  operationId: z.string().min(1),
-  method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-  path: z
-    .string()
-    .regex(SEGMENTS, "must consist of literal segments and whole-segment {parameters}")
-    .regex(BASE_PATH, "must start with /api/v1/{tenantId}/ or /v1/"),
-  scope: scopeSchema.optional(),
-  deviceParameter: z.string().min(1).optional(),
-  takesPluginTokens: z.boolean().optional(),
-  respond: z.custom<(call: ApiCall) => unknown>((value) => typeof value === "function").optional(),
-  invented: z.boolean().optional(),
-});
+const deviceParameter = z.union(
+  [z.string().min(1), z.strictObject({ in: z.literal("body"), name: z.string().min(1) })],
+  'must be the name of a path or query parameter, or { in: "body", name }',
+);
+
+/** "A plugin-enabled route requires one scope" (description, section 5.6). */
+function hasNeededScope(route: ApiRoute): boolean {
+  return route.scope !== undefined || route.takesPluginTokens === false || variantOf(route) === "B";
+}
+
+function scopeProblem({ input }: { readonly input?: unknown }): string {
+  const { operationId, method, path } = input as ApiRoute;
+  const problem = `${operationId} (${method} ${path}) takes plugin tokens, so it needs a scope (section 5.6)`;
+  return `${problem}. Add scope, for example "devices:read", or takesPluginTokens: false.`;
+}
+
+export const apiRouteSchema: z.ZodType<ApiRoute> = z
+  .strictObject({
+    operationId: z.string().min(1),
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    path: z
+      .string()
+      .regex(SEGMENTS, "must consist of literal segments and whole-segment {parameters}")
+      .regex(BASE_PATH, "must start with /api/v1/{tenantId}/ or /v1/"),
+    scope: scopeSchema.optional(),
+    deviceParameter: deviceParameter.optional(),
+    takesPluginTokens: z.boolean().optional(),
+    respond: z.custom<(call: ApiCall) => unknown>((value) => typeof value === "function").optional(),
+    invented: z.boolean().optional(),
+  })
+  .refine(hasNeededScope, { path: ["scope"], error: scopeProblem });
 
 export function variantOf(route: ApiRoute): "A" | "B" {
   return route.path.startsWith("/api/") ? "A" : "B";

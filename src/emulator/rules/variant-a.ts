@@ -47,7 +47,11 @@ export const launchRules = {
   },
 } as const;
 
-/** Where the table of section 7.1 names no condition, the error code is from RFC 6749 section 5.2. */
+/**
+ * Refused with invalid_grant ("Anything else refused") unless the table of section 7.1 names another error.
+ * The option malformedError chooses RFC 6749's invalid_request for requests that lack a field or cannot be
+ * read.
+ */
 export const tokenRequestRules = {
   "token-request.method": {
     section: "4.1",
@@ -107,6 +111,7 @@ export const tokenRequestRules = {
   "token-request.assertion-type": {
     section: "4.1, 7.1",
     says: "client_assertion_type is urn:ietf:params:oauth:client-assertion-type:jwt-bearer.",
+    answer: { status: 400, error: "invalid_request" },
     remedy: "Send client_assertion_type with exactly that value.",
     off: "client_assertion_type is not checked.",
   },
@@ -118,20 +123,17 @@ export const tokenRequestRules = {
   "plugin.registered": {
     section: "3, 7.1",
     says: "The plugin is registered in the tenant of the path.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "The customer confirms the client id under Settings, Tenant Settings, External Plugins.",
   },
   "plugin.enabled": {
     section: "3, 7.1",
     says: "The plugin is enabled.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "The customer enables the plugin under Settings, Tenant Settings, External Plugins.",
     off: "A disabled plugin gets a token.",
   },
   "plugin.grant": {
     section: "1, 7.1",
     says: "A service plugin uses client_credentials, a user-interface plugin authorization_code.",
-    answer: { status: 400, error: "invalid_grant" },
     remedy: "Use the grant of the plugin's type, or have it registered as the other type.",
     off: "A plugin gets a token by the grant that it asks for; a token by client_credentials acts for no operator.",
   },
@@ -149,11 +151,12 @@ export const tokenRequestRules = {
   },
 } as const;
 
-/** All refused with invalid_client: "The assertion was refused" (description, section 7.1). */
+/** An assertion that is there is refused with invalid_client: "The assertion was refused" (section 7.1). */
 export const assertionRules = {
   "assertion.present": {
     section: "4.1",
     says: "client_assertion is required.",
+    answer: { status: 400, error: "invalid_grant" },
     remedy: "Send the signed JWT in the form field client_assertion.",
     off: "A request without an assertion is accepted: client_id alone names the plugin.",
   },

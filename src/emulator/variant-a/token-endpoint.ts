@@ -15,11 +15,14 @@ import type { RateLimit } from "../options.js";
 import { TOKEN_PATH_A } from "../paths.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
+import type { RuleId } from "../rules.js";
 import { isMadeUpId, shown, shownClientId, shownUri } from "../shown.js";
 import type { Deployment, LaunchCode } from "../state.js";
 import { checkAssertion } from "./assertion.js";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/** What the client sends to find out whether Variant A is served. */
+const PROBE_GRANT = "bivariant-detect";
 /** "error_description is always the same fixed text" (description, section 7.1). */
 const FIXED_DESCRIPTION = "The token request was rejected";
 /** "Wrong grant for the plugin type" (section 7.1). */
@@ -40,15 +43,32 @@ export async function answerTokenRequest(
   if (!("rule" in read)) {
     note.clientId = plugins.find(tenantId, read.client_id ?? "")?.clientId;
     note.grant = asGrant(read.grant_type);
+    if (read.grant_type === PROBE_GRANT) note.detectionProbe = true;
   }
-  const outcome = "rule" in read ? read : grantToken(deployment, tenantId, read);
-  if (!("rule" in outcome)) return answered(outcome);
+  const granted = "rule" in read ? read : grantToken(deployment, tenantId, read);
+  if (!("rule" in granted)) return answered(granted);
+  const answer = { status: 400, error: settings.malformedError };
+  const refusal = isMalformed(read, granted.rule) ? { ...granted, answer } : granted;
   // An unregistered client_id is logged too, so that the refusals of a plugin are found before its registration.
   const unregisteredId = "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
-  customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, outcome);
-  const { status, error } = answerTo(outcome);
+  customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, refusal);
+  const { status, error } = answerTo(refusal);
   const error_description = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
-  return answered(Response.json({ error, error_description }, { status, headers: NOT_STORED }), outcome.rule);
+  return answered(Response.json({ error, error_description }, { status, headers: NOT_STORED }), refusal.rule);
+}
+
+/** The field whose absence breaks the rule. */
+const MISSING: Partial<Record<RuleId, keyof TokenRequest>> = {
+  "token-request.client-id": "client_id",
+  "assertion.present": "client_assertion",
+  "code.known": "code",
+  "code.verifier": "code_verifier",
+};
+
+/** Whether the request cannot be read or lacks a field, for which section 7.1 names no error. */
+function isMalformed(read: TokenRequest | Refusal, rule: RuleId): boolean {
+  const missing = MISSING[rule];
+  return "rule" in read || (missing !== undefined && read[missing] === undefined);
 }
 
 /** "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429 with an empty body. */

@@ -145,6 +145,8 @@ const defaults: EmulatorOptions = {
   narrowingDelayMs: 0,
   unauthenticatedAttemptSpendsCode: true,
   requireKid: true,
+  malformedError: "invalid_grant",
+  bearerStatus: 401,
   rules: {},
 };
 const anyOptions: fc.Arbitrary<EmulatorOptions> = fc.constantFrom<EmulatorOptions>(
@@ -155,6 +157,7 @@ const anyOptions: fc.Arbitrary<EmulatorOptions> = fc.constantFrom<EmulatorOption
   { refreshTokens: { reuseDetection: false, idleSeconds: 1 } },
   { revoShape: "flat", narrowingDelayMs: 60_000 },
   { unauthenticatedAttemptSpendsCode: false, requireKid: false },
+  { malformedError: "invalid_request", bearerStatus: 403 },
 );
 
 interface Step {
@@ -173,6 +176,7 @@ export function newWorld(): World {
         operationId: "readSchedules",
         method: "GET",
         path: "/api/v1/{tenantId}/schedules",
+        scope: "devices:read",
         deviceParameter: "device",
       },
       { operationId: "putDevice", method: "PUT", path: "/v1/devices/{deviceId}", scope: "devices:read" },

@@ -1,7 +1,7 @@
 // Client assertions (section 2.2 of the description): keys, form, claims, times and replays.
 import { constants, generateKeyPairSync, sign } from "node:crypto";
 import { hs256, rs256, type SigningKey } from "../signing-key.js";
-import { globexToken, invalidClient, ok, serviceToken } from "./answer.js";
+import { globexToken, invalidClient, invalidGrant, ok, serviceToken } from "./answer.js";
 import { accepting, group, type Row, refusing, tokenRequests } from "./row.js";
 import {
   type ChangedA,
@@ -130,7 +130,7 @@ const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("ba
 const assertion = (client_assertion?: string): ChangedA => ({ form: { client_assertion } });
 
 export const forms: readonly Row[] = [
-  ...tokenRequests(refusing(invalidClient, "assertion.present"), {
+  ...tokenRequests(refusing(invalidGrant, "assertion.present"), {
     "A26: an absent client_assertion [F2 ensure-client-assertion-in-token-endpoint]": assertion(),
     "A26: an empty client_assertion [6749 3.2]": assertion(""),
   }),

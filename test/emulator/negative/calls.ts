@@ -56,6 +56,13 @@ const restrictedFor = (seconds: number) =>
     world.wait(seconds);
   });
 const delayed: { options: EmulatorOptions } = { options: { narrowingDelayMs: 120_000 } };
+const SETTINGS = "/api/v1/acme/tenant-settings";
+/** It is never an empty 403, which "has exactly three causes" (section 7.2). */
+const tokenRefusal = (status: number): Answer => ({ ...ok({ error: "invalid_token" }), status });
+const answered = (bearerStatus: number, rule: RuleId, name: string, request: Request): Row[] =>
+  group(also(breaks(rule, tokenRefusal(bearerStatus)), { options: { bearerStatus } }), {
+    [`${name}, with bearerStatus ${bearerStatus}`]: request,
+  });
 
 export const bearers: readonly Row[] = [
   ...group(breaks("bearer.present", noToken), {
@@ -69,9 +76,13 @@ export const bearers: readonly Row[] = [
     "L1: a token in the query [6750 2.3]": async (world) =>
       world.send(`${DEVICES_A}?access_token=${await world.pluginToken()}`),
   }),
-  ...group(also(breaks("bearer.present", forbidden), { options: { bearerStatus: 403 } }), {
-    "L1: a call without a token, with the option bearerStatus": (world) => world.send(DEVICES_A),
-  }),
+  ...answered(403, "bearer.present", "L1: a call without a token", (world) => world.send(DEVICES_A)),
+  ...answered(403, "bearer.known", "L1: an unknown token", (world) => world.call("x".repeat(43))),
+  ...answered(400, "bearer.lifetime", "L1: an expired token", waited(3600)),
+  ...answered(403, "bearer.lifetime", "L1: an expired token", waited(3600)),
+  ...answered(404, "bearer.tenant", "L2: a token of another tenant", call("/api/v1/globex/devices")),
+  ...answered(403, "bearer.plugin-enabled", "the token of a disabled plugin", meanwhile(enabled(false))),
+  ...answered(403, "route.opt-in", "L3: a token where plugin tokens are not accepted", call(SETTINGS)),
   ...group(breaks("bearer.known", invalidToken), {
     "L1: an unknown token": (world) => world.call("x".repeat(43)),
     "L1: an assertion as token": (world) => world.call(world.assertion()),
@@ -115,12 +126,28 @@ export const bearers: readonly Row[] = [
 ];
 
 const secondDevice = ok({ id: "device-2", name: "South gate" });
-const SETTINGS = "/api/v1/acme/tenant-settings";
 const EXECUTIONS = "/api/v1/acme/schedules/night/executions";
 const adas = { tenantId: "acme", userId: "ada" };
 const withoutCapabilities = ({ emulator }: World): void => {
   emulator.updateOperator({ ...adas, capabilities: [] });
 };
+const restarts: { options: EmulatorOptions } = {
+  options: {
+    routes: [
+      {
+        operationId: "restart",
+        method: "POST",
+        path: "/api/v1/{tenantId}/restarts",
+        scope: "schedules:execute",
+        deviceParameter: { in: "body", name: "devices" },
+      },
+    ],
+  },
+};
+const restart =
+  (body: BodyInit, clientId = "restricted"): Request =>
+  async (world) =>
+    world.call(await world.pluginToken({ clientId }), "/api/v1/acme/restarts", { method: "POST", body });
 
 export const routes: readonly Row[] = [
   ...group(accepted, {
@@ -152,7 +179,7 @@ export const routes: readonly Row[] = [
     "L3: a plugin token on a route that takes none": call(SETTINGS),
   }),
   ...group(
-    also(breaks("route.opt-in", { status: 404, headers: {}, body: "" }), {
+    also(breaks("route.opt-in", tokenRefusal(404)), {
       options: { pluginTokenRefusedStatus: 404 },
     }),
     { "L3: a plugin token on a route that takes none, with the option for its status": call(SETTINGS) },
@@ -193,6 +220,34 @@ export const routes: readonly Row[] = [
     "L6: a device outside the restriction, in escapes": call(`${DEVICES_A}/device%2D2`, "restricted"),
     "L6: a device after a restriction to none": call(DEVICE_2, "reporter", restricted([])),
     "L6: a device after a restriction to another": call(DEVICE_2, "reporter", restricted(["device-1"])),
+  }),
+  ...group(also(accepting(ok({ operationId: "restart", parameters: { tenantId: "acme" } })), restarts), {
+    "L6: a JSON body with a device inside the restriction": restart('{"devices":"device-1"}'),
+    "L6: a JSON body with a list of devices inside the restriction": restart('{"devices":["device-1"]}'),
+    "L6: a JSON body without a device": restart('{"devices":null}'),
+    "L6: no body, which names no device": restart(""),
+    "L6: a JSON body with any device, of a plugin without restriction": restart(
+      '{"devices":[2]}',
+      "reporter",
+    ),
+    "L6: an unreadable body, of a plugin without restriction": restart("{", "reporter"),
+  }),
+  ...group(also(breaks("route.device", forbidden), restarts), {
+    "L6: a JSON body with a device outside the restriction": restart('{"devices":"device-2"}'),
+    "L6: a JSON body with a device by number outside the restriction": restart('{"devices":2}'),
+    "L6: a JSON body with one of two devices outside the restriction": restart(
+      '{"devices":["device-1","device-2"]}',
+    ),
+    "L6: a JSON body with a device twice, of which the last counts": restart(
+      '{"devices":"device-1","devices":"device-2"}',
+    ),
+    "L6: a JSON body with devices as objects, which cannot be read": restart(
+      '{"devices":[{"id":"device-1"}]}',
+    ),
+    "L6: a JSON array as body, which cannot be read": restart('[{"devices":"device-1"}]'),
+    "L6: a form as body, which cannot be read": restart("devices=device-1"),
+    "L6: a JSON body of 65537 bytes, which is not read": restart('{"devices":"device-1"}'.padEnd(65_537)),
+    "L6: a JSON body that is not UTF-8": restart(new Uint8Array([0x22, 0xff, 0x22])),
   }),
   ...group(also(breaks("route.device", forbidden), delayed), {
     "L6: a device restricted for as long as the option narrowingDelayMs": restrictedFor(120),

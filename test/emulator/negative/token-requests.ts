@@ -26,7 +26,7 @@ import {
   refusing,
   tokenRequests,
 } from "./row.js";
-import { PASSWORDS, TOKEN_PATH_A, TOKEN_PATH_B, unregisteredKey, type World } from "./world.js";
+import { type Changes, PASSWORDS, TOKEN_PATH_A, TOKEN_PATH_B, unregisteredKey, type World } from "./world.js";
 
 const FORM = "application/x-www-form-urlencoded";
 const JSON_TYPE = "application/json";
@@ -46,8 +46,11 @@ const methodsA = ["PUT", "PATCH", "DELETE"].map((method): [string, Request] => [
     world.send(TOKEN_PATH_A, { method, headers: { "content-type": FORM }, body: String(world.form()) }),
 ]);
 
+/** RFC 6749 section 5.2: a request that lacks a parameter, repeats one or "is otherwise malformed". */
+const byRfc6749: Partial<Group> = { options: { malformedError: "invalid_request" } };
+
 export const bodiesA: readonly Row[] = [
-  ...group(refusing(invalidRequest, "token-request.media-type"), {
+  ...group(refusing(invalidGrant, "token-request.media-type"), {
     "A28: the fields as JSON": bodyA(JSON_TYPE, (form) =>
       JSON.stringify(Object.fromEntries(new URLSearchParams(form))),
     ),
@@ -57,18 +60,24 @@ export const bodiesA: readonly Row[] = [
     // As bytes: a string would be sent as text/plain.
     "a form without Content-Type": bodyA(undefined, bytes),
   }),
-  ...group(refusing(invalidRequest, "token-request.media-type", { remains: true }), {
+  ...group(refusing(invalidGrant, "token-request.media-type", { remains: true }), {
     "a form that is not UTF-8": bodyA(FORM, (form) => bytes(`${form}&note=\u00ff`)),
   }),
-  ...group(refusing(invalidRequest, "token-request.body-size"), {
+  ...group(refusing(invalidGrant, "token-request.body-size"), {
     "A28: a form of 65537 bytes": padded(65_537),
     "A28: a form of 1 MiB": padded(1_048_576),
   }),
-  ...group(refusing(invalidRequest, "token-request.duplicate-parameter"), {
+  ...group(refusing(invalidGrant, "token-request.duplicate-parameter"), {
     "A28: grant_type twice [6749 3.2]": withMore("grant_type=client_credentials"),
     "A28: client_id twice [6749 3.2]": withMore("client_id=reporter"),
     "A28: client_assertion twice [6749 3.2]": withMore("client_assertion=another"),
     "A28: an unknown parameter twice [6749 3.2]": withMore("note=1&note=2"),
+  }),
+  ...group(refusing(invalidRequest, "token-request.media-type", byRfc6749), {
+    "A28: the fields as text, with the option malformedError": bodyA("text/plain"),
+  }),
+  ...group(refusing(invalidRequest, "token-request.duplicate-parameter", byRfc6749), {
+    "A28: client_id twice, with the option malformedError [6749 5.2]": withMore("client_id=reporter"),
   }),
   ...group(refusing(wrongMethod("POST"), "token-request.method"), {
     "A28: GET at Variant A's token endpoint": (world) => world.send(`${TOKEN_PATH_A}?${world.form()}`),
@@ -87,6 +96,10 @@ const grantTypes = ["refresh_token", "password", "implicit", "", "Client_Credent
 const longGrantTypes = ["device_code", "token-exchange", "jwt-bearer"];
 const urns = longGrantTypes.map((type) => `urn:ietf:params:oauth:grant-type:${type}`);
 const exchangeOfService = { grant_type: "authorization_code", code: "c", code_verifier: "v".repeat(43) };
+const exchange =
+  (form: Changes): Request =>
+  (world) =>
+    world.exchange(world.launchedCode(), { form });
 
 export const fieldsA: readonly Row[] = [
   ...tokenRequests(
@@ -98,7 +111,7 @@ export const fieldsA: readonly Row[] = [
       ]),
     ),
   ),
-  ...tokenRequests(refusing(invalidRequest, "token-request.one-authentication"), {
+  ...tokenRequests(refusing(invalidGrant, "token-request.one-authentication"), {
     "A27: Basic beside the assertion [6749 2.3]": { headers: BASIC },
     "A27: client_secret beside the assertion [6749 2.3]": { form: { client_secret: "x" } },
     "A27: a bearer token beside the assertion": { headers: { authorization: "Bearer x" } },
@@ -107,8 +120,24 @@ export const fieldsA: readonly Row[] = [
     "A26: an absent client_assertion_type": { form: { client_assertion_type: undefined } },
     "A26: the client_assertion_type of SAML [7522]": { form: { client_assertion_type: SAML } },
   }),
-  ...tokenRequests(refusing(invalidRequest, "token-request.client-id"), {
+  ...tokenRequests(refusing(invalidGrant, "token-request.client-id"), {
     "A29: an absent client_id [F2 ensure-client-id-in-token-endpoint]": { form: { client_id: undefined } },
+  }),
+  ...tokenRequests(refusing(invalidRequest, "token-request.client-id", byRfc6749), {
+    "A29: an absent client_id, with the option malformedError [6749 5.2]": { form: { client_id: undefined } },
+  }),
+  ...tokenRequests(refusing(invalidRequest, "assertion.present", byRfc6749), {
+    "A26: an absent client_assertion, with the option malformedError": { form: { client_assertion: "" } },
+  }),
+  ...group(refusing(invalidGrant, "code.known"), { "an absent code": exchange({ code: undefined }) }),
+  ...group(refusing(invalidRequest, "code.known", byRfc6749), {
+    "an absent code, with the option malformedError": exchange({ code: undefined }),
+  }),
+  ...group(refusing(invalidRequest, "code.verifier", byRfc6749), {
+    "an absent code_verifier, with the option malformedError": exchange({ code_verifier: undefined }),
+  }),
+  ...group(refusing(invalidGrant, "code.known", byRfc6749), {
+    "an unknown code, with the option malformedError, because nothing is missing": exchange({ code: "x" }),
   }),
   ...tokenRequests(refusing(invalidGrant, "plugin.registered"), {
     "A32: a plugin that is not registered": { clientId: "unknown" },

@@ -2,6 +2,7 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { describeInChromium } from "../../support/chromium.js";
+import { recordingServer } from "../../support/recording-server.js";
 import { type Example, runExample } from "./run-example.js";
 
 const hourMs = 3_600_000;
@@ -135,6 +136,15 @@ describeInChromium("the example plugin", (browser) => {
     await page.getByText("You are logged out.").waitFor();
     expect(record.faults.filter((fault) => !fault.includes("401"))).toEqual([]);
     await expectNoSecret(5);
+  });
+
+  test("is not shown in a frame of a page that is not its host", async () => {
+    const headers = { "content-type": "text/html" };
+    const body = `<!doctype html><iframe src="${example.pluginUrl}"></iframe>`;
+    const { url } = await recordingServer(() => ({ status: 200, headers, body }));
+    await page.goto(url);
+    await expect.poll(() => record.faults.join()).toContain("frame-ancestors");
+    expect(page.frames().map((frame) => frame.url())).not.toContain(example.pluginUrl);
   });
 
   test("fits on a phone and on a desk, and can be used with the keyboard alone", async () => {

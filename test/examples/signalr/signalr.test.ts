@@ -1,0 +1,59 @@
+// The recipe for SignalR in src/client/README.md, run with the real client against a small hub.
+import { once } from "node:events";
+import type { HubConnection } from "@microsoft/signalr";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Auth } from "../../../src/index.js";
+import { importBlock } from "../../readme/pages.js";
+import { emulatedTenant, hourMs } from "../bearer-server.js";
+import { startHub } from "./hub.js";
+
+interface Recipe {
+  connectHub(url: string, auth: Auth, pausesMs?: number[]): HubConnection;
+}
+
+/** A connection by the recipe, whose `reconnected` resolves when it has been cut and made again. */
+async function connected() {
+  for (const method of ["info", "warn", "error"] as const) vi.spyOn(console, method).mockReturnValue();
+  const tenant = emulatedTenant();
+  const hub = await startHub(tenant.accepts);
+  const { connectHub } = await importBlock<Recipe>("@microsoft/signalr");
+  const connection = connectHub(hub.url, tenant.auth, Array(100).fill(5));
+  const again = new EventTarget();
+  connection.onreconnected(() => void again.dispatchEvent(new Event("reconnected")));
+  onTestFinished(() => connection.stop());
+  await connection.start();
+  expect(await connection.invoke("Echo", "before")).toBe("before");
+  return { ...tenant, hub, connection, reconnected: once(again, "reconnected") };
+}
+
+test("a SignalR connection that is cut when its token expires is made again with a fresh token", async () => {
+  const { emulator, auth, hub, connection, reconnected } = await connected();
+  const old = await auth.getAccessToken();
+  emulator.clock.advance(hourMs);
+  await hub.cut();
+  await reconnected;
+  expect(await connection.invoke("Echo", "after")).toBe("after");
+  const fresh = await auth.getAccessToken();
+  expect(fresh.value).not.toBe(old.value);
+  // Each connection is a request to negotiate and one for the WebSocket.
+  expect(hub.requests.map(({ token }) => token)).toEqual([old.value, old.value, fresh.value, fresh.value]);
+  expect(hub.requests.every(({ isAccepted }) => isAccepted)).toBe(true);
+  expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(2);
+});
+
+test("a SignalR hub that refuses a token in its last minutes gets a new one at a later attempt", async () => {
+  const { emulator, auth, refused, hub, connection, reconnected } = await connected();
+  refused.add((await auth.getAccessToken()).value);
+  emulator.clock.advance(hourMs - 20_000);
+  await hub.cut();
+  await reconnected;
+  expect(await connection.invoke("Echo", "after")).toBe("after");
+  expect(hub.requests.at(2)?.isAccepted).toBe(false);
+  expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(2);
+});
+
+test("no token is in an address that the SignalR client of Node opens", async () => {
+  const { hub } = await connected();
+  expect(hub.requests).toHaveLength(2);
+  for (const { path, token } of hub.requests) expect(path).not.toContain(token);
+});

@@ -1,0 +1,117 @@
+// Logins by what the browser brings back, launches by what the page hands over, and the ends of both.
+import type { Answer } from "./honest-server.js";
+import type { Expected, Row, Way } from "./situation.js";
+
+const refused: Expected = "LoginRequiredError login_refused";
+const mismatch: Expected = "LoginRequiredError state_mismatch";
+const launchRefused: Expected = "RelaunchRequiredError launch_refused";
+const badOption: Expected = "ConfigurationError option_invalid";
+
+/** A login whose callback is changed on its way. Nothing is sent if the callback already says that it failed. */
+function login(name: string, callback: (url: string) => unknown, expected: Expected, more: object = {}): Row {
+  const sent = { code: expected === "works" ? 1 : 0 };
+  return { name, way: "completeLogin", credential: { callback, ...more }, expected, sent };
+}
+const query =
+  (change: (query: URLSearchParams) => void) =>
+  (url: string): string => {
+    const changed = new URL(url);
+    change(changed.searchParams);
+    return changed.href;
+  };
+const setting = (name: string, value: string) => query((all) => all.set(name, value));
+const without = (name: string) => query((all) => all.delete(name));
+const adding = (name: string, value: string) => query((all) => all.append(name, value));
+const failing = (error: string, more: Record<string, string> = {}) =>
+  query((all) => {
+    all.delete("code");
+    for (const [name, value] of Object.entries({ error, ...more })) all.set(name, value);
+  });
+
+const issuer = "https://issuer.example";
+const callbacks: readonly Row[] = [
+  login("a callback", (url) => url, "works"),
+  login("a callback as a URL object", (url) => new URL(url), "works"),
+  login("a callback with other parameters", setting("session_state", "x"), "works"),
+  login("a callback with iss that nobody checks", setting("iss", issuer), "works"),
+  login("a callback with the issuer", setting("iss", issuer), "works", { issuer }),
+  login("a callback with another issuer", setting("iss", "https://evil.example"), refused, { issuer }),
+  login("a callback without the issuer", (url) => url, refused, { issuer }),
+  login("a callback behind another address", (url) => url.replace("portal.", "inside."), "works"),
+  login("a callback without state", without("state"), mismatch),
+  login("a callback with an empty state", setting("state", ""), mismatch),
+  login("a callback with another state", setting("state", "other"), mismatch),
+  login("a callback with two states", adding("state", "other"), mismatch),
+  login("a callback in the fragment", (url) => url.replace("?", "#"), mismatch),
+  login("a callback without a query", (url) => url.replace(/\?.*/, ""), mismatch),
+  login("a denied login", failing("access_denied"), "LoginRequiredError login_denied"),
+  login("a denied login without state", (url) => url.replace(/\?.*/, "?error=access_denied"), mismatch),
+  ...["server_error", "temporarily_unavailable", "invalid_scope", "login_required"].map((error) =>
+    Object.assign(login(`the error ${error}`, failing(error), refused), { says: new RegExp(error) }),
+  ),
+  login("an error with a loud text", failing("server_error", { error_description: "\r\n<script>" }), refused),
+  login("an error beside a code", setting("error", "server_error"), refused),
+  login("a callback without a code", without("code"), refused),
+  login("an empty code", setting("code", ""), refused),
+  login("two codes", adding("code", "other"), refused),
+  login("a code outside ASCII", setting("code", "côde"), refused),
+  login("a code of 5,000 characters", setting("code", "c".repeat(5_000)), refused),
+  { ...login("a code of nobody", setting("code", "unknown"), refused), sent: { code: 1 } },
+  login("a callback that is no URL", () => "/callback?code=1", badOption),
+  login("a callback that is undefined", () => undefined, badOption),
+];
+
+const launch = (name: string, given: object, expected: Expected, code = 0): Row => {
+  return { name, way: "redeemLaunch", credential: { given }, expected, sent: { code } };
+};
+const launches: readonly Row[] = [
+  launch("a launch", {}, "works", 1),
+  launch("a code of nobody", { code: "unknown" }, launchRefused, 1),
+  launch("another verifier", { codeVerifier: "w".repeat(43) }, launchRefused, 1),
+  launch("a short verifier", { codeVerifier: "v" }, badOption),
+  launch("no verifier", { codeVerifier: undefined }, badOption),
+  launch("an empty code", { code: "" }, badOption),
+  launch("no code", { code: undefined }, badOption),
+  launch("a code as a number", { code: 7 }, badOption),
+  launch("a code with a line break", { code: "a\nb" }, badOption),
+  launch("a code of 5,000 characters", { code: "c".repeat(5_000) }, badOption),
+];
+
+const lost = { status: 500, isUnspent: true };
+const unknown: Expected = "LoginRequiredError login_outcome_unknown";
+const network: Expected = "TransportError network_failed";
+
+/** The host is away for the first refresh, so nothing is sent. */
+let isAway = true;
+const fetchLater = (url: string, init?: RequestInit): Promise<Response> => {
+  if (!isAway || !String(init?.body).includes('"grant_type":"refresh_token"')) return fetch(url, init);
+  isAway = false;
+  return Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
+};
+
+const afterAnHour = (way: Way, expected: Expected, sent: NonNullable<Row["sent"]>, answers?: Answer): Row => {
+  const name = answers === undefined ? "an hour later" : "an hour later without a refresh token";
+  return { name, way, expected, sent, ageMs: 3_600_000, ...(answers !== undefined && { answers }) };
+};
+const refresh = (name: string, expected: Expected, more: Partial<Row>): Row => {
+  return { name, way: "resumeAuth", expected, ...more };
+};
+const resending = { credential: { resendLostRefresh: true }, answers: [lost], sent: { refresh: 2 } };
+const ends: readonly Row[] = [
+  afterAnHour("redeemLaunch", "RelaunchRequiredError launch_expired", { code: 1, call: 0 }),
+  afterAnHour("completeLogin", "works", { code: 1, refresh: 1 }),
+  afterAnHour(
+    "completeLogin",
+    "LoginRequiredError login_expired",
+    { code: 1 },
+    { with: { refresh_token: null } },
+  ),
+  afterAnHour("createAuth, Variant A", "works", { token: 2 }),
+  afterAnHour("createAuth, Variant B", "works", { token: 2 }),
+  refresh("a refresh", "works", { later: "works", sent: { refresh: 1 } }),
+  refresh("no network", network, { options: { fetch: fetchLater }, later: "works", sent: { refresh: 1 } }),
+  refresh("a lost answer", unknown, { answers: [lost], later: unknown, sent: { refresh: 1 } }),
+  refresh("a lost answer with resendLostRefresh", unknown, { ...resending, later: "works" }),
+];
+
+export const people: readonly Row[] = [...callbacks, ...launches, ...ends];

@@ -1,0 +1,247 @@
+// Refused and failed token requests: by status, error and shape, and what is sent afterwards.
+import { otherRsaKey, pkcs8 } from "../support/keys.js";
+import type { Answer } from "./honest-server.js";
+import type { Expected, Row, Way } from "./situation.js";
+
+const A = "createAuth, Variant A" as const;
+const B = "createAuth, Variant B" as const;
+const L = "redeemLaunch" as const;
+
+const refused: Expected = "TokenRequestError token_refused";
+const launchRefused: Expected = "RelaunchRequiredError launch_refused";
+const loginRefused: Expected = "LoginRequiredError login_refused";
+const launchUnknown: Expected = "RelaunchRequiredError launch_outcome_unknown";
+const loginUnknown: Expected = "LoginRequiredError login_outcome_unknown";
+const notJson: Expected = "UnexpectedResponseError response_not_json";
+const otherShape: Expected = "UnexpectedResponseError response_shape";
+const redirected: Expected = "UnexpectedResponseError response_redirected";
+const limited: Expected = "RateLimitedError rate_limited";
+
+type Outcomes = Partial<Record<Way, Expected>>;
+const ofA = (machine: Expected, launch: Expected): Outcomes => ({ [A]: machine, [L]: launch });
+const ofB = (machine: Expected, completeLogin: Expected, resumeAuth: Expected): Outcomes => {
+  return { [B]: machine, completeLogin, resumeAuth };
+};
+const lost = (machine: Expected): Outcomes => {
+  return { ...ofA(machine, launchUnknown), ...ofB(machine, loginUnknown, loginUnknown) };
+};
+
+/** A code is sent once, and so is a refresh token that may be spent. */
+function rows(name: string, answer: Answer, expected: Outcomes, more: Partial<Row> = {}): Row[] {
+  return (Object.entries(expected) as [Way, Expected][]).map(([way, outcome]) => {
+    const kind = way === "resumeAuth" ? "refresh" : way === A || way === B ? "token" : "code";
+    const isOver = kind === "refresh" && outcome.startsWith("LoginRequiredError");
+    // RFC 9110 section 15.5.20 allows the runtime to send a misdirected request again.
+    const sent = answer.status === 421 ? {} : { [kind]: 1 };
+    const later = isOver ? { later: "LoginRequiredError" as const } : {};
+    return { name, way, answers: answer, expected: outcome, sent, ...later, ...more };
+  });
+}
+
+const json = (status: number, body: unknown): Answer => ({ status, json: body, isUnspent: true });
+const error = (status: number, name: string): Answer => json(status, { error: name });
+const empty = (status: number): Answer => ({ status, isUnspent: status === 421 });
+const page = (status: number): Answer => ({ ...empty(status), text: "<h1>No</h1>", type: "text/html" });
+
+/** Section 7.1: a status of 400, one of four errors, and always the same text. */
+const opaque = (name: string, launch: Expected, says: RegExp): Row[] => {
+  const answer = json(400, { error: name, error_description: "The token request was rejected." });
+  return rows(`${name} with the fixed text`, answer, ofA(refused, launch), { says });
+};
+const loud = { error: "invalid_client", error_description: `\r\n\u001b[31m${"x".repeat(10_000)}` };
+const refusalsOfA: readonly Row[] = [
+  ...opaque("invalid_client", refused, /JWKS/),
+  ...opaque("invalid_grant", launchRefused, /not registered|used, or is older/),
+  ...opaque("unsupported_grant_type", refused, /unsupported_grant_type/),
+  ...opaque("invalid_request", refused, /invalid_request/),
+  ...rows("invalid_client without a text", error(400, "invalid_client"), ofA(refused, refused)),
+  ...rows("invalid_client with 401", error(401, "invalid_client"), ofA(refused, refused)),
+  ...rows("invalid_grant with 403", error(403, "invalid_grant"), ofA(refused, launchRefused)),
+  ...rows("another error of RFC 6749", error(400, "unauthorized_client"), ofA(refused, refused)),
+  ...rows("JSON without an error", json(400, { message: "no" }), ofA(refused, refused)),
+  ...rows("a long description with line breaks", json(400, loud), ofA(refused, refused), {
+    says: /^.{1,2000}\[/,
+  }),
+  // Any other body comes from another server, and only a new launch brings a new code.
+  ...[400, 401, 403, 408, 421].flatMap((status) => [
+    ...rows(`an empty ${status}`, empty(status), ofA(notJson, launchUnknown)),
+    ...rows(`a page with ${status}`, page(status), ofA(notJson, launchUnknown)),
+  ]),
+];
+
+/** Section 7.3 shows no error of Variant B, so a 400, 401 or 403 of any shape is a refusal. */
+const shapes: Readonly<Record<string, Answer>> = {
+  "an empty body": { text: "" },
+  "a page": page(400),
+  "plain text": { text: "Not you", type: "text/plain" },
+  "half an object": { text: '{"error":' },
+  "an empty object": { json: {} },
+  "a message": { json: { message: "wrong secret" } },
+  "a problem document": { json: { title: "No" }, type: "application/problem+json" },
+  "a list of errors": { json: { errors: [{ code: 17 }] } },
+  "an error that is an object": { json: { error: { code: "E17" } } },
+  "an error that is null": { json: { error: null } },
+  "a JSON list": { json: [{ code: 17 }] },
+  "a JSON string": { json: "denied" },
+};
+const refusalsOfB: readonly Row[] = [
+  ...[400, 401, 403].flatMap((status) =>
+    Object.entries(shapes).flatMap(([name, shape]) => {
+      const answer = { ...shape, status, isUnspent: true };
+      // Only the service's own JSON says that the refresh token was not spent.
+      const refresh = "json" in shape ? loginRefused : loginUnknown;
+      return rows(`${name} with ${status}`, answer, ofB(refused, loginRefused, refresh));
+    }),
+  ),
+  ...rows("invalid_client with 401", error(401, "invalid_client"), ofB(refused, refused, refused)),
+  ...rows("unauthorized_client", error(400, "unauthorized_client"), ofB(refused, refused, refused)),
+  ...rows("invalid_request", error(400, "invalid_request"), ofB(refused, refused, refused)),
+  ...rows("invalid_grant with 400", error(400, "invalid_grant"), ofB(refused, loginRefused, loginRefused)),
+  ...rows("invalid_grant with 401", error(401, "invalid_grant"), ofB(refused, loginRefused, loginRefused)),
+  ...rows("a JSON 422", json(422, { detail: [] }), ofB(refused, loginRefused, loginRefused)),
+  ...rows("a page with 408", page(408), ofB(notJson, loginUnknown, loginUnknown)),
+  ...rows("a page with 421", page(421), ofB(notJson, loginUnknown, loginUnknown)),
+];
+
+/** The request may have been processed: Envoy and Heroku answer 503 after the upstream has committed. */
+const network: Expected = "TransportError network_failed";
+const silent = { options: { timeoutMs: 60 } };
+const failures: readonly Row[] = [
+  ...[500, 502, 503, 504, 520].flatMap((status) => [
+    ...rows(`an empty ${status}`, empty(status), lost(notJson)),
+    ...rows(`a page with ${status}`, page(status), lost(notJson)),
+    ...rows(`JSON with ${status}`, { status, json: { error: "server_error" } }, lost(otherShape)),
+    ...rows(`${status} with Retry-After`, { status, headers: { "retry-after": "3" } }, lost(notJson)),
+  ]),
+  ...rows("a reset connection", { fault: "reset" }, lost(network)),
+  ...rows("an answer that breaks off", { fault: "cut", text: '{"a' }, lost(network)),
+  ...rows("silence", { fault: "silence" }, lost("TransportError timed_out"), silent),
+];
+
+/** The address is wrong, and no new launch or login would help. */
+const everywhere = (one: Expected): Outcomes => ({ ...ofA(one, one), ...ofB(one, one, loginUnknown) });
+const { resumeAuth: _, ...exceptRefresh } = everywhere(otherShape);
+const wrongAddresses: readonly Row[] = [
+  ...[301, 302, 303, 307, 308].flatMap((status) =>
+    rows(`a redirect with ${status}`, { status, headers: { location: "{base}/x" } }, everywhere(redirected)),
+  ),
+  ...[404, 405, 410].flatMap((status) => [
+    ...rows(`a page with ${status}`, page(status), everywhere(notJson)),
+    ...rows(`JSON with ${status}`, error(status, "not_found"), exceptRefresh),
+  ]),
+];
+
+const limits: Readonly<Record<string, Answer>> = {
+  "a 429": { status: 429 },
+  "a 429 as a page": page(429),
+  "a 429 with JSON": error(429, "too_many"),
+  "a 429 with Retry-After": { status: 429, headers: { "retry-after": "3" } },
+  "a 429 with a broken Retry-After": { status: 429, headers: { "retry-after": "soon" } },
+};
+const patient = { options: { rateLimitDeadlineMs: 60_000 }, expected: "works" } as const;
+const once = (status: number, retryAfter?: string): [Answer] => {
+  const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
+  return [{ status, headers, isUnspent: true }];
+};
+
+/** Section 8. A rate limit is waited for, except by a code, which is sent only once. */
+const rateLimits: readonly Row[] = [
+  ...Object.entries(limits).flatMap(([name, limit]): Row[] => {
+    const row = { name, answers: [{ ...limit, isUnspent: true }], says: /429|rate limit/ };
+    const waiting = { ...row, expected: limited, later: "works" } as const;
+    return [
+      ...([A, B] as const).map((way) => ({ ...waiting, way, sent: { token: 2 } })),
+      { ...waiting, way: "resumeAuth", sent: { refresh: 2 } },
+      { ...row, way: L, expected: launchRefused, sent: { code: 1 } },
+      { ...row, way: "completeLogin", expected: loginRefused, sent: { code: 1 } },
+    ];
+  }),
+  ...([A, B, "resumeAuth"] as const).flatMap((way): Row[] => [
+    { ...patient, way, name: "one 429 and time to wait", answers: once(429), waitsMs: 2_000 },
+    { ...patient, way, name: "a 429 with Retry-After: 7", answers: once(429, "7"), waitsMs: 7_000 },
+    { ...patient, way, name: "a 429 with Retry-After: 0", answers: once(429, "0"), waitsMs: 2_000 },
+    { ...patient, way, name: "a 429 beyond the deadline", answers: once(429, "3600"), expected: limited },
+  ]),
+  ...([A, B] as const).flatMap((way): Row[] => [
+    ...[500, 502, 503, 504].map((status): Row => {
+      return { ...patient, way, name: `one ${status}`, answers: once(status), sent: { token: 2 } };
+    }),
+    { ...patient, way, name: "one reset connection", answers: [{ fault: "reset" }], sent: { token: 2 } },
+    { ...patient, way, name: "one 503 with Retry-After: 5", answers: once(503, "5"), waitsMs: 5_000 },
+    {
+      ...patient,
+      way,
+      name: "503 without end",
+      answers: { status: 503 },
+      expected: notJson,
+      sent: { token: 3 },
+    },
+  ]),
+];
+
+/** What an honest server refuses by the rules. */
+const ahead = (seconds: number) => ({ aheadMs: seconds * 1_000 });
+const audience = "https://inside.example/token";
+const otherKey = { privateKey: pkcs8(otherRsaKey()) };
+const service = { pluginType: "service" } as const;
+const userInterface = { pluginType: "user interface" } as const;
+const registrations: readonly Row[] = [
+  { name: "a disabled plugin", way: A, world: { isEnabled: false }, expected: refused, says: /disabled/ },
+  {
+    name: "a disabled plugin",
+    way: L,
+    world: { isEnabled: false },
+    expected: launchRefused,
+    says: /disabled/,
+  },
+  { name: "another plugin type", way: A, world: userInterface, expected: refused, says: /type/ },
+  { name: "another plugin type", way: L, world: service, expected: launchRefused, says: /type/ },
+  {
+    name: "an unknown plugin",
+    way: A,
+    credential: { clientId: "who" },
+    expected: refused,
+    says: /client id/,
+  },
+  { name: "an unknown key", way: A, credential: otherKey, expected: refused, says: /JWKS/ },
+  { name: "an unknown key", way: L, credential: otherKey, expected: refused, says: /JWKS/ },
+  { name: "a wrong audience", way: A, credential: { audience }, expected: refused, says: /audience/ },
+  { name: "a rewriting proxy", way: A, world: { audience }, expected: refused, says: /proxy/ },
+  { name: "a known proxy", way: A, world: { audience }, credential: { audience }, expected: "works" },
+  { name: "a known proxy", way: L, world: { audience }, credential: { audience }, expected: "works" },
+  {
+    name: "a wrong secret",
+    way: B,
+    credential: { clientSecret: "no" },
+    expected: refused,
+    says: /Service accounts/,
+  },
+  {
+    name: "an unknown account",
+    way: B,
+    credential: { clientId: "who" },
+    expected: refused,
+    says: /client id/,
+  },
+  { name: "a clock 20 s ahead", way: A, world: ahead(20), expected: "works", sent: { token: 1 } },
+  { name: "a clock 10 min ahead", way: A, world: ahead(600), expected: "works", sent: { token: 2 } },
+  { name: "a clock 10 min behind", way: A, world: ahead(-600), expected: "works", sent: { token: 2 } },
+  {
+    name: "a clock 10 min ahead",
+    way: L,
+    world: ahead(600),
+    expected: refused,
+    sent: { code: 1 },
+    says: /clock/i,
+  },
+  { name: "a clock 10 min ahead", way: B, world: ahead(600), expected: "works", sent: { token: 1 } },
+];
+
+export const refusals: readonly Row[] = [
+  refusalsOfA,
+  refusalsOfB,
+  failures,
+  wrongAddresses,
+  rateLimits,
+  registrations,
+].flat();
