@@ -221,8 +221,8 @@ export type ServiceEvent =
   /** The answer names an operator without a `userId` that can be read, so the token has no `operator`. */
   | (EventContext & { readonly type: "operator_unreadable" })
   /**
-   * The store failed; the token in memory is used. `reason` is the code or the class name of the error behind `code`, for
-   * example ECONNREFUSED, or TimeoutError for a store that did not answer.
+   * The store failed; the token in memory is used. `reason` is the code or the class name of the error behind
+   * `code`, for example ECONNREFUSED, or TimeoutError for a store that did not answer.
    */
   | (EventContext & { readonly type: "store_failed"; readonly code: string; readonly reason?: string })
   /** The bearer of a call was refused (see `bearerStatuses`), and the call was sent again with a new token. */

@@ -42,8 +42,8 @@ function storeErrorOf(fault: unknown): unknown {
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
- * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a locked task as they are.
- * The limit of a lock is on the wait for it, not on its task.
+ * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a locked task as
+ * they are. The limit of a lock is on the wait for it, not on its task.
  */
 export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStore {
   const within = <T>(operation: () => Promise<T>): Promise<T> =>

@@ -31,9 +31,9 @@ export interface ErrorContext {
 }
 
 /**
- * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does not know,
- * although it has the right form. Several replicas then need a shared `store`, or the backend was restarted, or the
- * session had been ended. The backend says so once; `at` is in epoch milliseconds.
+ * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does not
+ * know, although it has the right form. Several replicas then need a shared `store`, or the backend was restarted,
+ * or the session had been ended. The backend says so once; `at` is in epoch milliseconds.
  */
 export type BackendEvent = ServiceEvent | { readonly type: "session_unknown"; readonly at: number };
 
@@ -130,7 +130,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
   const guard = (store: TokenStore) => withStoreErrors(store, timeoutMs);
-  // People may never log out. This is longer than a session, because a token is stored shortly before it begins.
+  // People may never log out. It is longer than a session, because a token is stored shortly before.
   const ownStore = expiring(
     options.store ?? memoryStore({ now }),
     () => now() + session.lifetimeMs + 3_600_000,

@@ -32,8 +32,8 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
   /** Answers the routes under `path`, and everything else with a 404. Never rejects. */
   (request: Request): Promise<Response>;
   /**
-   * Typed calls as the person whose session the request carries. All requests of one session share its tokens. A request
-   * of node:http or Express is accepted too; nothing of its body is read.
+   * Typed calls as the person whose session the request carries. All requests of one session share its tokens.
+   * A request of node:http or Express is accepted too; nothing of its body is read.
    *
    * @throws SessionError `session_missing`, `session_unknown`, `session_expired`; with cookies also `origin_refused`, `csrf_refused`
    * @throws RelaunchRequiredError, LoginRequiredError when the person's tokens are gone

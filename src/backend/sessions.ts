@@ -105,7 +105,7 @@ export class Sessions {
     return { token, session: await this.find(token) };
   }
 
-  /** Without a store, another replica may know the session. Once is enough, because anyone can send such a token. */
+  /** Another replica may know the session. It is said once, because anyone can send such a token. */
   #reportUnknown(): void {
     const { hasOwnStore, onEvent, now } = this.#settings;
     if (hasOwnStore || this.#hasReportedUnknown) return;

@@ -26,8 +26,8 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  *
  * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers are ignored, so
  * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If an
- * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted. A handler
- * that throws, or that returns no `Response`, is answered with 500 `backend_failed`.
+ * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted. A
+ * handler that throws, or that returns no `Response`, is answered with 500 `backend_failed`.
  *
  * @example
  * http.createServer(toNodeHandler(backend)).listen(3000);
@@ -65,11 +65,11 @@ async function serve(handler: Handler, incoming: Incoming, outgoing: ServerRespo
 }
 
 /**
- * Makes a web `Request` from a request of node:http, HTTP/2 or Express, for code that takes one. Its URL is made as
- * `toNodeHandler` makes it. The body is streamed, and nothing of it is read before it is used. Its signal is never
- * aborted: where a client that goes away must end the work, use `toNodeHandler`.
+ * Makes a web `Request` from a request of node:http, HTTP/2 or Express, for code that takes one. Its URL is made
+ * as `toNodeHandler` makes it. The body is streamed, and nothing of it is read before it is used. Its signal is
+ * never aborted: where a client that goes away must end the work, use `toNodeHandler`.
  *
- * @throws Error for a request without a valid Host or address. `backend.answer` answers it with 400 `request_invalid`
+ * @throws Error for a request without a valid Host or address, which `backend.answer` answers with 400
  * @example
  * app.post("/import", async (req, res) => {
  *   const form = await toWebRequest(req).formData();

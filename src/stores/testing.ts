@@ -10,7 +10,7 @@ export interface TestRunner {
 
 export interface StoreUnderTest {
   readonly store: TokenStore;
-  /** Another handle on the same data, as a second process has. Writes and locks are then tested between the two. */
+  /** Another handle on the same data, as a second process has. The tests then work on the data from both. */
   readonly second?: TokenStore | undefined;
   /** Runs after the test, also if it failed. */
   readonly close?: (() => unknown) | undefined;
@@ -20,8 +20,8 @@ export interface StoreUnderTest {
 export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore | StoreUnderTest>;
 
 /**
- * Tests that a store keeps the promises of `TokenStore`. The errors say what the store did and what it must do. The
- * tests take about four seconds, because they wait for entries to expire by real time.
+ * Tests that a store keeps the promises of `TokenStore`. An error says what the store did and what it must do. The
+ * tests take a few seconds, because they wait for entries to expire by real time.
  *
  * @param runner the functions of your test runner
  * @param makeStore is called once in each test

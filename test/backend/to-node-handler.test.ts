@@ -226,7 +226,7 @@ test.each([undefined, null, "text", {}])(
 );
 
 describe("connect and session take a request of node:http", () => {
-  /** Like an app of Express: the backend is mounted, and a route of the app gets the request that a parser has read. */
+  /** Like a route of an Express app: below a mount, with a body that a parser has read. */
   async function app(backend: Backend): Promise<{ url: string; port: number }> {
     return serving(async (incoming, outgoing) => {
       for await (const _ of incoming);

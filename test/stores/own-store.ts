@@ -7,7 +7,7 @@ import { rejectionOf } from "../support/wait.js";
 
 export interface StoreUnderTest {
   readonly name: string;
-  /** Makes an empty store that reads the given clock. Called once per test; `onTestFinished` may clean up after it. */
+  /** Makes an empty store that reads the given clock. `onTestFinished` may clean up after it. */
   readonly create: (clock: { readonly now: () => number }) => TokenStore;
   /** For the kit. By default a store of `create`. */
   readonly make?: MakeStore;

@@ -39,7 +39,7 @@ const conflict = () => new StoreError("store_conflict", "Another write came firs
 const locked = () => new StoreError("store_locked", "The lock is held.");
 const faults: { name: string; says: RegExp; broken: Break }[] = [];
 const fault = (name: string, says: RegExp, broken: Break) => void faults.push({ name, says, broken });
-// Faults of one kind: what get or set resolves with, the keys, values and options that are used, the end of a wait.
+// Faults in what get or set resolves with, in the keys, values and options, and at the end of a wait.
 const inGet = (name: string, says: RegExp, change: (found: Entry) => unknown) =>
   fault(name, says, ({ get }) => ({ get: async (key) => change(await get(key)) }));
 const inSet = (name: string, says: RegExp, change: (writing: Promise<Entry>, value: string) => unknown) =>

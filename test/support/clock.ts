@@ -23,7 +23,7 @@ export function steppedClock(start: number = START): SteppedClock {
   };
 }
 
-/** A time limit for the code under test. `skippedWaits` does not skip its timers, nor those of its multiples. */
+/** A time limit for the code under test. `skippedWaits` skips neither its timers nor those of its multiples. */
 export const LIMIT_MS = 9_999;
 
 /** Skips the waits of the retry schedule, and makes the clock the only time. Returns the list of skipped waits, in milliseconds and in order. */
