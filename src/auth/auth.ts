@@ -268,11 +268,9 @@ export function emitter(
 /** The event for a store that failed. It holds no message, because that of a database may hold a password. */
 export function storeFailed(error: unknown): EventBody {
   // Any other error is from reading the stored text.
-  const { code, cause }: { code: string; cause?: unknown } = isStoreError(error)
-    ? error
-    : { code: "store_corrupt", cause: error };
-  const { code: causeCode, name } = Object(cause) as { readonly code?: unknown; readonly name?: unknown };
-  const reason = [causeCode, name].find((text) => typeof text === "string" && /^\w{1,40}$/.test(text));
+  const code = isStoreError(error) ? error.code : "store_corrupt";
+  const fault = Object(isStoreError(error) ? error.cause : error) as Record<"code" | "name", unknown>;
+  const reason = [fault.code, fault.name].find((text) => typeof text === "string" && /^\w{1,40}$/.test(text));
   return { type: "store_failed", code, ...(typeof reason === "string" && { reason }) };
 }
 

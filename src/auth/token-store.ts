@@ -69,7 +69,7 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStor
     delete: (key) => within(() => store.delete(key)),
     lock: <T>(key: string, task: () => Promise<T>, { timeoutMs: waitMs = timeoutMs } = {}) =>
       new Promise<T>((resolve, reject) => {
-        const message = `The lock was not free within ${waitMs} ms. Another process holds it; try again later.`;
+        const message = `The lock was not free within ${waitMs} ms. Try again later, or check the store.`;
         const late = new StoreError("store_locked", message);
         let running: Promise<T> | undefined;
         let isOver = false;

@@ -32,14 +32,15 @@ export class Records<T extends object> {
     // A string of another form is not one of our tokens, so the store need not be asked.
     if (!isToken(token)) return undefined;
     const key = await this.#key(token);
+    const entry = await this.#store.get(key).catch((error: unknown) => {
+      if (!isStoreError(error) || error.code !== "store_corrupt") throw error;
+      this.#report(error);
+    });
+    if (!entry) return undefined;
     try {
-      const entry = await this.#store.get(key);
-      const value = entry && (JSON.parse(entry.value) as T);
-      return value && this.#isWhole(value) ? { value, version: entry.version } : undefined;
-    } catch (error) {
-      if (isStoreError(error) && error.code !== "store_corrupt") throw error;
-      // A parser's message would quote the entry.
-      if (isStoreError(error)) this.#report(error);
+      const value = JSON.parse(entry.value) as T;
+      return this.#isWhole(value) ? { value, version: entry.version } : undefined;
+    } catch {
       return undefined;
     }
   }

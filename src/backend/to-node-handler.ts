@@ -85,8 +85,7 @@ function makeRequest(incoming: Incoming, signal?: AbortSignal): Request {
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
   // The value is a host with an optional port (RFC 9110 section 7.2).
   const isHost = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/.test(String(host));
-  const invalid = new Refusal("request_invalid", { message: "The request has no valid address." });
-  if (typeof host !== "string" || !isHost || target === undefined) throw invalid;
+  if (typeof host !== "string" || !isHost || target === undefined) throw invalidAddress();
   const protocol = socket && "encrypted" in socket && socket.encrypted ? "https" : "http";
   try {
     const headers = new Headers();
@@ -100,8 +99,12 @@ function makeRequest(incoming: Incoming, signal?: AbortSignal): Request {
     // The URL is not resolved, because a path that begins with two slashes would replace the host.
     return new Request(`${protocol}://${host}${target}`, init as RequestInit);
   } catch {
-    throw invalid;
+    throw invalidAddress();
   }
+}
+
+function invalidAddress(): Refusal {
+  return new Refusal("request_invalid", { message: "The request has no valid address." });
 }
 
 /** Returns path and query. If the target is a whole URL (RFC 9112 section 3.2.2), its host is ignored. */

@@ -134,17 +134,6 @@ describe("a session token", () => {
     expect(unknown()).toEqual(Array(times).fill({ type: "session_unknown", at: parts.clock.now() }));
   });
 
-  test("in a cookie that is unknown is an event too", async () => {
-    const events: string[] = [];
-    const cookies = { session: { cookie: true }, store: undefined };
-    const { browser, launch, another } = rig({ ...cookies, onEvent: ({ type }) => void events.push(type) });
-    await launch();
-    const headers = { cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ") };
-    const answer = await new TestBrowser(another(), OWN).get("/auth/me", headers);
-    expect(await errorOf(answer)).toBe("session_unknown");
-    expect(events).toContain("session_unknown");
-  });
-
   test("of a damaged entry is refused", async () => {
     for (const torn of ["", "{", "null", '{"person":1}']) {
       const { wrapStore, held } = watched();

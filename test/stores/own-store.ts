@@ -92,12 +92,9 @@ export function describeStore({ name, create, make = () => create(Date) }: Store
       expect((await store.get("key"))?.value).toBe(kept ? "value" : undefined);
     });
 
-    test.each([0, 2 ** 40, Number.POSITIVE_INFINITY])(
-      "locks a free key with a timeout of %d ms",
-      async (timeoutMs) => {
-        expect(await store.lock("key", async () => "taken", { timeoutMs })).toBe("taken");
-      },
-    );
+    test("locks a free key with a timeout of 0 ms", async () => {
+      expect(await store.lock("key", async () => "taken", { timeoutMs: 0 })).toBe("taken");
+    });
 
     test.each([2 ** 40, Number.POSITIVE_INFINITY])(
       "waits for a key that is locked with a timeout of %d ms",
