@@ -160,7 +160,7 @@ describe("a refresh", () => {
       code: "store_unavailable",
     },
   ])("$name is not sent before the store works again", async ({ broken, code }) => {
-    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 30 } });
+    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 100 } });
     const original = { ...store };
     Object.assign(store, broken);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ name: "StoreError", code });
@@ -176,7 +176,7 @@ describe("a refresh", () => {
     { name: "runs its task twice", lock: (...args) => run(...args).then(() => run(...args)) },
     { name: "resolves before its task has ended", lock: async (...args) => void run(...args) as never },
   ])("under a lock that $name is sent once, and its token is returned", async ({ lock }) => {
-    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 30 } });
+    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 100 } });
     store.lock = lock;
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);

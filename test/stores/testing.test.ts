@@ -10,18 +10,22 @@ import { type MakeStore, testStore } from "../../src/stores/testing.js";
 import { blockWith, bundleProgram, cacheFolder } from "../readme/pages.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
-/** Runs the kit in a runner of three lines. Returns "title: message" of each failure, and all titles. */
-async function runKit(make: MakeStore): Promise<{ failures: string[]; titles: string[] }> {
+/** Runs the kit in a runner of a few lines. Returns "title: message" of each failure, and all titles. */
+async function runKit(make: MakeStore, isInTurn = false): Promise<{ failures: string[]; titles: string[] }> {
   const tests: { title: string; run: () => Promise<void> }[] = [];
   const runner = {
     describe: (_name: string, define: () => void) => define(),
     test: (title: string, run: () => Promise<void>) => void tests.push({ title, run }),
   };
   testStore(runner, make);
-  const outcomes = await Promise.all(
-    tests.map(({ title, run }) => run().catch((error: Error) => `${title}: ${error.message}`)),
-  );
-  return { failures: outcomes.filter((one) => one !== undefined), titles: tests.map(({ title }) => title) };
+  const failures: string[] = [];
+  const runs: Promise<unknown>[] = [];
+  for (const { title, run } of tests) {
+    runs.push(run().catch((error: Error) => failures.push(`${title}: ${error.message}`)));
+    if (isInTurn) await runs.at(-1);
+  }
+  await Promise.all(runs);
+  return { failures, titles: tests.map(({ title }) => title) };
 }
 
 type Entry = Awaited<ReturnType<TokenStore["get"]>>;
@@ -258,7 +262,7 @@ test("the memory, file and encrypted stores keep all promises, and each test clo
     },
     () => encryptedStore(fileStore(newPath(), { plaintext: true }), key),
   ];
-  const runs = await Promise.all(makers.map(runKit));
+  const runs = await Promise.all(makers.map((make) => runKit(make, true)));
   expect(runs.flatMap(({ failures }) => failures)).toEqual([]);
   expect([files > 40, open]).toEqual([true, 0]);
 });
